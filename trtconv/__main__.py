@@ -1,0 +1,6 @@
+"""`python -m trtconv`."""
+
+from trtconv.cli.main import run
+
+if __name__ == "__main__":
+    run()

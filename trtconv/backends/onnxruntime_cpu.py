@@ -1,0 +1,60 @@
+"""ONNX Runtime on the CPU: the numerics by which export, rewrites and checks are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import MissingDependencyError, TrtconvError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class OnnxRuntimeRunner:
+    """Runs an ONNX file (or serialized model) on the CPU.
+
+    `optimize=False` (the default) runs the graph as it is written: ONNX Runtime's own fusions are not what is
+    judged. Inputs and outputs are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
+    """
+
+    def __init__(self, model: Path | bytes, *, optimize: bool = False, threads: int = 0) -> None:
+        try:
+            import onnxruntime as ort
+        except ImportError as error:
+            raise MissingDependencyError("ONNX Runtime is not installed", hint="pip install onnxruntime") from error
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = threads
+        level = ort.GraphOptimizationLevel
+        options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
+        # Two sizes in a row differ in every buffer, so a remembered memory pattern only costs memory.
+        options.enable_mem_pattern = False
+        subject = str(model) if isinstance(model, Path) else model
+        try:
+            self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # ONNX Runtime raises many unrelated classes
+            raise TrtconvError(f"ONNX Runtime refuses the model: {first_line(error)}") from error
+        self.input_names: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
+        self.output_names: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
+        self.version: str = ort.__version__
+
+    def __call__(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
+        """Run once; inputs that the graph does not have are left out."""
+        feed = {n: inputs[n] for n in self.input_names if n in inputs}
+        names = list(outputs or self.output_names)
+        try:
+            values = self._session.run(names, feed)
+        except Exception as error:
+            raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
+        return dict(zip(names, values, strict=True))
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text that says something, without ONNX Runtime's file and line prefix."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    return text.split(" : ", 3)[-1] if text.startswith("[ONNXRuntimeError]") else text

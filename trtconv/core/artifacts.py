@@ -1,0 +1,117 @@
+"""Files that are either the old ones or the new ones: written under a temporary name beside the target, then renamed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trtconv.core.errors import InvalidRequestError
+
+
+def require_file(path: Path, what: str) -> Path:
+    """Return `path` when it is a readable file; raise InvalidRequestError naming `what` it should be."""
+    if path.is_dir():
+        raise InvalidRequestError(f"{what} '{path}' is a directory", hint="name the file inside it")
+    if not path.exists():
+        near = sorted(p.name for p in path.parent.glob(f"*{path.suffix}")) if path.parent.is_dir() else []
+        raise InvalidRequestError(
+            f"there is no {what} '{path}'", hint=f"files of that kind there: {', '.join(near[:5])}" if near else "check the path"
+        )
+    if not os.access(path, os.R_OK):
+        raise InvalidRequestError(f"{what} '{path}' cannot be read", hint="check its permissions")
+    return path
+
+
+def require_writable(path: Path) -> Path:
+    """Make the parent directory, and raise InvalidRequestError early when a file could not be written there."""
+    if path.is_dir():
+        raise InvalidRequestError(f"the output '{path}' is a directory", hint="name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+            pass
+    except OSError as error:
+        raise InvalidRequestError(
+            f"the output '{path}' cannot be written: {error.strerror or error}", hint="choose another place with -o"
+        ) from error
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename it over `path` when the block ends well, remove it otherwise.
+
+    The suffixes are kept, since some writers choose a format by them. The file is flushed to disk before the
+    rename, so that a crash of the machine leaves the old or the new content.
+    """
+    require_writable(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InvalidRequestError(f"'{path}' cannot be written: {error.strerror or error}", hint="is the disk full?") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write bytes atomically."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically, with sorted keys, so that equal content gives equal bytes."""
+    write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path, what: str = "file") -> Any:
+    """Read JSON; raise InvalidRequestError when it is missing or broken."""
+    require_file(path, what)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint="make it again") from error
+
+
+def sha256_file(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """The companion of an artifact: `beside(out/model.trt.onnx, '.rewrites.json')` is `out/model.rewrites.json`."""
+    name = path.name
+    for tail in (".trt.onnx", ".onnx", ".engine", ".plan"):
+        if name.endswith(tail):
+            name = name[: -len(tail)]
+            break
+    return path.with_name(name + suffix)
+
+
+def manifest_path(path: Path) -> Path:
+    """The manifest of an artifact: `model.onnx` has `model.onnx.json`."""
+    return path.with_name(path.name + ".json")

@@ -1,0 +1,147 @@
+"""Comparing what should be equal: one output at one sample point.
+
+An element agrees when `|actual - expected| <= atol * scale + rtol * |expected|`, where `scale` is the root mean square
+of the finite expected elements but at least 1. The scale matters for inputs of large magnitude only: rounding in
+FP32 is relative to the magnitude of the sums, so elements that cancel to nearly nothing cannot be held to an
+absolute 1e-4 when their neighbours are 1e6. NaN agrees with NaN, an infinity with the same infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What counts as equal. `cosine` and `mismatched` add limits; `why` explains one looser than the default."""
+
+    rtol: float = 1e-4
+    atol: float = 1e-4
+    cosine: float | None = None
+    mismatched: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared)."""
+
+    output: str
+    point: str
+    passed: bool
+    reason: str
+    expected_shape: tuple[int, ...]
+    actual_shape: tuple[int, ...]
+    max_abs: float | None = None
+    max_rel: float | None = None
+    cosine: float | None = None
+    mismatched: float | None = None
+    at: tuple[int, ...] = ()
+    expected_at: float | None = None
+    actual_at: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; non-finite numbers become strings, since JSON has none."""
+        return {k: _plain(v) for k, v in asdict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value - value != 0.0:
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def compare_output(name: str, point: str, expected: Array, actual: Array, tolerance: Tolerance) -> OutputComparison:
+    """Compare one output. The dtypes may differ only in precision; a change between float and integer is an error."""
+    import numpy as np
+
+    shapes = tuple(expected.shape), tuple(actual.shape)
+    if shapes[0] != shapes[1]:
+        reason = f"shape {list(shapes[1])}, expected {list(shapes[0])}"
+        return OutputComparison(name, point, False, reason, *shapes)
+    if _kind(expected) != _kind(actual):
+        reason = f"dtype {actual.dtype}, expected {expected.dtype}"
+        return OutputComparison(name, point, False, reason, *shapes)
+    if expected.size == 0:
+        return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0)
+    want, got = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
+    with np.errstate(all="ignore"):
+        error = np.abs(got - want)
+        same = (want == got) | (np.isnan(want) & np.isnan(got))
+        error[same] = 0.0
+        error[np.isnan(error)] = np.inf
+        finite = want[np.isfinite(want)]
+        scale = max(1.0, float(np.sqrt(np.mean(finite * finite)))) if finite.size else 1.0
+        magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
+        bad = error > tolerance.atol * scale + tolerance.rtol * magnitude
+        relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
+        worst = int(np.argmax(np.where(bad, error, -1.0))) if bad.any() else int(np.argmax(error))
+        cosine = _cosine(want, got)
+    fraction = float(bad.mean())
+    reasons = []
+    if fraction > tolerance.mismatched:
+        reasons.append(f"{int(bad.sum())} of {bad.size} elements differ by more than the tolerance")
+    if tolerance.cosine is not None and not cosine >= tolerance.cosine:
+        reasons.append(f"cosine {cosine:.6f} under {tolerance.cosine}")
+    return OutputComparison(
+        name, point, not reasons, "; ".join(reasons), *shapes, float(error.max()), float(relative.max()), cosine, fraction,
+        tuple(int(i) for i in np.unravel_index(worst, expected.shape)), float(want[worst]), float(got[worst]),
+    )  # fmt: skip
+
+
+def _kind(array: Array) -> str:
+    return "float" if array.dtype.kind in "fV" or array.dtype.name == "bfloat16" else "integer"
+
+
+def _cosine(want: Array, got: Array) -> float:
+    import numpy as np
+
+    both = np.isfinite(want) & np.isfinite(got)
+    a, b = want[both], got[both]
+    top = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
+    if top == 0.0:
+        return 1.0
+    a, b = a / top, b / top
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norm if norm else 0.0
+
+
+def compare_outputs(
+    point: str,
+    expected: Mapping[str, Array],
+    actual: Mapping[str, Array],
+    tolerance: Tolerance,
+    per_output: Mapping[str, Tolerance] | None = None,
+) -> tuple[OutputComparison, ...]:
+    """Compare all outputs by name; a missing one fails, an extra one is ignored."""
+    results = []
+    for name, want in expected.items():
+        if name not in actual:
+            results.append(OutputComparison(name, point, False, "output is missing", tuple(want.shape), ()))
+            continue
+        chosen = (per_output or {}).get(name, tolerance)
+        results.append(compare_output(name, point, want, actual[name], chosen))
+    return tuple(results)
+
+
+def first_failure(results: tuple[OutputComparison, ...]) -> OutputComparison | None:
+    """The first comparison that failed, in order, or None."""
+    return next((r for r in results if not r.passed), None)
+
+
+def describe_failure(result: OutputComparison) -> str:
+    """One line for people: which output, where, how far off."""
+    if result.max_abs is None:
+        return f"output '{result.output}' at {result.point}: {result.reason}"
+    at = list(result.at)
+    return (
+        f"output '{result.output}' at {result.point}: {result.reason}; largest error {result.max_abs:.3g} at {at} "
+        f"(expected {result.expected_at:.6g}, got {result.actual_at:.6g})"
+    )

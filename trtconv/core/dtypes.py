@@ -1,0 +1,85 @@
+"""Element types by one name each, and what they are called in NumPy, ONNX and torch.
+
+ONNX numbers are `onnx.TensorProto.DataType` (onnx.proto3); they are fixed by the format, so they can be written
+here without importing onnx.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type: its trtconv name, size in bytes, ONNX number, and kind (`float`, `int`, `bool`)."""
+
+    name: str
+    size: int
+    onnx: int
+    kind: str
+
+    @property
+    def is_float(self) -> bool:
+        """True for float16, bfloat16, float32 and float64."""
+        return self.kind == "float"
+
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy dtype; bfloat16 comes from ml_dtypes."""
+        import numpy as np
+
+        if self.name == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(self.name)
+
+
+DTYPES: tuple[DType, ...] = (
+    DType("float32", 4, 1, "float"),
+    DType("uint8", 1, 2, "int"),
+    DType("int8", 1, 3, "int"),
+    DType("uint16", 2, 4, "int"),
+    DType("int16", 2, 5, "int"),
+    DType("int32", 4, 6, "int"),
+    DType("int64", 8, 7, "int"),
+    DType("bool", 1, 9, "bool"),
+    DType("float16", 2, 10, "float"),
+    DType("float64", 8, 11, "float"),
+    DType("uint32", 4, 12, "int"),
+    DType("uint64", 8, 13, "int"),
+    DType("bfloat16", 2, 16, "float"),
+)
+
+_ALIASES = {
+    "float": "float32", "fp32": "float32", "half": "float16", "fp16": "float16", "bf16": "bfloat16",
+    "double": "float64", "fp64": "float64", "long": "int64", "int": "int32",
+}  # fmt: skip
+
+
+def parse_dtype(text: str) -> DType:
+    """Return the dtype called `text` (`float32`, `fp16`, `int64`, ...). Raises InvalidRequestError for others."""
+    name = _ALIASES.get(text, text)
+    for dtype in DTYPES:
+        if dtype.name == name:
+            return dtype
+    known = [d.name for d in DTYPES]
+    raise InvalidRequestError(f"unknown dtype '{text}'{did_you_mean(text, known)}", hint="one of " + ", ".join(known))
+
+
+def dtype_from_onnx(number: int) -> DType:
+    """Return the dtype with the ONNX `TensorProto.DataType` number. Raises InvalidRequestError for strings and others."""
+    for dtype in DTYPES:
+        if dtype.onnx == number:
+            return dtype
+    raise InvalidRequestError(f"ONNX element type {number} is not supported")
+
+
+def dtype_from_numpy(dtype: np.dtype[np.generic]) -> DType:
+    """Return the dtype of a NumPy array's elements."""
+    return parse_dtype(dtype.name)

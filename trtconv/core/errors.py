@@ -1,0 +1,67 @@
+"""Every error that a user can cause, with its exit code. The CLI prints them; nothing else does."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TrtconvError(Exception):
+    """A failure that the user can act on.
+
+    `message` names the thing that is wrong, `hint` says what to do next, `details` are extra lines (a list of
+    keys, the builder's own words), and `where` is a `file:line` of the user's code when one is known.
+    """
+
+    exit_code = 1
+    kind = "failed"
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, details: Iterable[str] = (), where: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = tuple(details)
+        self.where = where
+
+
+class InvalidRequestError(TrtconvError):
+    """The command line, the config or a file that it names is not usable (exit code 2)."""
+
+    exit_code = 2
+    kind = "usage"
+
+
+class AccuracyError(TrtconvError):
+    """Two things that should compute the same do not, within the tolerance (exit code 3)."""
+
+    exit_code = 3
+    kind = "accuracy"
+
+
+class UnsupportedError(TrtconvError):
+    """The target does not support a node or a setting (exit code 4)."""
+
+    exit_code = 4
+    kind = "unsupported"
+
+
+class MissingDependencyError(TrtconvError):
+    """The environment lacks a package, a driver or a device; `hint` holds the command that installs it (exit code 5)."""
+
+    exit_code = 5
+    kind = "environment"
+
+
+class OverBudgetError(TrtconvError):
+    """A latency, size or time budget is exceeded (exit code 6)."""
+
+    exit_code = 6
+    kind = "budget"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `. Did you mean 'x'?` for the nearest known word, else an empty string."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f". Did you mean '{near[0]}'?" if near else ""

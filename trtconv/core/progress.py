@@ -1,0 +1,37 @@
+"""What a room tells while it works. The CLI draws it on stderr; a library caller gets silence."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Receives a room's progress. All methods return at once and never raise, except `cancelled` checks by callers."""
+
+    def stage(self, name: str) -> None:
+        """A room or a large step of it begins: `export`, `rewrite`, `build`, `check`."""
+
+    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+        """What the stage is doing now, `done` of `total` steps (0 of 0 when unknown)."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know that is no error."""
+
+    def warn(self, text: str) -> None:
+        """Something that will probably hurt the user later."""
+
+
+class SilentProgress:
+    """Drops everything."""
+
+    def stage(self, name: str) -> None:
+        """Drop it."""
+
+    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+        """Drop it."""
+
+    def note(self, text: str) -> None:
+        """Drop it."""
+
+    def warn(self, text: str) -> None:
+        """Drop it."""

@@ -1,0 +1,36 @@
+"""Where an ONNX node comes from in the user's PyTorch code.
+
+Export writes two metadata properties on every node, for both exporters alike: `trtconv.module` (the dotted module
+path, e.g. `backbone.conv4_3`) and `trtconv.source` (`file.py:123`). Rewrites copy them; errors and reports read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+MODULE_KEY = "trtconv.module"
+SOURCE_KEY = "trtconv.source"
+SPACE_KEY = "trtconv.space"
+INPUTS_KEY = "trtconv.inputs"
+RULE_KEY = "trtconv.rule"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A node's place in the user's code; empty strings where it is not known."""
+
+    module: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(p for p in (self.module, f"({self.source})" if self.source else "") if p) or "unknown origin"
+
+    def __bool__(self) -> bool:
+        return bool(self.module or self.source)
+
+
+def origin_of(node: Any) -> Origin:
+    """The origin of an `onnx.NodeProto` (older onnx protos without metadata_props have none)."""
+    found = {p.key: p.value for p in getattr(node, "metadata_props", ())}
+    return Origin(found.get(MODULE_KEY, ""), found.get(SOURCE_KEY, ""))

@@ -1,0 +1,110 @@
+"""The reference: what the original module computed at the sample points, so that no later room needs torch.
+
+One safetensors file. Tensors are `p<index>/input/<name>` and `p<index>/output/<name>`; the header's `trtconv` entry
+is JSON with the schema version, the points, the inputs' specs, the output names and the shape space.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import replacing, require_file
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.sampling import SamplePoint
+from trtconv.core.shapes import ShapeSpace, parse_space
+from trtconv.core.tensors import TensorSpec, parse_tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ReferenceInfo:
+    """The header of a reference file."""
+
+    points: tuple[SamplePoint, ...]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[str, ...]
+    space: ShapeSpace
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class ReferenceSample:
+    """One point with its inputs and the module's outputs, by name."""
+
+    point: SamplePoint
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+
+
+def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
+    """Write a reference file atomically. `samples` are in the order of `info.points`."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, Array] = {}
+    for index, sample in enumerate(samples):
+        for kind, arrays in (("input", sample.inputs), ("output", sample.outputs)):
+            for name, array in arrays.items():
+                tensors[f"p{index}/{kind}/{name}"] = np.ascontiguousarray(array).reshape(array.shape)
+    header = {
+        "schema": SCHEMA,
+        "points": [{"label": p.label, "dims": dict(p.dims), "values": p.values, "seed": p.seed} for p in info.points],
+        "inputs": [str(s) for s in info.inputs],
+        "outputs": list(info.outputs),
+        "space": str(info.space),
+        "source": info.source,
+    }
+    with replacing(path) as temporary:
+        save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
+
+
+def read_reference_info(path: Path) -> ReferenceInfo:
+    """Read the header only. Raises InvalidRequestError when the file is no reference."""
+    from safetensors import SafetensorError, safe_open
+
+    require_file(path, "reference")
+    try:
+        with safe_open(str(path), framework="numpy") as stream:
+            header = json.loads((stream.metadata() or {})["trtconv"])
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise InvalidRequestError(
+            f"'{path}' is not a reference file of trtconv", hint="export the module again to make one"
+        ) from error
+    if header.get("schema") != SCHEMA:
+        raise InvalidRequestError(
+            f"the reference '{path}' has schema {header.get('schema')}, this trtconv reads {SCHEMA}", hint="export again"
+        )
+    points = tuple(
+        SamplePoint(p["label"], tuple((n, int(v)) for n, v in p["dims"].items()), p["values"], p["seed"])
+        for p in header["points"]
+    )
+    return ReferenceInfo(
+        points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
+        parse_space([header["space"]]), header.get("source", ""),
+    )  # fmt: skip
+
+
+def read_samples(path: Path) -> Iterator[ReferenceSample]:
+    """Yield the samples one after another, so that only one point is in memory."""
+    from safetensors import safe_open
+
+    info = read_reference_info(path)
+    with safe_open(str(path), framework="numpy") as stream:
+        names = list(stream.keys())
+        for index, point in enumerate(info.points):
+            arrays: dict[str, dict[str, Array]] = {}
+            for kind in ("input", "output"):
+                head = f"p{index}/{kind}/"
+                arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
+            ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
+            yield ReferenceSample(point, arrays["input"], ordered)

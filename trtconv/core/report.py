@@ -1,0 +1,57 @@
+"""The verdict of a check as plain data, from which every reporter prints. JSON schema version in `SCHEMA`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trtconv.core.comparison import OutputComparison, Tolerance
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a check found besides numbers: kind is an error `kind`, level is error, warning or note."""
+
+    level: str
+    kind: str
+    message: str
+    hint: str = ""
+    node: str = ""
+    module: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All comparisons of one subject against one reference, with the environment in which they were made."""
+
+    subject: str
+    subject_kind: str
+    reference: str
+    runner: str
+    tolerance: Tolerance
+    comparisons: tuple[OutputComparison, ...]
+    advisory: tuple[OutputComparison, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    seconds: float = 0.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True when something was compared, nothing differs and no finding is an error."""
+        return bool(self.comparisons) and all(c.passed for c in self.comparisons) and not self.errors
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings of level error."""
+        return tuple(f for f in self.findings if f.level == "error")
+
+    @property
+    def worst(self) -> OutputComparison | None:
+        """The comparison with the largest absolute error; one without numbers (a shape differs) comes first."""
+        order = sorted(self.comparisons, key=lambda c: -1.0 if c.max_abs is None else 1.0 / (1e-300 + c.max_abs))
+        return order[0] if order else None

@@ -1,0 +1,92 @@
+"""The frozen specs that the rooms take. Paths are absolute or relative to the working directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.core.comparison import Tolerance
+from trtconv.core.shapes import ShapeSpace
+from trtconv.core.targets import Target
+from trtconv.core.tensors import TensorSpec
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """Where the `nn.Module` comes from.
+
+    `spec` is `path/to/file.py:factory`, `package.module:factory` or `program.pt2`; relative paths are seen from
+    `base`. `args` are keyword arguments of the factory. `weights` is safetensors or a state dict. `sample` is
+    `file.py:function` with the signature `(dims: dict[str, int], generator: torch.Generator) -> tuple of tensors`.
+    """
+
+    spec: str
+    args: tuple[tuple[str, Any], ...] = ()
+    weights: Path | None = None
+    sample: str | None = None
+    seed: int = 0
+    base: Path = Path()
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """`trtconv export`. `exporter` is `auto`, `dynamo` or `torchscript`; `opset` None takes the exporter's best."""
+
+    source: ModuleSource
+    inputs: tuple[TensorSpec, ...]
+    space: ShapeSpace
+    output: Path
+    exporter: str = "auto"
+    opset: int | None = None
+    tolerance: Tolerance = Tolerance()
+
+
+@dataclass(frozen=True)
+class RewriteRequest:
+    """`trtconv rewrite`. `rule_files` are Python files with rules of the user's own; `plugins` is auto, never or names."""
+
+    model: Path
+    output: Path
+    target: Target
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    proof: bool = True
+    rule_files: tuple[Path, ...] = ()
+    plugins: str = "never"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """`trtconv build`.
+
+    `dynamic`: None builds static at opt; an empty space takes the recorded ranges; a filled one is laid over them.
+    `profiles`: one shape space per optimization profile; empty means one profile from the ranges.
+    `workspace` in bytes. `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time.
+    """
+
+    model: Path
+    output: Path
+    dynamic: ShapeSpace | None = None
+    profiles: tuple[ShapeSpace, ...] = ()
+    inputs: tuple[TensorSpec, ...] = ()
+    backend: str = "auto"
+    precision: str = "fp32"
+    workspace: int | None = None
+    timing_cache: Path | None = None
+    opt_level: int | None = None
+    compute_capabilities: tuple[str, ...] = ()
+    plugins: tuple[Path, ...] = ()
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of a reference file."""
+
+    subject: Path
+    reference: Path | None = None
+    against: ModuleSource | None = None
+    tolerance: Tolerance = Tolerance()
+    outputs: tuple[tuple[str, Tolerance], ...] = ()
+    plugins: tuple[Path, ...] = ()

@@ -1,0 +1,124 @@
+"""The shape space: named dims with their ranges, `N=1:4:16 H=320:640:1280%32`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
+_FIXED = re.compile(r"(?P<value>\d+)\Z")
+
+
+@dataclass(frozen=True)
+class DimRange:
+    """The values that one named dim takes: from `min` to `max`, tuned for `opt`, all multiples of `multiple`."""
+
+    min: int
+    opt: int
+    max: int
+    multiple: int = 1
+
+    def __str__(self) -> str:
+        tail = f"%{self.multiple}" if self.multiple != 1 else ""
+        return f"{self.min}:{self.opt}:{self.max}{tail}"
+
+    def __contains__(self, value: int) -> bool:
+        return self.min <= value <= self.max and value % self.multiple == 0
+
+    def values(self) -> range:
+        """All values, in order."""
+        return range(self.min, self.max + 1, self.multiple)
+
+
+@dataclass(frozen=True)
+class ShapeSpace:
+    """Named dims with their ranges, in the order given. Hashable and ordered, so that results are deterministic."""
+
+    dims: tuple[tuple[str, DimRange], ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={r}" for name, r in self.dims)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(name for name, _ in self.dims)
+
+    def __contains__(self, name: str) -> bool:
+        return any(name == n for n, _ in self.dims)
+
+    def __getitem__(self, name: str) -> DimRange:
+        for n, r in self.dims:
+            if n == name:
+                return r
+        known = list(self)
+        raise InvalidRequestError(
+            f"no dim is called '{name}'{did_you_mean(name, known)}",
+            hint=f"give its range with --dynamic {name}=MIN:OPT:MAX",
+        )
+
+    def pick(self, which: str) -> dict[str, int]:
+        """Return every dim at its `min`, `opt` or `max`."""
+        return {n: int(getattr(r, which)) for n, r in self.dims}
+
+    def contains(self, dims: Mapping[str, int]) -> bool:
+        """True when every dim of `dims` that the space names is inside its range."""
+        return all(n not in dims or dims[n] in r for n, r in self.dims)
+
+    def merged(self, other: ShapeSpace) -> ShapeSpace:
+        """This space with the ranges of `other` laid over it; new names are appended."""
+        over = dict(other.dims)
+        kept = tuple((n, over.pop(n, r)) for n, r in self.dims)
+        return ShapeSpace(kept + tuple(over.items()))
+
+
+def parse_range(text: str, name: str = "dim") -> DimRange:
+    """Parse `MIN:OPT:MAX[%MULTIPLE]` or a single integer. Raises InvalidRequestError naming what is wrong."""
+    fixed = _FIXED.match(text)
+    if fixed:
+        value = int(fixed["value"])
+        return DimRange(value, value, value)
+    match = _RANGE.match(text)
+    if not match:
+        raise InvalidRequestError(
+            f"cannot read the range '{text}' of {name}", hint="write MIN:OPT:MAX or MIN:OPT:MAX%MULTIPLE, e.g. 1:4:16"
+        )
+    low, opt, high = int(match["min"]), int(match["opt"]), int(match["max"])
+    multiple = int(match["multiple"] or 1)
+    if multiple < 1:
+        raise InvalidRequestError(f"the multiple of {name} in '{text}' must be at least 1")
+    if not low <= opt <= high:
+        raise InvalidRequestError(
+            f"the range '{text}' of {name} is not ordered: min {low}, opt {opt}, max {high}",
+            hint="write it so that MIN <= OPT <= MAX",
+        )
+    off = [f"{w} {v}" for w, v in (("min", low), ("opt", opt), ("max", high)) if v % multiple]
+    if off:
+        raise InvalidRequestError(
+            f"in the range '{text}' of {name}, {' and '.join(off)} is not a multiple of {multiple}",
+            hint=f"nearest multiples: {sorted({v // multiple * multiple for v in (low, opt, high)} - {0})}",
+        )
+    return DimRange(low, opt, high, multiple)
+
+
+def parse_assignment(text: str) -> tuple[str, DimRange]:
+    """Parse `NAME=MIN:OPT:MAX[%MULTIPLE]`."""
+    name, eq, value = text.partition("=")
+    if not eq or not _NAME.match(name):
+        raise InvalidRequestError(
+            f"cannot read the dynamic dim '{text}'", hint="write NAME=MIN:OPT:MAX, e.g. H=320:640:1280%32"
+        )
+    return name, parse_range(value, name)
+
+
+def parse_space(items: Iterable[str]) -> ShapeSpace:
+    """Parse several assignments (each item may hold more than one, split by blanks). A name given twice is an error."""
+    dims: list[tuple[str, DimRange]] = []
+    for word in (w for item in items for w in item.split()):
+        name, rng = parse_assignment(word)
+        if any(name == n for n, _ in dims):
+            raise InvalidRequestError(f"the dim '{name}' is given twice", hint="keep one range for it")
+        dims.append((name, rng))
+    return ShapeSpace(tuple(dims))

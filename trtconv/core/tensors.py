@@ -1,0 +1,100 @@
+"""A network input or output as the user names it: `images:float32[N,3,H,W]`, `ids:int64[N,T]=0:30521`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from trtconv.core.dtypes import DType, parse_dtype
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.shapes import ShapeSpace
+
+_SPEC = re.compile(r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
+_DIM_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+Dim = int | str
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, dtype and dims of a tensor; a dim is an integer or the name of a dim of the shape space.
+
+    `value_range` (inclusive for integers) bounds the sample values; None means the default of the dtype.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[Dim, ...]
+    value_range: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        tail = f"={self.value_range[0]:g}:{self.value_range[1]:g}" if self.value_range else ""
+        return f"{self.name}:{self.dtype.name}[{','.join(str(d) for d in self.dims)}]{tail}"
+
+    def shape(self, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The integer shape at `dims`."""
+        return tuple(dims[d] if isinstance(d, str) else d for d in self.dims)
+
+    def names(self) -> tuple[str, ...]:
+        """The named dims, in order."""
+        return tuple(d for d in self.dims if isinstance(d, str))
+
+
+def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
+    """Parse `N,3,H,W`; blanks are ignored, an empty text is a scalar."""
+    dims: list[Dim] = []
+    for word in (w.strip() for w in text.split(",")) if text.strip() else ():
+        if word.isdigit():
+            dims.append(int(word))
+        elif _DIM_NAME.match(word):
+            dims.append(word)
+        else:
+            raise InvalidRequestError(
+                f"cannot read the dim '{word}' of input '{owner}'", hint="a dim is an integer or a name, e.g. [N,3,H,W]"
+            )
+    return tuple(dims)
+
+
+def parse_tensor(text: str) -> TensorSpec:
+    """Parse `NAME[:DTYPE][D0,D1,...][=LOW:HIGH]`; the dtype defaults to float32."""
+    match = _SPEC.match(text.strip())
+    if not match:
+        raise InvalidRequestError(
+            f"cannot read the input '{text}'", hint="write NAME:DTYPE[D0,D1,...], e.g. images:float32[N,3,H,W]"
+        )
+    name = match["name"].strip()
+    dtype = parse_dtype(match["dtype"] or "float32")
+    return TensorSpec(name, dtype, parse_dims(match["dims"], name), parse_value_range(match["range"], name))
+
+
+def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | None:
+    """Parse `LOW:HIGH`; None stays None."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    try:
+        bounds = float(low), float(high)
+    except ValueError:
+        bounds = (1.0, 0.0)
+    if not colon or bounds[0] > bounds[1]:
+        raise InvalidRequestError(f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1")
+    return bounds
+
+
+def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
+    """Raise InvalidRequestError when a named dim has no range, or a range names a dim that no input has."""
+    specs = tuple(specs)
+    used = {n for s in specs for n in s.names()}
+    for spec in specs:
+        for name in spec.names():
+            if name not in space:
+                raise InvalidRequestError(
+                    f"input '{spec.name}' has a dim '{name}' without a range", hint=f"add --dynamic {name}=MIN:OPT:MAX"
+                )
+    unused = [n for n in space if n not in used]
+    if unused and specs:
+        raise InvalidRequestError(
+            f"no input has a dim called '{unused[0]}'",
+            hint="the dims of the inputs are: " + (", ".join(sorted(used)) or "none by name"),
+        )
