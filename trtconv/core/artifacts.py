@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones: written under a temporary name beside the target, then renamed."""
+"""Files that are either the old ones or the new ones: written under a temporary name beside the target and renamed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def require_file(path: Path, what: str) -> Path:
     if not path.exists():
         near = sorted(p.name for p in path.parent.glob(f"*{path.suffix}")) if path.parent.is_dir() else []
         raise InvalidRequestError(
-            f"there is no {what} '{path}'", hint=f"files of that kind there: {', '.join(near[:5])}" if near else "check the path"
+            f"there is no {what} '{path}'",
+            hint=f"files of that kind there: {', '.join(near[:5])}" if near else "check the path",
         )
     if not os.access(path, os.R_OK):
         raise InvalidRequestError(f"{what} '{path}' cannot be read", hint="check its permissions")
@@ -63,7 +64,9 @@ def replacing(path: Path) -> Iterator[Path]:
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except OSError as error:
-        raise InvalidRequestError(f"'{path}' cannot be written: {error.strerror or error}", hint="is the disk full?") from error
+        raise InvalidRequestError(
+            f"'{path}' cannot be written: {error.strerror or error}", hint="is the disk full?"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

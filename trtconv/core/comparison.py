@@ -29,6 +29,9 @@ class Tolerance:
     why: str = ""
 
 
+DEFAULT_TOLERANCE = Tolerance()
+
+
 @dataclass(frozen=True)
 class OutputComparison:
     """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared)."""

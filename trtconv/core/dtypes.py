@@ -37,7 +37,8 @@ class DType:
             import ml_dtypes
 
             return np.dtype(ml_dtypes.bfloat16)
-        return np.dtype(self.name)
+        dtype: np.dtype[np.generic] = np.dtype(self.name)
+        return dtype
 
 
 DTYPES: tuple[DType, ...] = (
@@ -73,7 +74,7 @@ def parse_dtype(text: str) -> DType:
 
 
 def dtype_from_onnx(number: int) -> DType:
-    """Return the dtype with the ONNX `TensorProto.DataType` number. Raises InvalidRequestError for strings and others."""
+    """The dtype with the ONNX `TensorProto.DataType` number. Raises InvalidRequestError for strings and others."""
     for dtype in DTYPES:
         if dtype.onnx == number:
             return dtype

@@ -48,7 +48,7 @@ class UnsupportedError(TrtconvError):
 
 
 class MissingDependencyError(TrtconvError):
-    """The environment lacks a package, a driver or a device; `hint` holds the command that installs it (exit code 5)."""
+    """The environment lacks a package, a driver or a device; `hint` says what installs it (exit code 5)."""
 
     exit_code = 5
     kind = "environment"

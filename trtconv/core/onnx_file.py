@@ -40,7 +40,9 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     try:
         model = onnx.load(str(path), load_external_data=weights)
     except (DecodeError, ValueError) as error:
-        raise InvalidRequestError(f"'{path}' is no ONNX model", hint="name a file that `trtconv export` wrote") from error
+        raise InvalidRequestError(
+            f"'{path}' is no ONNX model", hint="name a file that `trtconv export` wrote"
+        ) from error
     except (FileNotFoundError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(f"the external weights of '{path}' cannot be read: {error}") from error
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
@@ -93,7 +95,9 @@ def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None 
         try:
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         except (ValueError, onnx.checker.ValidationError) as error:
-            raise InvalidRequestError(f"'{path}' cannot be written: {error}", hint="are the weights over 2 GB?") from error
+            raise InvalidRequestError(
+                f"'{path}' cannot be written: {error}", hint="are the weights over 2 GB?"
+            ) from error
 
 
 def _move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> None:
@@ -141,7 +145,9 @@ def tensor_spec(value: onnx.ValueInfoProto) -> TensorSpec:
     """The spec of a graph input or output; an unnamed dynamic dim becomes `<name>_dim<i>`."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
-        raise InvalidRequestError(f"'{value.name}' is no tensor", hint="sequences and optionals cannot go into an engine")
+        raise InvalidRequestError(
+            f"'{value.name}' is no tensor", hint="sequences and optionals cannot go into an engine"
+        )
     dims: list[Dim] = []
     for index, dim in enumerate(kind.shape.dim):
         if dim.HasField("dim_value"):

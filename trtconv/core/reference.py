@@ -82,7 +82,8 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         ) from error
     if header.get("schema") != SCHEMA:
         raise InvalidRequestError(
-            f"the reference '{path}' has schema {header.get('schema')}, this trtconv reads {SCHEMA}", hint="export again"
+            f"the reference '{path}' has schema {header.get('schema')}, this trtconv reads {SCHEMA}",
+            hint="export again",
         )
     points = tuple(
         SamplePoint(p["label"], tuple((n, int(v)) for n, v in p["dims"].items()), p["values"], p["seed"])

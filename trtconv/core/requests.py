@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.comparison import Tolerance
+from trtconv.core.comparison import DEFAULT_TOLERANCE, Tolerance
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
@@ -39,12 +39,12 @@ class ExportRequest:
     output: Path
     exporter: str = "auto"
     opset: int | None = None
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True)
 class RewriteRequest:
-    """`trtconv rewrite`. `rule_files` are Python files with rules of the user's own; `plugins` is auto, never or names."""
+    """`trtconv rewrite`. `rule_files` are the user's own rules; `plugins` is `auto`, `never` or names with commas."""
 
     model: Path
     output: Path
@@ -82,11 +82,11 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of a reference file."""
+    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file."""
 
     subject: Path
     reference: Path | None = None
     against: ModuleSource | None = None
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = DEFAULT_TOLERANCE
     outputs: tuple[tuple[str, Tolerance], ...] = ()
     plugins: tuple[Path, ...] = ()

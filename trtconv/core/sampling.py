@@ -113,7 +113,12 @@ def sample_points(
     if batch:
         wanted.append(("batch", {**low, **{n: inner[0][n] for n in batch}}, "random"))
     small = min([inner[0], inner[1], space.pick("opt")], key=lambda s: sum(s.values())) if names else {}
-    wanted += [("zeros", small, "zeros"), ("large", small, "large"), ("denormal", small, "denormal"), ("nan", small, "nan")]
+    wanted += [
+        ("zeros", small, "zeros"),
+        ("large", small, "large"),
+        ("denormal", small, "denormal"),
+        ("nan", small, "nan"),
+    ]
     points: dict[tuple[Any, str], SamplePoint] = {}
     for label, sizes, values in wanted:
         dims = tuple((n, sizes[n]) for n in names)
@@ -144,7 +149,9 @@ def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dty
     values = rng.uniform(low, high, shape) if spec.value_range else rng.standard_normal(shape)
     if not spec.value_range:
         top = {"large": 1e4, "denormal": 1e-40}
-        values = values * (top.get(point.values, 1.0) if spec.dtype.name != "float16" or point.values != "large" else 64.0)
+        values = values * (
+            top.get(point.values, 1.0) if spec.dtype.name != "float16" or point.values != "large" else 64.0
+        )
     if point.values == "nan" and values.size:
         flat = values.reshape(-1)
         flat[:: 64 if flat.size >= 64 else max(1, flat.size)] = np.nan

@@ -78,7 +78,9 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
     except ValueError:
         bounds = (1.0, 0.0)
     if not colon or bounds[0] > bounds[1]:
-        raise InvalidRequestError(f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1")
+        raise InvalidRequestError(
+            f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1"
+        )
     return bounds
 
 
