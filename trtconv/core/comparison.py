@@ -94,7 +94,8 @@ def compare_output(name: str, point: str, expected: Array, actual: Array, tolera
     if tolerance.cosine is not None and not cosine >= tolerance.cosine:
         reasons.append(f"cosine {cosine:.6f} under {tolerance.cosine}")
     return OutputComparison(
-        name, point, not reasons, "; ".join(reasons), *shapes, float(error.max()), float(relative.max()), cosine, fraction,
+        name, point, not reasons, "; ".join(reasons), *shapes,
+        float(error.max()), float(relative.max()), cosine, fraction,
         tuple(int(i) for i in np.unravel_index(worst, expected.shape)), float(want[worst]), float(got[worst]),
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ here without importing onnx.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 
@@ -29,16 +29,16 @@ class DType:
         """True for float16, bfloat16, float32 and float64."""
         return self.kind == "float"
 
-    def numpy(self) -> np.dtype[np.generic]:
+    def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype; bfloat16 comes from ml_dtypes."""
         import numpy as np
 
         if self.name == "bfloat16":
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
-        dtype: np.dtype[np.generic] = np.dtype(self.name)
-        return dtype
+            bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return bfloat16
+        return np.dtype(self.name)
 
 
 DTYPES: tuple[DType, ...] = (

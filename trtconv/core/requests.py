@@ -54,6 +54,7 @@ class RewriteRequest:
     proof: bool = True
     rule_files: tuple[Path, ...] = ()
     plugins: str = "never"
+    precision: str = "fp32"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,10 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file."""
+    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
+
+    `allow_unrunnable`: an engine that this machine cannot run is a note and not an error.
+    """
 
     subject: Path
     reference: Path | None = None
@@ -90,3 +94,4 @@ class CheckRequest:
     tolerance: Tolerance = DEFAULT_TOLERANCE
     outputs: tuple[tuple[str, Tolerance], ...] = ()
     plugins: tuple[Path, ...] = ()
+    allow_unrunnable: bool = False

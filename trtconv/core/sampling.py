@@ -5,6 +5,7 @@ Everything is a function of the shape space and a seed, so that a failure can be
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -112,7 +113,8 @@ def sample_points(
             wanted.append((f"corner-{start + 1}", corner, "random"))
     if batch:
         wanted.append(("batch", {**low, **{n: inner[0][n] for n in batch}}, "random"))
-    small = min([inner[0], inner[1], space.pick("opt")], key=lambda s: sum(s.values())) if names else {}
+    shown = [inner[0], inner[1], space.pick("opt")] + ([wanted[0][1]] if traced is not None else [])
+    small = min(shown, key=lambda sizes: math.prod(sizes.values()))
     wanted += [
         ("zeros", small, "zeros"),
         ("large", small, "large"),

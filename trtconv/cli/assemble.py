@@ -1,0 +1,198 @@
+"""Command-line values laid over a config, as the frozen requests that the rooms take."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trtconv.core.comparison import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.config import CheckSection, Config, InputSection, read_config
+from trtconv.core.dtypes import parse_dtype
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.shapes import ShapeSpace, parse_range, parse_space
+from trtconv.core.sizes import parse_bytes
+from trtconv.core.targets import parse_target
+from trtconv.core.tensors import TensorSpec, parse_tensor, require_ranges
+from trtconv.pipeline import ConvertRequest, default_target, lay_out
+
+
+def load_config(path: Path | None) -> Config:
+    """The config file, or an empty config."""
+    return read_config(path) if path else Config()
+
+
+def module_source(config: Config, module: str | None, values: Mapping[str, Any]) -> ModuleSource:
+    """Where the module comes from; paths of the config are seen from its folder, paths of the CLI from here."""
+    section = config.model
+    if not (module or section.module):
+        raise InvalidRequestError(
+            "no module is given", hint="name one: path/to/file.py:factory, or --config trtconv.toml"
+        )
+    args = {**section.args, **dict(_argument(a) for a in values.get("args") or ())}
+    weights = values.get("weights") or (config.base / section.weights if section.weights else None)
+    seed = values.get("seed")
+    sample = values.get("sample")
+    if sample is None and section.sample:
+        sample = str(config.base / section.sample)
+    return ModuleSource(
+        spec=module or section.module,
+        args=tuple(args.items()),
+        weights=weights,
+        sample=sample,
+        seed=section.seed if seed is None else seed,
+        base=Path() if module else config.base,
+    )
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    key, eq, value = text.partition("=")
+    if not eq or not key.isidentifier():
+        raise InvalidRequestError(f"cannot read the argument '{text}'", hint="write --arg KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def tensor_specs(config: Config, texts: Sequence[str]) -> tuple[TensorSpec, ...]:
+    """Inputs of the CLI, or those of the config when the CLI gives none; one given on both sides is the CLI's."""
+    given = {s.name: s for s in (parse_tensor(t) for t in texts)}
+    specs = tuple(given.pop(i.name, None) or _spec(i) for i in config.input)
+    return specs + tuple(given.values())
+
+
+def _spec(section: InputSection) -> TensorSpec:
+    return TensorSpec(section.name, parse_dtype(section.dtype), tuple(section.dims), section.range)
+
+
+def shape_space(config: Config, texts: Sequence[str]) -> ShapeSpace:
+    """The ranges of the config with those of the CLI laid over them."""
+    recorded = ShapeSpace(tuple((n, parse_range(str(r), n)) for n, r in config.dynamic.items()))
+    return recorded.merged(parse_space(t for t in texts if t))
+
+
+def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> Tolerance:
+    """The tolerance of the CLI, else of the config, else the default; a looser one in the config needs a `why`."""
+    loose = [n for n in ("rtol", "atol") if (getattr(section, n) or 0.0) > getattr(DEFAULT_TOLERANCE, n)]
+    if loose and not section.why:
+        raise InvalidRequestError(
+            f"[check] {loose[0]} is looser than the default {getattr(DEFAULT_TOLERANCE, loose[0])}",
+            hint='add why = "..." beside it, so that the next reader knows',
+        )
+    return Tolerance(
+        rtol=next(v for v in (rtol, section.rtol, DEFAULT_TOLERANCE.rtol) if v is not None),
+        atol=next(v for v in (atol, section.atol, DEFAULT_TOLERANCE.atol) if v is not None),
+        why=section.why,
+    )
+
+
+def output_tolerances(section: CheckSection, default: Tolerance) -> tuple[tuple[str, Tolerance], ...]:
+    """Tolerances of single outputs; one looser than the default needs a `why`."""
+    found = []
+    for name, out in section.outputs.items():
+        chosen = Tolerance(
+            default.rtol if out.rtol is None else out.rtol,
+            default.atol if out.atol is None else out.atol,
+            out.cosine,
+            out.mismatched,
+            out.why,
+        )
+        looser = chosen.rtol > default.rtol or chosen.atol > default.atol or chosen.mismatched > default.mismatched
+        if looser and not out.why:
+            raise InvalidRequestError(
+                f"[check.outputs.{name}] is looser than the default",
+                hint='add why = "..." so that the next reader knows',
+            )
+        found.append((name, chosen))
+    return tuple(found)
+
+
+def export_request(config: Config, module: str | None, output: Path, values: Mapping[str, Any]) -> ExportRequest:
+    """What `trtconv export` asks for."""
+    inputs = tensor_specs(config, values.get("inputs") or ())
+    space = shape_space(config, values.get("dynamic") or ())
+    require_ranges(inputs, space)
+    return ExportRequest(
+        source=module_source(config, module, values),
+        inputs=inputs,
+        space=space,
+        output=output,
+        exporter=values.get("exporter") or config.export.exporter,
+        opset=values.get("opset") or config.export.opset,
+        tolerance=tolerance(config.check, values.get("rtol"), values.get("atol")),
+    )
+
+
+def rewrite_request(
+    config: Config, model: Path, output: Path, target: str, values: Mapping[str, Any]
+) -> RewriteRequest:
+    """What `trtconv rewrite` asks for; `target` is used when neither side names one."""
+    section = config.rewrite
+    return RewriteRequest(
+        model=model,
+        output=output,
+        target=parse_target(values.get("target") or section.target or target),
+        only=tuple(values.get("only") or section.only),
+        skip=tuple(values.get("skip") or section.skip),
+        proof=section.proof and not values.get("no_proof"),
+        rule_files=tuple(values.get("rule_files") or (config.base / f for f in section.rules)),
+        plugins=values.get("plugins") or section.plugins,
+    )
+
+
+def build_request(
+    config: Config, model: Path, output: Path, dynamic: ShapeSpace | None, values: Mapping[str, Any]
+) -> BuildRequest:
+    """What `trtconv build` asks for."""
+    section = config.build
+    workspace = values.get("workspace") or section.workspace
+    listed = values.get("compute_capability")
+    profiles = tuple(values.get("profiles") or section.profiles)
+    level = values.get("opt_level")
+    return BuildRequest(
+        model=model,
+        output=output,
+        dynamic=dynamic,
+        profiles=tuple(parse_space([p]) for p in profiles),
+        inputs=tuple(parse_tensor(t) for t in values.get("inputs") or ()),
+        backend=values.get("backend") or section.backend,
+        precision=values.get("precision") or section.precision,
+        workspace=parse_bytes(workspace) if workspace else None,
+        timing_cache=values.get("timing_cache")
+        or (config.base / section.timing_cache if section.timing_cache else None),
+        opt_level=section.opt_level if level is None else level,
+        compute_capabilities=tuple(w.strip() for w in listed.split(","))
+        if listed
+        else tuple(section.compute_capability),
+        plugins=tuple(values.get("plugin_libraries") or (config.base / p for p in section.plugins)),
+    )
+
+
+def convert_request(
+    config: Config, module: str | None, directory: Path, static: bool, values: Mapping[str, Any]
+) -> ConvertRequest:
+    """What `trtconv convert` asks for; every file goes into `directory`."""
+    backend = values.get("backend") or config.build.backend
+    target = values.get("target") or config.rewrite.target or default_target(backend)
+    dynamic = None if static or not config.build.dynamic else ShapeSpace()
+    export = export_request(config, module, directory / "model.onnx", values)
+    build = build_request(config, directory, directory, dynamic, {**values, "inputs": ()})
+    rewrite = rewrite_request(config, directory, directory, target, values)
+    return lay_out(
+        ConvertRequest(
+            export=export,
+            rewrite=dataclasses.replace(rewrite, precision=build.precision),
+            build=build,
+            check=CheckRequest(
+                subject=directory,
+                tolerance=export.tolerance,
+                outputs=output_tolerances(config.check, export.tolerance),
+                plugins=build.plugins,
+            ),
+        ),
+        directory,
+    )

@@ -1,0 +1,70 @@
+"""`trtconv check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trtconv.cli.options import (
+    FILE,
+    ListCommand,
+    compose,
+    config_option,
+    module_options,
+    output_options,
+    tolerance_options,
+    verbosity,
+)
+
+report_options = compose(
+    click.option("--json", "json_file", type=FILE, help="Write the report as JSON (- for stdout)."),
+    click.option("--junit", type=FILE, help="Write JUnit XML."),
+    click.option("--sarif", type=FILE, help="Write SARIF 2.1.0."),
+    click.option("--html", type=FILE, help="Write one offline HTML file."),
+    click.option("--markdown", type=FILE, help="Write Markdown for a pull request."),
+    click.option("--github", is_flag=True, help="Write GitHub annotations and the step summary."),
+)
+
+
+@click.command("check", cls=ListCommand)
+@click.argument("subject", type=FILE)
+@click.option("--reference", type=FILE, help="Reference file (default: the one beside SUBJECT).")
+@click.option("--against", metavar="MODULE", help="Compare with this module instead of a reference file.")
+@module_options
+@tolerance_options
+@click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
+@report_options
+@config_option
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context, subject: Path, reference: Path | None, against: str | None, config: Path | None, **values: Any
+) -> None:
+    """Compare SUBJECT (an ONNX file or an engine) with what the original module computed, at every sample point."""  # fmt: skip
+    from trtconv.check.reporters import print_report, write_reports
+    from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance
+    from trtconv.cli.console import ConsoleProgress, make_console
+    from trtconv.core.requests import CheckRequest
+    from trtconv.pipeline import check, exit_code
+
+    settings = load_config(config)
+    chosen = tolerance(settings.check, values["rtol"], values["atol"])
+    request = CheckRequest(
+        subject=subject,
+        reference=reference,
+        against=module_source(settings, against, values) if against else None,
+        tolerance=chosen,
+        outputs=output_tolerances(settings.check, chosen),
+        plugins=tuple(values["plugin_libraries"]),
+    )
+    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+        progress.stage("check")
+        report = check(request, progress)
+    json_file = values["json_file"]
+    names = ("junit", "sarif", "html", "markdown", "github")
+    write_reports(report, json=json_file, **{n: values[n] for n in names})
+    if not values["quiet"] and str(json_file) != "-":
+        print_report(report, make_console())
+    ctx.exit(exit_code(report))

@@ -1,0 +1,84 @@
+"""What a person sees on stderr while a room works."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A rich console; plain text and no line folding when it is no terminal. NO_COLOR is respected by rich."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    if stream.isatty():
+        return Console(stderr=stderr, highlight=False)
+    return Console(stderr=stderr, highlight=False, no_color=True, width=160, soft_wrap=True)
+
+
+class ConsoleProgress:
+    """One live line per stage on a terminal; elsewhere only warnings, and notes with `-v`.
+
+    `verbosity`: -1 errors only, 0 normal, 1 with notes and phases.
+    """
+
+    def __init__(self, verbosity: int = 0) -> None:
+        self._console = make_console(stderr=True)
+        self._verbosity = verbosity
+        self._live = self._console.is_terminal and verbosity >= 0
+        self._status = self._console.status("") if self._live else None
+        self._stage = ""
+        self._since = time.monotonic()
+        self._warned: set[str] = set()
+
+    def __enter__(self) -> ConsoleProgress:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status:
+            self._status.stop()
+        self._finish(ok=kind is None)
+
+    def stage(self, name: str) -> None:
+        """A new stage begins; the one before ended well."""
+        self._finish(ok=True)
+        self._stage, self._since = name, time.monotonic()
+        self.phase("")
+
+    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+        """Show the phase in the live line."""
+        if self._status:
+            count = f" {done}/{total}" if total else ""
+            self._status.update(f"[bold]{self._stage}[/bold] {_escape(name)}{count}")
+
+    def note(self, text: str) -> None:
+        """Shown with `-v`."""
+        if self._verbosity > 0:
+            self._console.print(f"  [dim]{_escape(text)}[/dim]")
+
+    def warn(self, text: str) -> None:
+        """Shown once, unless `-q`."""
+        if self._verbosity >= 0 and text not in self._warned:
+            self._warned.add(text)
+            self._console.print(f"[yellow]warning:[/yellow] {_escape(text)}")
+
+    def _finish(self, *, ok: bool) -> None:
+        if self._stage and self._live:
+            mark = "[green]✓[/green]" if ok else "[red]✗[/red]"
+            self._console.print(f"{mark} {self._stage:<8} {time.monotonic() - self._since:6.1f} s")
+        self._stage = ""
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

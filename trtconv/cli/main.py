@@ -1,0 +1,105 @@
+"""The lazy Click group and the one place where an error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from trtconv.core.errors import TrtconvError, did_you_mean
+
+# Command name -> (module, short help). The help stands here so that `trtconv --help` loads no command module.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "convert": ("trtconv.cli.convert", "From a PyTorch module to a checked engine: all four steps."),
+    "export": ("trtconv.cli.export", "PyTorch module to ONNX that equals the module at every size."),
+    "rewrite": ("trtconv.cli.rewrite", "Turn what TensorRT cannot do well into what it can, with proof."),
+    "build": ("trtconv.cli.build", "ONNX to a TensorRT or TensorRT-RTX engine, static or dynamic."),
+    "check": ("trtconv.cli.check", "Compare an ONNX file or an engine with the original module."),
+    "inspect": ("trtconv.cli.inspect", "Show inputs, outputs, shape space, profiles, layers and sizes of a file."),
+    "init": ("trtconv.cli.init", "Write a commented trtconv.toml for a module."),
+    "rules": ("trtconv.cli.rules", "List the rewrite rules: what they match and why."),
+    "doctor": ("trtconv.cli.doctor", "What this machine can do, and what to install for the rest."),
+    "version": ("trtconv.cli.version", "The versions of trtconv and of what it uses."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which a model walks through them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None for an unknown name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Add the nearest name to the error for an unknown command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0], COMMANDS)
+            raise click.UsageError(f"no command is called '{args[0]}'{near}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def cli() -> None:
+    """From a PyTorch module to a TensorRT engine that was shown to compute the same thing.
+
+    Results go to stdout, progress to stderr. Exit codes: 0 good, 1 failed, 2 usage, 3 accuracy, 4 unsupported by the
+    target, 5 the environment lacks something, 6 over budget.
+    """
+
+
+def print_error(error: TrtconvError) -> None:
+    """Show an error on stderr: what, where, details, what to do."""
+    paint = sys.stderr.isatty()
+    head = click.style("error: ", fg="red", bold=True) if paint else "error: "
+    click.echo(head + error.message, err=True, color=paint)
+    if error.where:
+        click.echo(f"  at {error.where}", err=True)
+    for line in error.details:
+        click.echo(f"  {line}", err=True)
+    if error.hint:
+        click.echo(f"  -> {error.hint}", err=True)
+
+
+def run(args: list[str] | None = None) -> NoReturn:
+    """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
+    words = list(sys.argv[1:] if args is None else args)
+    debug = "--debug" in words
+    try:
+        result = cli.main([w for w in words if w != "--debug"], prog_name="trtconv", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except TrtconvError as error:
+        if debug:
+            raise
+        print_error(error)
+        code = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; nothing was left half written", err=True)
+        code = 130
+    except BrokenPipeError:
+        code = 1
+    except Exception as error:  # the last line of defence; a traceback helps nobody but us
+        if debug:
+            raise
+        click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
+        click.echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
+        code = 1
+    sys.exit(code)

@@ -1,0 +1,51 @@
+"""`trtconv rewrite`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trtconv.cli.options import FILE, config_option, json_flag, output_options, rewrite_options, verbosity
+
+
+@click.command("rewrite")
+@click.argument("model", type=FILE)
+@click.option("-o", "--output", type=FILE, help="The ONNX file to write (default: MODEL with .trt.onnx).")
+@rewrite_options
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Type the graph (default fp32: as it is)."
+)
+@click.option("--explain", is_flag=True, help="Show what fired, what was skipped and why.")
+@click.option("--diff", is_flag=True, help="Show the nodes before and after each rewrite.")
+@config_option
+@json_flag
+@output_options
+def command(
+    model: Path, output: Path | None, config: Path | None, explain: bool, diff: bool, as_json: bool, **values: Any
+) -> None:
+    """Rewrite MODEL into patterns that the target has and does well; every rewrite is proved by running it."""
+    import dataclasses
+
+    from trtconv.cli.assemble import load_config, rewrite_request
+    from trtconv.cli.console import ConsoleProgress
+    from trtconv.cli.summary import rewrite_summary, show
+    from trtconv.core.artifacts import beside
+    from trtconv.pipeline import default_target
+
+    settings = load_config(config)
+    target = values.get("target") or settings.rewrite.target or default_target(settings.build.backend)
+    request = rewrite_request(settings, model, output or beside(model, ".trt.onnx"), target, values)
+    request = dataclasses.replace(request, precision=values["precision"] or settings.build.precision)
+    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+        from trtconv.rewrite import rewrite_model
+
+        progress.stage("rewrite")
+        result = rewrite_model(request, progress)
+    show(rewrite_summary(result), as_json=as_json, quiet=values["quiet"] and not explain and not diff)
+    if explain or diff:
+        from trtconv.rewrite.explain import diff_lines, explain_lines
+
+        for line in (explain_lines(result) if explain else []) + (diff_lines(result) if diff else []):
+            click.echo(line)

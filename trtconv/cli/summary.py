@@ -1,0 +1,172 @@
+"""What a person reads when a room is done; the same facts as JSON for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.comparison import OutputComparison
+from trtconv.core.sizes import format_bytes
+
+if TYPE_CHECKING:
+    from trtconv.build import BuildResult
+    from trtconv.export import ExportResult
+    from trtconv.pipeline import ConvertResult
+    from trtconv.rewrite import RewriteResult
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Lines of `label: text` for people, and plain data for `--json`."""
+
+    lines: tuple[tuple[str, str], ...]
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def show(summary: Summary, *, as_json: bool, quiet: bool) -> None:
+    """Print on stdout."""
+    import click
+
+    if as_json:
+        click.echo(json.dumps(summary.data, indent=1, sort_keys=True, default=str))
+    elif not quiet:
+        width = max((len(label) for label, _ in summary.lines), default=0)
+        for label, text in summary.lines:
+            click.echo(f"{click.style(label.ljust(width), bold=True)}  {text}")
+
+
+def worst_error(comparisons: Iterable[OutputComparison]) -> str:
+    """`largest error 3.1e-07 over 12 points`."""
+    found = list(comparisons)
+    points = len({c.point for c in found})
+    errors = [c.max_abs for c in found if c.max_abs is not None]
+    return f"largest error {max(errors, default=0.0):.2g} over {points} sample points"
+
+
+def _file(path: Path) -> str:
+    size = path.stat().st_size if path.exists() else 0
+    return f"{path} ({format_bytes(size)})"
+
+
+def export_summary(result: ExportResult) -> Summary:
+    """Of `trtconv export`."""
+    lines = [
+        ("model", _file(result.model)),
+        ("exporter", result.exporter),
+        ("shape space", str(result.space) or "static"),
+        ("equal", worst_error(result.comparisons)),
+        ("reference", _file(result.reference)),
+    ]
+    lines += [("note", note) for note in result.notes]
+    data = {
+        "model": result.model,
+        "reference": result.reference,
+        "manifest": result.manifest,
+        "exporter": result.exporter,
+        "space": str(result.space),
+        "comparisons": [c.as_dict() for c in result.comparisons],
+        "notes": list(result.notes),
+        "seconds": dict(result.seconds),
+    }
+    return Summary(tuple(lines), data)
+
+
+def rewrite_summary(result: RewriteResult) -> Summary:
+    """Of `trtconv rewrite`."""
+    counts: dict[str, int] = {}
+    for entry in result.entries:
+        counts[entry.rule] = counts.get(entry.rule, 0) + 1
+    fired = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
+    lines = [
+        ("model", _file(result.model)),
+        ("rewrites", fired or "none was needed"),
+    ]
+    lines += [("rejected", f"{e.rule}: {getattr(e, 'reason', '')}") for e in result.rejected]
+    data = {"model": result.model, "ledger": result.ledger, "rewrites": counts, "rejected": len(result.rejected)}
+    return Summary(tuple(lines), data)
+
+
+def build_summary(result: BuildResult) -> Summary:
+    """Of `trtconv build`."""
+    lines = [
+        ("engine", f"{result.engine} ({format_bytes(result.engine_bytes)})"),
+        ("backend", f"{result.backend} {result.version}"),
+    ]
+    for index, profile in enumerate(result.profiles):
+        shapes = "; ".join(f"{name} {' / '.join(_dims(s) for s in triple)}" for name, triple in profile.items())
+        lines.append((f"profile {index}", shapes or "static"))
+    data = {
+        "engine": result.engine,
+        "manifest": result.manifest,
+        "backend": result.backend,
+        "version": result.version,
+        "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in result.profiles],
+        "engine_bytes": result.engine_bytes,
+        "seconds": result.seconds,
+    }
+    return Summary(tuple(lines), data)
+
+
+def _dims(shape: Iterable[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+def convert_summary(result: ConvertResult) -> Summary:
+    """Of `trtconv convert`: one line per room, then the files."""
+    from trtconv.core.artifacts import beside
+
+    engine_text = worst_error(result.engine.comparisons) if result.engine.comparisons else "; ".join(
+        f.message for f in result.engine.findings
+    )  # fmt: skip
+    exported = export_summary(result.export)
+    lines = [
+        (
+            "export",
+            f"{result.export.exporter}, {worst_error(result.export.comparisons)}  [{_seconds(result, 'export')}]",
+        ),
+        ("rewrite", f"{rewrite_summary(result.rewrite).lines[1][1]}  [{_seconds(result, 'rewrite')}]"),
+        ("check", f"model.trt.onnx: {worst_error(result.rewritten.comparisons)}  [{_seconds(result, 'check')}]"),
+        (
+            "build",
+            f"{result.build.backend} {result.build.version}, {format_bytes(result.build.engine_bytes)}"
+            f"  [{_seconds(result, 'build')}]",
+        ),
+        ("engine", f"{engine_text}  [{_seconds(result, 'check engine')}]"),
+        ("shape space", str(result.export.space) or "static"),
+        ("verdict", _verdict(result)),
+    ]
+    directory = result.export.model.parent
+    names = [
+        result.export.model,
+        result.export.reference,
+        result.rewrite.model,
+        result.rewrite.ledger,
+        result.build.engine,
+    ]
+    lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
+    lines += [line for line in exported.lines if line[0] == "note"]
+    data = {
+        "passed": result.passed,
+        "engine_ran": bool(result.engine.comparisons),
+        "export": exported.data,
+        "rewrite": rewrite_summary(result.rewrite).data,
+        "build": build_summary(result.build).data,
+        "seconds": dict(result.seconds),
+        "report": beside(result.build.engine, ".report.json"),
+    }
+    return Summary(tuple(lines), data)
+
+
+def _seconds(result: ConvertResult, name: str) -> str:
+    return f"{result.seconds.get(name, 0.0):.1f} s"
+
+
+def _verdict(result: ConvertResult) -> str:
+    if not result.passed:
+        return "FAILED"
+    if not result.engine.comparisons:
+        return "the engine's graph equals the module; the engine itself was built but not run on this machine"
+    return "PASSED: the engine equals the module at every sample point"

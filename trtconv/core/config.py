@@ -1,0 +1,190 @@
+"""`trtconv.toml`: everything that the command line takes, in a file. The command line wins.
+
+The sections are plain frozen dataclasses, so that a caller without a file builds them directly; pydantic validates
+what comes from a file.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from trtconv.core.artifacts import require_file
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+
+_STRICT = {"extra": "forbid"}
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    """`[model]`: `module` is `file.py:factory`, relative to the config file; `args` go to the factory by keyword."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    module: str = ""
+    weights: str | None = None
+    seed: int = 0
+    sample: str | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InputSection:
+    """`[[input]]`: a forward parameter with its dtype, dims (integers or names) and value range."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    name: str
+    dims: list[int | str]
+    dtype: str = "float32"
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class ExportSection:
+    """`[export]`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    exporter: str = "auto"
+    opset: int | None = None
+
+
+@dataclass(frozen=True)
+class RewriteSection:
+    """`[rewrite]`. `target` None follows the backend that builds."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    target: str | None = None
+    only: list[str] = field(default_factory=list)
+    skip: list[str] = field(default_factory=list)
+    proof: bool = True
+    rules: list[str] = field(default_factory=list)
+    plugins: str = "never"
+
+
+@dataclass(frozen=True)
+class BuildSection:
+    """`[build]`. `workspace` like "4GiB"; `profiles` like "N=1:1:1 H=320:640:1280%32"."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    backend: str = "auto"
+    precision: str = "fp32"
+    dynamic: bool = True
+    profiles: list[str] = field(default_factory=list)
+    workspace: str | None = None
+    timing_cache: str | None = None
+    opt_level: int | None = None
+    compute_capability: list[str] = field(default_factory=list)
+    plugins: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class OutputSection:
+    """`[check.outputs.NAME]`: a tolerance of one output; one looser than the default needs a `why`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    rtol: float | None = None
+    atol: float | None = None
+    cosine: float | None = None
+    mismatched: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class CheckSection:
+    """`[check]`. `budgets` are limits by name, see docs/how-to/ci.md."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    rtol: float | None = None
+    atol: float | None = None
+    why: str = ""
+    outputs: dict[str, OutputSection] = field(default_factory=dict)
+    budgets: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole `trtconv.toml`. `path` is where it was read from; relative paths inside are seen from its folder."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    model: ModelSection = field(default_factory=ModelSection)
+    input: list[InputSection] = field(default_factory=list)
+    dynamic: dict[str, str] = field(default_factory=dict)
+    export: ExportSection = field(default_factory=ExportSection)
+    rewrite: RewriteSection = field(default_factory=RewriteSection)
+    build: BuildSection = field(default_factory=BuildSection)
+    check: CheckSection = field(default_factory=CheckSection)
+    path: Path | None = None
+
+    @property
+    def base(self) -> Path:
+        """The folder from which relative paths of the file are seen."""
+        return self.path.parent if self.path else Path()
+
+
+def read_config(path: Path) -> Config:
+    """Read and validate a `trtconv.toml`. Raises InvalidRequestError with the key at fault."""
+    import dataclasses
+
+    require_file(path, "config")
+    try:
+        data = _toml().loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InvalidRequestError(f"'{path}' is no TOML: {error}", hint="see docs/reference/config.md") from error
+    return dataclasses.replace(validate_config(data, str(path)), path=path)
+
+
+def validate_config(data: dict[str, Any], name: str) -> Config:
+    """Turn plain data into a Config."""
+    try:
+        from pydantic import TypeAdapter, ValidationError
+    except ImportError as error:
+        from trtconv.core.errors import MissingDependencyError
+
+        raise MissingDependencyError("reading a config file needs pydantic", hint="pip install pydantic") from error
+    if "path" in data:
+        raise InvalidRequestError(f"{name}: unknown key 'path'")
+    try:
+        config: Config = TypeAdapter(Config).validate_python(data)
+    except ValidationError as error:
+        problems = [_problem(e) for e in error.errors()]
+        raise InvalidRequestError(
+            f"{name}: {problems[0]}", details=problems[1:], hint="docs/reference/config.md lists every key"
+        ) from None
+    return config
+
+
+def _problem(error: Any) -> str:
+    where = ".".join(str(p) for p in error["loc"])
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        section: Any = Config
+        for part in error["loc"][:-1]:
+            section = _section_of(section, part)
+        known = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
+        return f"unknown key '{where}'{did_you_mean(str(error['loc'][-1]), known)}"
+    return f"'{where}': {error['msg'].lower()}"
+
+
+_SECTIONS: dict[str, Any] = {
+    "model": ModelSection,
+    "input": InputSection,
+    "export": ExportSection,
+    "rewrite": RewriteSection,
+    "build": BuildSection,
+    "check": CheckSection,
+    "outputs": OutputSection,
+}
+
+
+def _section_of(section: Any, part: Any) -> Any:
+    return _SECTIONS.get(part, section) if isinstance(part, str) else section
+
+
+def _toml() -> Any:
+    if sys.version_info >= (3, 11):
+        import tomllib
+
+        return tomllib
+    import tomli
+
+    return tomli

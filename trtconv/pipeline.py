@@ -1,0 +1,150 @@
+"""`trtconv convert`: the only place that calls all four rooms."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.comparison import describe_failure, first_failure
+from trtconv.core.errors import AccuracyError, MissingDependencyError, TrtconvError
+from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.report import CheckReport
+from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.build import BuildResult
+    from trtconv.export import ExportResult
+    from trtconv.rewrite import RewriteResult
+
+    ModuleRunner = Callable[[Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]]
+
+
+@dataclass(frozen=True)
+class ConvertRequest:
+    """The four requests of one conversion. Their paths are laid out by `lay_out`."""
+
+    export: ExportRequest
+    rewrite: RewriteRequest
+    build: BuildRequest
+    check: CheckRequest
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What each room returned, and the seconds that it took."""
+
+    export: ExportResult
+    rewrite: RewriteResult
+    rewritten: CheckReport
+    build: BuildResult
+    engine: CheckReport
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True when the rewritten model equals the module and the engine, where it could run, does too."""
+        return self.rewritten.passed and (self.engine.passed or not self.engine.comparisons)
+
+
+def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
+    """The same request with the file names of a conversion into `directory`."""
+    model, rewritten, engine = directory / "model.onnx", directory / "model.trt.onnx", directory / "model.engine"
+    return ConvertRequest(
+        export=dataclasses.replace(request.export, output=model),
+        rewrite=dataclasses.replace(request.rewrite, model=model, output=rewritten),
+        build=dataclasses.replace(request.build, model=rewritten, output=engine),
+        check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True),
+    )
+
+
+def convert(request: ConvertRequest, progress: Progress | None = None) -> ConvertResult:
+    """Export, rewrite, build and check.
+
+    Raises AccuracyError when a step changes what the module computes, UnsupportedError when the target lacks a node,
+    InvalidRequestError and MissingDependencyError as the rooms do.
+    """
+    from trtconv.build import build_engine
+    from trtconv.check import check_model
+    from trtconv.export import export_model
+    from trtconv.rewrite import rewrite_model
+
+    progress = progress or SilentProgress()
+    seconds: dict[str, float] = {}
+
+    def timed(name: str, step: Callable[[], Any]) -> Any:
+        progress.stage(name)
+        start = time.monotonic()
+        result = step()
+        seconds[name] = time.monotonic() - start
+        return result
+
+    exported = timed("export", lambda: export_model(request.export, progress))
+    rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
+    judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
+    graph = timed("check", lambda: check_model(judged, progress))
+    require_equal(graph)
+    built = timed("build", lambda: build_engine(request.build, progress))
+    engine_request = dataclasses.replace(request.check, reference=exported.reference)
+    engine = timed("check engine", lambda: check_model(engine_request, progress))
+    if engine.comparisons:
+        require_equal(engine)
+    return ConvertResult(exported, rewritten, graph, built, engine, seconds)
+
+
+def require_equal(report: CheckReport) -> None:
+    """Raise AccuracyError for the first comparison that failed, or the error of the first finding."""
+    failure = first_failure(report.comparisons)
+    if failure is not None:
+        raise AccuracyError(
+            f"{report.subject} does not compute what the module computes: {describe_failure(failure)}",
+            hint=f"see `trtconv check {report.subject}` for all outputs and points",
+        )
+    for finding in report.errors:
+        kind = MissingDependencyError if finding.kind == "environment" else TrtconvError
+        raise kind(finding.message, hint=finding.hint, where=finding.source or None)
+
+
+def module_runner(source: ModuleSource, request: CheckRequest) -> ModuleRunner:
+    """A callable that runs the module itself, for `trtconv check --against MODULE`."""
+    from trtconv.export.module_runner import ModuleRunner as Runner
+    from trtconv.export.module_source import load_module
+
+    del request
+    return Runner(load_module(source))
+
+
+def check(request: CheckRequest, progress: Progress | None = None) -> CheckReport:
+    """`trtconv check`, with the module itself as the reference when the request names one."""
+    from trtconv.check import check_model
+
+    runner = module_runner(request.against, request) if request.against else None
+    return check_model(request, progress or SilentProgress(), module_runner=runner)
+
+
+def default_target(backend: str) -> str:
+    """The rewrite target that fits what will build here: the installed backend and its version."""
+    from trtconv.backends.select import choose_backend
+
+    capabilities = choose_backend(backend).capabilities()
+    if capabilities.name == "tensorrt-rtx":
+        return "tensorrt-rtx"
+    return f"{capabilities.name}=={capabilities.version}"
+
+
+def exit_code(report: CheckReport) -> int:
+    """0 when the report passed, else the code of what is worst: environment 5, unsupported 4, accuracy 3, budget 6."""
+    if report.passed:
+        return 0
+    kinds = {f.kind for f in report.errors}
+    for kind, code in (("environment", 5), ("unsupported", 4), ("usage", 2)):
+        if kind in kinds:
+            return code
+    if any(not c.passed for c in report.comparisons) or "accuracy" in kinds:
+        return AccuracyError.exit_code
+    return 6 if "budget" in kinds else 1
