@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
 
-    ModuleRunner = Callable[[Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]]
+    ModuleRunner = Callable[
+        [Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]
+    ]
 
 
 @dataclass(frozen=True)

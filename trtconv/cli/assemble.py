@@ -61,7 +61,7 @@ def _argument(text: str) -> tuple[str, Any]:
 def tensor_specs(config: Config, texts: Sequence[str]) -> tuple[TensorSpec, ...]:
     """Inputs of the CLI, or those of the config when the CLI gives none; one given on both sides is the CLI's."""
     given = {s.name: s for s in (parse_tensor(t) for t in texts)}
-    specs = tuple(given.pop(i.name, None) or _spec(i) for i in config.input)
+    specs = tuple(given.pop(i.name) if i.name in given else _spec(i) for i in config.input)
     return specs + tuple(given.values())
 
 
@@ -150,7 +150,7 @@ def build_request(
     """What `trtconv build` asks for."""
     section = config.build
     workspace = values.get("workspace") or section.workspace
-    listed = values.get("compute_capability")
+    listed = values.get("compute_capability") or ""
     profiles = tuple(values.get("profiles") or section.profiles)
     level = values.get("opt_level")
     return BuildRequest(
@@ -165,9 +165,7 @@ def build_request(
         timing_cache=values.get("timing_cache")
         or (config.base / section.timing_cache if section.timing_cache else None),
         opt_level=section.opt_level if level is None else level,
-        compute_capabilities=tuple(w.strip() for w in listed.split(","))
-        if listed
-        else tuple(section.compute_capability),
+        compute_capabilities=tuple(w.strip() for w in listed.split(",") if w.strip()) or tuple(section.compute_capability),
         plugins=tuple(values.get("plugin_libraries") or (config.base / p for p in section.plugins)),
     )
 

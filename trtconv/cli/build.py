@@ -20,7 +20,7 @@ from trtconv.cli.options import FILE, ListCommand, build_options, config_option,
     help="Dynamic shapes: alone with the ranges that export recorded, or with your own.",
 )
 @click.option(
-    "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="Names the dims of a foreign ONNX file."
+    "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="Names dims of a foreign ONNX file."
 )
 @build_options
 @config_option

@@ -38,11 +38,8 @@ report_options = compose(
 @report_options
 @config_option
 @output_options
-@click.pass_context
-def command(
-    ctx: click.Context, subject: Path, reference: Path | None, against: str | None, config: Path | None, **values: Any
-) -> None:
-    """Compare SUBJECT (an ONNX file or an engine) with what the original module computed, at every sample point."""  # fmt: skip
+def command(subject: Path, reference: Path | None, against: str | None, config: Path | None, **values: Any) -> int:
+    """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
     from trtconv.check.reporters import print_report, write_reports
     from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance
     from trtconv.cli.console import ConsoleProgress, make_console
@@ -67,4 +64,4 @@ def command(
     write_reports(report, json=json_file, **{n: values[n] for n in names})
     if not values["quiet"] and str(json_file) != "-":
         print_report(report, make_console())
-    ctx.exit(exit_code(report))
+    return exit_code(report)

@@ -23,9 +23,7 @@ from trtconv.cli.options import (
 
 @click.command("export", cls=ListCommand)
 @click.argument("module", required=False)
-@click.option(
-    "-o", "--output", type=FILE, default=Path("model.onnx"), show_default=True, help="The ONNX file to write."
-)
+@click.option("-o", "--output", type=FILE, default=Path("model.onnx"), show_default=True, help="The file to write.")
 @shape_options
 @module_options
 @export_options

@@ -90,7 +90,7 @@ def _forward_parameters(source: Any) -> list[str]:
 def _relative(path: Path, base: Path) -> str:
     import os
 
-    return os.path.relpath(path, base or Path())
+    return str(os.path.relpath(str(path), str(base)))
 
 
 def _toml_value(value: Any) -> str:

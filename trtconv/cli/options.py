@@ -77,16 +77,14 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="Print the resu
 config_option = click.option("--config", type=FILE, help="A trtconv.toml; options given here win over it.")
 
 module_options = compose(
-    click.option(
-        "--arg", "args", multiple=True, metavar="KEY=VALUE", help="Keyword argument of the factory (JSON or text)."
-    ),
+    click.option("--arg", "args", multiple=True, metavar="KEY=VALUE", help="Keyword argument of the factory."),
     click.option("--weights", type=FILE, help="Safetensors file, or a state dict (loaded with weights_only)."),
     click.option("--sample", metavar="FILE.py:FUNCTION", help="Makes inputs that random values would not make valid."),
     click.option("--seed", type=int, help="Seed of the factory's weights and of the sample values (default 0)."),
 )
 shape_options = compose(
     click.option(
-        "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="An input; dims are integers or names."
+        "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="An input; dims: integers or names."
     ),
     click.option("--dynamic", multiple=True, metavar="NAME=MIN:OPT:MAX[%MULTIPLE]", help="The range of a named dim."),
 )
@@ -107,13 +105,13 @@ rewrite_options = compose(
     click.option("--no-proof", is_flag=True, help="Skip the numeric proof of each rewrite."),
 )
 build_options = compose(
-    click.option("--profile", "profiles", multiple=True, metavar='"N=1:1:1 H=..."', help="An optimization profile (repeatable)."),
+    click.option("--profile", "profiles", multiple=True, metavar='"N=1:1:1 H=..."', help="A profile (repeatable)."),
     click.option("--backend", type=click.Choice(["auto", "tensorrt", "tensorrt-rtx"]), help="What builds the engine."),
-    click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Element type of the network (default fp32)."),
+    click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Element type (default fp32)."),
     click.option("--workspace", metavar="SIZE", help="Limit of scratch memory, e.g. 4GiB."),
     click.option("--timing-cache", type=FILE, help="Timing cache to read and update."),
     click.option("--opt-level", type=click.IntRange(0, 5), help="Builder optimization level."),
-    click.option("--compute-capability", metavar="8.6,8.9,...", help="GPUs to build for, where the builder needs none here."),
+    click.option("--compute-capability", metavar="8.6,8.9,...", help="GPUs to build for (tensorrt-rtx)."),
     click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library to load."),
 )  # fmt: skip
 

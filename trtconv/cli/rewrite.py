@@ -14,9 +14,7 @@ from trtconv.cli.options import FILE, config_option, json_flag, output_options, 
 @click.argument("model", type=FILE)
 @click.option("-o", "--output", type=FILE, help="The ONNX file to write (default: MODEL with .trt.onnx).")
 @rewrite_options
-@click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Type the graph (default fp32: as it is)."
-)
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Type the graph (default: as it is).")
 @click.option("--explain", is_flag=True, help="Show what fired, what was skipped and why.")
 @click.option("--diff", is_flag=True, help="Show the nodes before and after each rewrite.")
 @config_option

@@ -1,0 +1,36 @@
+# Two commands do all the set-up: `make demo` and `make test`. Both make a virtual environment in .venv first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+CONSTRAINTS := constraints.txt
+
+.PHONY: demo test lint zoo clean venv
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 10) <= v <= (3, 13) else f"trtconv needs Python 3.10 to 3.13, this is {v[0]}.{v[1]}; say make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) torch
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[cpu,dev]'
+	@# Real trained weights for one example; its dependencies (an old torch) are not wanted.
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --no-deps facenet-pytorch
+	@touch $(STAMP)
+
+demo: venv
+	$(BIN)/trtconv doctor
+	$(BIN)/trtconv convert --config examples/text_attention.toml -o out/text_attention
+	$(BIN)/trtconv convert --config examples/refinedet.toml -o out/refinedet
+	@echo; echo "Made:"; ls -lh out/text_attention out/refinedet | grep -v ^total
+
+test: venv
+	$(BIN)/python -m pytest -q -n 2 -m "not gpu"
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
