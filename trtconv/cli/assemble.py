@@ -150,7 +150,7 @@ def build_request(
     """What `trtconv build` asks for."""
     section = config.build
     workspace = values.get("workspace") or section.workspace
-    listed = values.get("compute_capability") or ""
+    listed = tuple(w.strip() for w in (values.get("compute_capability") or "").split(",") if w.strip())
     profiles = tuple(values.get("profiles") or section.profiles)
     level = values.get("opt_level")
     return BuildRequest(
@@ -165,7 +165,7 @@ def build_request(
         timing_cache=values.get("timing_cache")
         or (config.base / section.timing_cache if section.timing_cache else None),
         opt_level=section.opt_level if level is None else level,
-        compute_capabilities=tuple(w.strip() for w in listed.split(",") if w.strip()) or tuple(section.compute_capability),
+        compute_capabilities=listed or tuple(section.compute_capability),
         plugins=tuple(values.get("plugin_libraries") or (config.base / p for p in section.plugins)),
     )
 

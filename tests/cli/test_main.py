@@ -1,0 +1,117 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trtconv.cli.main import COMMANDS, run
+from trtconv.cli.options import spread_lists
+
+ROOT = Path(__file__).parents[2]
+
+
+def trtconv(*words: str, capsys) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command run in this process."""
+    with pytest.raises(SystemExit) as caught:
+        run(list(words))
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help(name, capsys):
+    code, out, _ = trtconv(name, "--help", capsys=capsys)
+    assert code == 0
+    assert "Usage:" in out
+
+
+def test_an_unknown_command_has_a_suggestion(capsys):
+    code, _, err = trtconv("bild", capsys=capsys)
+    assert code == 2
+    assert "Did you mean 'build'?" in err
+
+
+def test_an_unknown_option_is_a_usage_error(capsys):
+    assert trtconv("version", "--jsno", capsys=capsys)[0] == 2
+
+
+def test_version_as_json(capsys):
+    code, out, _ = trtconv("version", "--json", capsys=capsys)
+    assert code == 0
+    assert json.loads(out)["python"].startswith("3.")
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "trtconv", "--help"], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert "convert" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "spread"),
+    [
+        (["--dynamic", "N=1:2:3", "H=4"], ["--dynamic=N=1:2:3", "--dynamic=H=4"]),
+        (["--dynamic", "model.onnx"], ["--dynamic=", "model.onnx"]),
+        (["m.onnx", "--dynamic"], ["m.onnx", "--dynamic="]),
+        (["--dynamic", "-o", "x"], ["--dynamic=", "-o", "x"]),
+        (["--input", "a:float32[N]", "b[2]=0:1", "m.py:f"], ["--input=a:float32[N]", "--input=b[2]=0:1", "m.py:f"]),
+        (["--input", "wrong", "m"], ["--input", "wrong", "m"]),
+        (["--arg", "a=1", "b=x y", "m.py:f"], ["--arg=a=1", "--arg=b=x y", "m.py:f"]),
+    ],
+)
+def test_lists_after_one_option(words, spread):
+    assert spread_lists(words) == spread
+
+
+@pytest.mark.parametrize("command", ["rewrite", "build", "check", "inspect"])
+def test_a_missing_file_is_one_error(command, capsys, tmp_path):
+    code, out, err = trtconv(command, str(tmp_path / "none.onnx"), capsys=capsys)
+    assert code == 2
+    assert "none.onnx" in err
+    assert "Traceback" not in err
+    assert not out
+
+
+@pytest.mark.parametrize("command", ["rewrite", "build", "check", "inspect"])
+def test_a_file_that_is_no_onnx_is_one_error(command, capsys, tmp_path):
+    path = tmp_path / "text.onnx"
+    path.write_text("not a model, but a text that somebody saved under this name")
+    code, _, err = trtconv(command, str(path), capsys=capsys)
+    assert code == 2
+    assert "is no ONNX model" in err
+
+
+def test_convert_without_a_module_says_what_to_name(capsys):
+    code, _, err = trtconv("convert", "-o", "x", capsys=capsys)
+    assert code == 2
+    assert "--config" in err
+
+
+def test_an_internal_error_is_a_message_and_debug_shows_the_traceback(monkeypatch, capsys):
+    import trtconv.cli.version as version
+
+    def broken() -> dict[str, str]:
+        raise KeyError("x")
+
+    monkeypatch.setattr(version, "installed_versions", broken)
+    code, _, err = trtconv("version", capsys=capsys)
+    assert code == 1
+    assert "bug of trtconv" in err
+    with pytest.raises(KeyError):
+        run(["version", "--debug"])
+
+
+def test_ctrl_c_ends_with_130(monkeypatch, capsys):
+    import trtconv.cli.version as version
+
+    def interrupted() -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(version, "installed_versions", interrupted)
+    code, _, err = trtconv("version", capsys=capsys)
+    assert code == 130
+    assert "interrupted" in err

@@ -1,0 +1,73 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trtconv.core.artifacts import beside, read_json, replacing, require_file, sha256_file, write_bytes, write_json
+from trtconv.core.errors import InvalidRequestError
+
+
+def test_a_write_that_fails_keeps_the_old_file(tmp_path):
+    path = tmp_path / "model.onnx"
+    write_bytes(path, b"old")
+
+    def fail_halfway():
+        with replacing(path) as temporary:
+            temporary.write_bytes(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+def test_a_process_killed_in_the_middle_leaves_the_old_file(tmp_path):
+    path = tmp_path / "model.onnx"
+    write_bytes(path, b"old")
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom trtconv.core.artifacts import replacing\n"
+        "with replacing(Path(sys.argv[1])) as t:\n    t.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env={**os.environ, "PYTHONPATH": str(root)}, check=False
+    )
+    assert done.returncode < 0
+    assert path.read_bytes() == b"old"
+
+
+def test_an_output_in_an_impossible_place_is_a_usage_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidRequestError, match="cannot be written"):
+        write_bytes(tmp_path / "file" / "x.onnx", b"")
+    with pytest.raises(InvalidRequestError, match="is a directory"):
+        write_bytes(tmp_path, b"")
+
+
+def test_a_missing_file_names_the_ones_that_are_there(tmp_path):
+    (tmp_path / "net.onnx").write_bytes(b"")
+    with pytest.raises(InvalidRequestError, match="there is no ONNX model") as caught:
+        require_file(tmp_path / "ned.onnx", "ONNX model")
+    assert "net.onnx" in (caught.value.hint or "")
+
+
+def test_json_is_the_same_for_the_same_content(tmp_path):
+    write_json(tmp_path / "a", {"b": 1, "a": [1.5, "x"]})
+    write_json(tmp_path / "b", {"a": [1.5, "x"], "b": 1})
+    assert sha256_file(tmp_path / "a") == sha256_file(tmp_path / "b")
+    assert read_json(tmp_path / "a") == {"a": [1.5, "x"], "b": 1}
+
+
+def test_broken_json_is_one_error(tmp_path):
+    (tmp_path / "m.json").write_text("{")
+    with pytest.raises(InvalidRequestError, match="not readable JSON"):
+        read_json(tmp_path / "m.json", "manifest")
+
+
+def test_companions_drop_every_suffix_of_an_artifact():
+    assert beside(Path("out/model.trt.onnx"), ".rewrites.json") == Path("out/model.rewrites.json")
+    assert beside(Path("out/model.engine"), ".reference.safetensors") == Path("out/model.reference.safetensors")

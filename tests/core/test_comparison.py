@@ -1,0 +1,79 @@
+import numpy as np
+
+from trtconv.core.comparison import Tolerance, compare_output, compare_outputs, describe_failure, first_failure
+
+TIGHT = Tolerance(rtol=1e-4, atol=1e-4)
+
+
+def compare(expected, actual, tolerance=TIGHT):
+    return compare_output("y", "opt", np.asarray(expected), np.asarray(actual), tolerance)
+
+
+def test_equal_arrays_pass_with_no_error():
+    result = compare(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
+    assert result.passed
+    assert (result.max_abs, result.max_rel, result.mismatched) == (0.0, 0.0, 0.0)
+
+
+def test_one_wrong_element_is_found_and_placed():
+    want = np.ones((2, 3, 4), np.float32)
+    got = want.copy()
+    got[1, 2, 3] = 1.5
+    result = compare(want, got)
+    assert not result.passed
+    assert result.at == (1, 2, 3)
+    assert result.mismatched == 1 / 24
+    assert "got 1.5" in describe_failure(result)
+
+
+def test_nan_agrees_only_with_nan():
+    assert compare([np.nan, 1.0], [np.nan, 1.0]).passed
+    assert not compare([0.0, 1.0], [np.nan, 1.0]).passed
+    assert not compare([np.nan, 1.0], [0.0, 1.0]).passed
+
+
+def test_infinities_agree_by_sign():
+    assert compare([np.inf, -np.inf], [np.inf, -np.inf]).passed
+    assert not compare([np.inf], [-np.inf]).passed
+    assert not compare([np.inf], [1e30]).passed
+
+
+def test_a_shape_that_differs_fails_without_numbers():
+    result = compare(np.zeros((1, 7, 7)), np.zeros((1, 5, 5)))
+    assert not result.passed
+    assert result.max_abs is None
+    assert "shape [1, 5, 5], expected [1, 7, 7]" in describe_failure(result)
+
+
+def test_a_float_that_became_an_integer_fails():
+    assert not compare(np.zeros(3, np.float32), np.zeros(3, np.int64)).passed
+    assert compare(np.zeros(3, np.int64), np.zeros(3, np.int32)).passed
+    assert compare(np.zeros(3, np.float32), np.zeros(3, np.float16)).passed
+
+
+def test_cancellation_at_large_magnitude_is_judged_by_the_magnitude():
+    want = np.array([1e6, -1e6, 0.0])
+    assert compare(want, want + 0.01).passed
+    assert not compare(want / 1e6, want / 1e6 + 0.01).passed
+
+
+def test_a_cosine_limit_adds_to_the_tolerance():
+    want, got = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    loose = Tolerance(rtol=10, atol=10, cosine=0.99)
+    assert not compare(want, got, loose).passed
+
+
+def test_empty_arrays_agree():
+    assert compare(np.zeros((0, 4)), np.zeros((0, 4))).passed
+
+
+def test_a_missing_output_fails_and_an_extra_one_does_not():
+    results = compare_outputs("min", {"a": np.ones(2), "b": np.ones(2)}, {"a": np.ones(2), "c": np.ones(2)}, TIGHT)
+    failure = first_failure(results)
+    assert failure is not None
+    assert failure.output == "b"
+    assert len(results) == 2
+
+
+def test_json_has_no_bare_infinity():
+    assert compare([1.0], [np.inf]).as_dict()["max_abs"] == "inf"

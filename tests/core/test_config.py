@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+from trtconv.core.config import read_config
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.sizes import format_bytes, parse_bytes
+from trtconv.core.targets import parse_target
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "trtconv.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_config_is_read_with_its_place(tmp_path):
+    config = read_config(
+        write(tmp_path, '[model]\nmodule = "a.py:f"\n[dynamic]\nN = "1:2:3"\n[[input]]\nname="x"\ndims=["N",3]\n')
+    )
+    assert config.model.module == "a.py:f"
+    assert config.base == tmp_path
+    assert config.input[0].dims == ["N", 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model\n", "is no TOML"),
+        ('[model]\nmodul = "a"\n', "unknown key 'model.modul'. Did you mean 'module'"),
+        ("[modle]\n", "unknown key 'modle'. Did you mean 'model'"),
+        ('[export]\nopset = "x"\n', "'export.opset'"),
+        ('[[input]]\nname = "x"\n', "'input.0.dims'"),
+        ('path = "x"\n', "unknown key 'path'"),
+    ],
+)
+def test_a_wrong_config_names_the_key(tmp_path, text, message):
+    with pytest.raises(InvalidRequestError, match=message):
+        read_config(write(tmp_path, text))
+
+
+def test_sizes():
+    assert parse_bytes("4GiB") == 4 << 30
+    assert parse_bytes("1.5 MB") == 1_500_000
+    assert format_bytes(61 * (1 << 20)) == "61.0 MiB"
+    with pytest.raises(InvalidRequestError, match="cannot read the size"):
+        parse_bytes("4 gigs")
+
+
+def test_targets():
+    assert parse_target("tensorrt==8.6").generation == 8
+    assert parse_target("tensorrt==8.6").max_opset == 17
+    assert parse_target("tensorrt-rtx").generation == 11
+    assert parse_target("tensorrt==10.16.1").strongly_typed is False
+    for text in ("tensort==10", "tensorrt==9", "tensorrt==x", "onnx", "tensorrt-rtx==8"):
+        with pytest.raises(InvalidRequestError, match="unknown target"):
+            parse_target(text)

@@ -1,0 +1,51 @@
+import pytest
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.shapes import parse_space
+from trtconv.core.tensors import parse_tensor, require_ranges
+
+
+def test_an_input_with_names_integers_and_a_value_range():
+    spec = parse_tensor("ids:int64[N,T]=0:30521")
+    assert (spec.name, spec.dtype.name, spec.dims, spec.value_range) == ("ids", "int64", ("N", "T"), (0.0, 30521.0))
+    assert spec.shape({"N": 2, "T": 7}) == (2, 7)
+
+
+def test_the_dtype_defaults_to_float32_and_takes_short_names():
+    assert parse_tensor("x[1,3]").dtype.name == "float32"
+    assert parse_tensor("x:fp16[1,3]").dtype.name == "float16"
+
+
+def test_a_scalar_has_no_dims():
+    assert parse_tensor("s:float32[]").dims == ()
+
+
+def test_it_reads_back_as_it_prints():
+    for text in ("images:float32[N,3,H,W]", "ids:int64[N,T]=0:30521"):
+        assert str(parse_tensor(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("images", "cannot read the input"),
+        ("x:float33[N]", "unknown dtype 'float33'. Did you mean 'float32'"),
+        ("x:float32[N,-1]", "cannot read the dim"),
+        ("x:float32[N]=5:1", "cannot read the value range"),
+        ("x:float32[N]=a", "cannot read the value range"),
+    ],
+)
+def test_what_cannot_be_read_is_named(text, message):
+    with pytest.raises(InvalidRequestError, match=message):
+        parse_tensor(text)
+
+
+def test_a_named_dim_needs_a_range():
+    with pytest.raises(InvalidRequestError, match="a dim 'H' without a range") as caught:
+        require_ranges([parse_tensor("x:float32[N,H]")], parse_space(["N=1:1:1"]))
+    assert "--dynamic H=" in (caught.value.hint or "")
+
+
+def test_a_range_needs_a_dim():
+    with pytest.raises(InvalidRequestError, match="no input has a dim called 'B'"):
+        require_ranges([parse_tensor("x:float32[N]")], parse_space(["N=1:1:1 B=1:2:3"]))

@@ -1,0 +1,106 @@
+"""The house on disk is the house in the design: who may import whom, and how large a room's files get."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "trtconv"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Part -> the parts of trtconv that it may import besides itself.
+ALLOWED = {
+    "core": set(),
+    "backends": {"core"},
+    "plugins": {"core"},
+    "export": {"backends", "plugins", "core"},
+    "rewrite": {"backends", "plugins", "core"},
+    "build": {"backends", "plugins", "core"},
+    "check": {"backends", "plugins", "core"},
+    "pipeline": {"export", "rewrite", "build", "check", "backends", "plugins", "core"},
+    "cli": {"pipeline", "export", "rewrite", "build", "check", "backends", "plugins", "core"},
+}
+# Package -> the parts that may import it at all.
+OWNERS = {
+    "onnx_graphsurgeon": {"rewrite"},
+    "tensorrt": {"backends"},
+    "tensorrt_rtx": {"backends"},
+    "pycuda": {"backends"},
+    "torch": {"export", "backends"},
+    "onnxscript": {"export"},
+    "click": {"cli"},
+}
+# What `import trtconv.core.x` or `import trtconv.cli.x` must not load.
+HEAVY = {"torch", "onnx", "onnxruntime", "onnx_graphsurgeon", "onnxscript", "onnx_ir", "tensorrt", "tensorrt_rtx",
+         "pycuda", "numpy", "pydantic", "jinja2", "rich", "safetensors"}  # fmt: skip
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names.add(node.module or "")
+    return names
+
+
+def top_level(tree: ast.Module) -> set[str]:
+    plain = [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return {name.split(".")[0] for node in plain for name in imported(ast.Module([node], []))}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_one_way(path):
+    part = part_of(path)
+    if part in ("__init__", "__main__"):
+        return
+    for name in imported(ast.parse(path.read_text())):
+        words = name.split(".")
+        if words[0] == "trtconv" and len(words) > 1 and words[1] != part:
+            assert words[1] in ALLOWED[part], f"{part} imports {name}"
+        owners = OWNERS.get(words[0])
+        assert owners is None or part in owners, f"{part} imports {words[0]}"
+
+
+@pytest.mark.parametrize("part", ["core", "cli"])
+def test_heavy_packages_are_imported_in_bodies_only(part):
+    for path in FILES:
+        if part_of(path) == part:
+            assert not top_level(ast.parse(path.read_text())) & HEAVY, path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_files_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 350
+
+
+def test_no_name_that_says_nothing():
+    vague = {"utils", "util", "helpers", "helper", "misc", "manager", "common"}
+    assert not [p for p in FILES if p.stem in vague or p.parent.name in vague]
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code + "\nimport sys; print(*sorted(m.split('.')[0] for m in sys.modules))"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+def test_help_loads_no_heavy_package():
+    code = "from trtconv.cli.main import cli\ntry:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass"
+    assert not loaded_by(code) & HEAVY
+
+
+@pytest.mark.parametrize("room", ["rewrite", "build", "check"])
+def test_rooms_load_without_torch(room):
+    assert "torch" not in loaded_by(f"import trtconv.{room}")
