@@ -1,0 +1,70 @@
+"""Inputs for every plugin that the tests of the function body, the evaluator and the C++ side share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One use of a plugin: the input shapes (the first is `x`) and the attributes that differ from the defaults."""
+
+    op_type: str
+    shapes: tuple[tuple[int, ...], ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    offset: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.op_type}-{self.shapes[0]}-{self.attributes}"
+
+    def arrays(self, dtype: str, seed: int = 0) -> list[Array]:
+        """Random inputs of the case, values within about 4 of the offset."""
+        rng = np.random.default_rng(seed)
+        offsets = (self.offset, *(0.5 for _ in self.shapes[1:]))
+        return [(rng.standard_normal(s) + o).astype(dtype) for s, o in zip(self.shapes, offsets, strict=True)]
+
+
+def l2(shape: tuple[int, ...], **attributes: Any) -> Case:
+    return Case("TrtconvL2Norm", (shape, (shape[attributes.get("axis", 1)],)), attributes)
+
+
+def norm(shape: tuple[int, ...], offset: float = 0.0, **attributes: Any) -> Case:
+    return Case("TrtconvInstanceNorm", (shape, (shape[1],), (shape[1],)), attributes, offset)
+
+
+def pad(shape: tuple[int, ...], pads: tuple[int, int, int, int]) -> Case:
+    return Case("TrtconvReflectionPad", (shape,), {"pads": pads})
+
+
+def pool(shape: tuple[int, ...], size: tuple[int, int], mode: str) -> Case:
+    return Case("TrtconvAdaptivePool", (shape,), {"output_size": size, "mode": mode})
+
+
+CASES: tuple[Case, ...] = (
+    l2((2, 7, 5, 3)),
+    l2((1, 64, 9, 11), eps_mode="inside", epsilon=1e-3),
+    l2((3, 16), eps_mode="max", epsilon=4.5),
+    l2((2, 5, 8), axis=2, eps_mode="outside", epsilon=0.25),
+    l2((0, 5, 2, 2)),
+    norm((2, 3, 5, 7)),
+    norm((1, 4, 1, 1), epsilon=1e-3),
+    norm((2, 2, 33), relu="yes"),
+    norm((1, 3, 4, 5, 6), relu="no", epsilon=1e-2),
+    norm((1, 2, 16, 16), offset=50.0),
+    norm((0, 3, 4, 4)),
+    pad((2, 3, 6, 7), (1, 2, 3, 4)),
+    pad((5, 9), (0, 8, 4, 0)),
+    pad((1, 1, 1, 1), (0, 0, 0, 0)),
+    pad((2, 2, 2, 3, 17), (2, 16, 1, 3)),
+    pool((2, 3, 10, 7), (3, 3), "average"),
+    pool((2, 3, 10, 7), (3, 3), "max"),
+    pool((1, 2, 5, 6), (1, 1), "average"),
+    pool((1, 2, 5, 6), (7, 11), "max"),
+    pool((4, 7, 13), (7, 4), "average"),
+)

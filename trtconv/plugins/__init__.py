@@ -1,0 +1,1 @@
+"""Each TensorRT plugin described once, and the library that holds their kernels."""
