@@ -174,10 +174,11 @@ def convert_request(
     config: Config, module: str | None, directory: Path, static: bool, values: Mapping[str, Any]
 ) -> ConvertRequest:
     """What `trtconv convert` asks for; every file goes into `directory`."""
+    # The export request comes first: it names what is wrong on the command line before a backend is looked for.
+    export = export_request(config, module, directory / "model.onnx", values)
     backend = values.get("backend") or config.build.backend
     target = values.get("target") or config.rewrite.target or default_target(backend)
     dynamic = None if static or not config.build.dynamic else ShapeSpace()
-    export = export_request(config, module, directory / "model.onnx", values)
     build = build_request(config, directory, directory, dynamic, {**values, "inputs": ()})
     rewrite = rewrite_request(config, directory, directory, target, values)
     return lay_out(

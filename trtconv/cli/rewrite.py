@@ -29,9 +29,10 @@ def command(
     from trtconv.cli.assemble import load_config, rewrite_request
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import rewrite_summary, show
-    from trtconv.core.artifacts import beside
+    from trtconv.core.artifacts import beside, require_file
     from trtconv.pipeline import default_target
 
+    require_file(model, "ONNX model")
     settings = load_config(config)
     target = values.get("target") or settings.rewrite.target or default_target(settings.build.backend)
     request = rewrite_request(settings, model, output or beside(model, ".trt.onnx"), target, values)
