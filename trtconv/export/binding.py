@@ -1,0 +1,152 @@
+"""Which of the module's forward parameters each named input goes to.
+
+`--input images:float32[...]` goes to the parameter `images`. A parameter that takes a dict, a list or a dataclass is
+filled by inputs with dotted names: `batch.image` and `batch.mask`, or `features.0` and `features.1`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+
+Tree = int | dict[str, "Tree"]
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One argument of forward: how it is passed, and how it is made of the flat inputs."""
+
+    name: str
+    keyword: bool
+    tree: Tree
+    annotation: Any
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The arguments of forward in terms of the flat inputs, in their order."""
+
+    slots: tuple[Slot, ...]
+
+    def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments made of the flat inputs."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for slot in self.slots:
+            value = _build(slot.tree, slot.annotation, tensors)
+            if slot.keyword:
+                keywords[slot.name] = value
+            else:
+                positional.append(value)
+        return positional, keywords
+
+
+def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
+    """Match input names with forward's parameters by name.
+
+    Raises InvalidRequestError for an input that forward does not take, one given twice, or a parameter without a
+    default that has no input.
+    """
+    parameters = list(inspect.signature(forward).parameters.values())
+    named = {p.name: p for p in parameters if p.kind not in _VARIADIC}
+    rest = next((p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    trees, loose = _group(names, named, rest is not None or open_ended)
+    missing = [n for n, p in named.items() if p.default is p.empty and n not in trees]
+    if missing:
+        raise InvalidRequestError(
+            f"the module's input '{missing[0]}' has no --input",
+            hint=f"add --input {missing[0]}:DTYPE[D0,D1,...]; its forward takes: {', '.join(named)}",
+        )
+    hints = _annotations(forward)
+    slots: list[Slot] = []
+    positional = rest is not None and bool(loose)
+    for name, parameter in named.items():
+        if name not in trees:
+            continue
+        by_keyword = parameter.kind is parameter.KEYWORD_ONLY or (
+            parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not positional
+        )
+        slots.append(Slot(name, by_keyword, trees[name], hints.get(name)))
+    slots += [Slot(name, rest is None, tree, None) for name, tree in loose.items()]
+    slots.sort(key=lambda s: s.keyword)
+    return Binding(tuple(slots))
+
+
+def _group(
+    names: Sequence[str], named: Mapping[str, inspect.Parameter], takes_more: bool
+) -> tuple[dict[str, Tree], dict[str, Tree]]:
+    trees: dict[str, Tree] = {}
+    loose: dict[str, Tree] = {}
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            raise InvalidRequestError(f"the input '{name}' is given twice", hint="keep one --input for it")
+        seen.add(name)
+        root, *path = name.split(".")
+        if root not in named and not takes_more:
+            raise InvalidRequestError(
+                f"the module takes no input '{root}'{did_you_mean(root, named)}",
+                hint="its forward takes: " + (", ".join(named) or "nothing"),
+            )
+        _place(trees if root in named else loose, root, path, index)
+    return trees, loose
+
+
+def _place(trees: dict[str, Tree], root: str, path: list[str], index: int) -> None:
+    here, key = trees, root
+    for part in path:
+        inner = here.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise InvalidRequestError(f"the input '{root}' is given as a whole and in parts", hint="keep one form")
+        here, key = inner, part
+    if key in here:
+        raise InvalidRequestError(f"the input '{root}' is given as a whole and in parts", hint="keep one form")
+    here[key] = index
+
+
+def _annotations(forward: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(forward)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def _build(tree: Tree, annotation: Any, tensors: Sequence[Any]) -> Any:
+    if isinstance(tree, int):
+        return tensors[tree]
+    kind = _container(annotation)
+    if dataclasses.is_dataclass(kind):
+        inner = _annotations(kind)  # type: ignore[arg-type]
+        return kind(**{k: _build(t, inner.get(k), tensors) for k, t in tree.items()})  # type: ignore[operator]
+    values = {k: _build(t, _element(annotation, k), tensors) for k, t in tree.items()}
+    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(**values)
+    if all(k.isdigit() for k in values):
+        ordered = [values[k] for k in sorted(values, key=int)]
+        return tuple(ordered) if kind is tuple else ordered
+    return values
+
+
+def _container(annotation: Any) -> Any:
+    arguments = [a for a in typing.get_args(annotation) if a is not type(None)]
+    origin = typing.get_origin(annotation)
+    if origin is typing.Union or str(origin) == "<class 'types.UnionType'>":
+        return _container(arguments[0]) if len(arguments) == 1 else None
+    return origin or annotation
+
+
+def _element(annotation: Any, key: str) -> Any:
+    arguments = typing.get_args(annotation)
+    if not arguments:
+        return None
+    if typing.get_origin(annotation) is tuple and arguments[-1] is not Ellipsis:
+        return arguments[int(key)] if key.isdigit() and int(key) < len(arguments) else None
+    return arguments[-1] if typing.get_origin(annotation) is dict else arguments[0]

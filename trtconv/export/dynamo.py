@@ -1,0 +1,105 @@
+"""The exporter that goes through torch.export, with the shape space as its dynamic shapes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.export.finish import Origins, finish
+from trtconv.export.flat_module import PREFIX
+from trtconv.export.graph_cleanup import clean_up
+from trtconv.export.trace import Candidate, Trace
+from trtconv.export.user_code import innermost_user_frame, python_frames, shown
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT_OPSET = 20
+OLDEST_OPSET = 18
+EXTERNAL_ABOVE = 1 << 30
+
+
+def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
+    """Export to `output`. Raises what torch raises, and InvalidRequestError for an opset it does not write."""
+    started = time.monotonic()
+    chosen = opset or DEFAULT_OPSET
+    if chosen < OLDEST_OPSET:
+        raise InvalidRequestError(
+            f"the dynamo exporter writes opset {OLDEST_OPSET} and newer, not {chosen}",
+            hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
+        )
+    model = to_onnx(program_of(trace), trace, chosen)
+    origins = _origins(model, trace)
+    _write(model, output)
+    finish(output, trace, origins)
+    return Candidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
+
+
+def program_of(trace: Trace) -> torch.export.ExportedProgram:
+    """The exported program over the whole shape space."""
+    import torch
+
+    with torch.no_grad():
+        return torch.export.export(trace.flat, trace.inputs, dynamic_shapes=dynamic_shapes(trace), strict=False)
+
+
+def dynamic_shapes(trace: Trace) -> Any:
+    """The space as torch.export's dims: `k * Dim` for a multiple, and one Dim for a name that several inputs share.
+
+    A dim that only one input axis has is a named Dim as well: with a name torch.export refuses to make it static,
+    which `Dim.AUTO` would do without a word.
+    """
+    from torch.export import Dim
+
+    dims: dict[str, Any] = {}
+    for name in Counter(n for s in trace.specs for n in s.names()):
+        rng = trace.space[name]
+        if trace.dynamic(name):
+            low, high = max(1, rng.min // rng.multiple), rng.max // rng.multiple
+            unit = Dim(f"{name}_unit" if rng.multiple > 1 else name, min=low, max=high)
+            dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
+    return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
+
+
+def to_onnx(program: torch.export.ExportedProgram, trace: Trace, opset: int) -> Any:
+    """The ir.Model of a program, tidied."""
+    import torch
+
+    made = torch.onnx.export(
+        program, dynamo=True, optimize=False, opset_version=opset, verbose=False,
+        input_names=[s.name for s in trace.specs], output_names=list(trace.outputs),
+    )  # fmt: skip
+    assert made is not None
+    clean_up(made.model)
+    return made.model
+
+
+def _origins(model: Any, trace: Trace) -> Origins:
+    import ast
+
+    origins: Origins = {}
+    for node in model.graph.all_nodes():
+        frames = python_frames(node.metadata_props.get("pkg.torch.onnx.stack_trace", ""))
+        scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes", "")
+        try:
+            names = [n for n in ast.literal_eval(scopes) if n] if scopes else []
+        except (ValueError, SyntaxError):
+            names = []
+        # The last scope is the name of the operation, the one before it the innermost module.
+        module = names[-2] if len(names) > 1 else ""
+        source = shown(innermost_user_frame(frames), trace.base)
+        origins[node.name or ""] = (module.removeprefix(PREFIX).lstrip("."), source)
+        for key in [k for k in node.metadata_props if k.startswith("pkg.torch.onnx.") or k == "namespace"]:
+            del node.metadata_props[key]
+    return origins
+
+
+def _write(model: Any, output: Path) -> None:
+    import onnx_ir
+
+    size = sum(v.const_value.nbytes for v in model.graph.initializers.values() if v.const_value is not None)
+    data = f"{output.name}.data" if size > EXTERNAL_ABOVE else None
+    onnx_ir.save(model, str(output), external_data=data)

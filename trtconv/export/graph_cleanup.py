@@ -1,0 +1,57 @@
+"""Tidying what the dynamo exporter writes, without changing what the author wrote.
+
+torch's default (`optimize=True`) runs onnxscript's whole rule set. Its no-op rules match constants within 1e-8 (and a
+factor within 1e-5), so `sqrt(s) + 1e-10` loses its epsilon and an all-zero pixel becomes NaN. Here only rules run that
+match structure, never a rule that matches a number; batch norms stay apart, for TensorRT folds them itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def structural_rules() -> list[Any]:
+    """onnxscript's rules that remove or join casts, reshapes, transposes, slices and clips exactly."""
+    from onnxscript.rewriter.rules import common
+
+    return [
+        common.cast_cast_rule, common.no_op_cast_rule, common.no_op_expand_rule, common.no_op_transpose_rule,
+        common.transpose_transpose_rule, common.unsqueeze_unsqueeze_rule, common.reshape_reshape_rule,
+        common.flatten_to_reshape_rule, common.squeeze_reshape_1d_rule, common.slice_split_rule,
+        common.one_reshape_matmul_reshape_rule, common.two_reshapes_matmul_reshape_rule,
+        common.cast_constant_of_shape_rule, common.cast_constant_of_shape_without_value_rule,
+        common.collapse_slice_rule, common.collapse_slice2_rule, common.materialize_reshape_shape_rule,
+        common.no_op_dynamic_scatter_nd_rule, common.no_op_static_scatter_nd_rule,
+        common.successive_relu_rule, common.successive_clip_rule, common.successive_clip_relu_rule,
+        common.successive_relu_clip_rule, common.min_min_rule, common.max_max_rule,
+        common.dropout_zero_rule, common.dropout_inference_rule,
+    ]  # fmt: skip
+
+
+def clean_up(model: Any) -> None:
+    """Inline, fold constants, apply the structural rules and remove what is unused. Works in place on an ir.Model."""
+    from onnx_ir import passes
+    from onnx_ir.passes import common
+    from onnxscript.optimizer import fold_constants
+    from onnxscript.rewriter import RewritePass
+
+    common.InlinePass()(model)
+    rewrite = RewritePass(structural_rules())
+    for _ in range(2):
+        fold_constants(model, onnx_shape_inference=True, input_size_limit=8192, output_size_limit=512 * 512)
+        changed = rewrite(model).modified
+        common.RemoveUnusedNodesPass()(model)
+        if not changed:
+            break
+    passes.Sequential(
+        common.RemoveUnusedFunctionsPass(),
+        common.RemoveUnusedOpsetsPass(),
+        common.IdentityEliminationPass(),
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        common.LiftSubgraphInitializersToMainGraphPass(),
+        common.DeduplicateInitializersPass(),
+        common.CommonSubexpressionEliminationPass(),
+        common.RemoveUnusedNodesPass(),
+        common.OutputFixPass(),
+        common.NameFixPass(),
+    )(model)

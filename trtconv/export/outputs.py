@@ -1,0 +1,52 @@
+"""Names for what a module returns: keys of dicts, fields of dataclasses, `output` or `output_0`, `output_1`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trtconv.core.errors import InvalidRequestError
+
+
+def flatten_outputs(value: Any) -> dict[str, Any]:
+    """The tensors in what a module returned, by name, in order.
+
+    A tensor alone is `output`; items of a list or tuple are `output_0`, ...; dicts, dataclasses and named tuples give
+    their keys; nesting joins with `.` for keys and `_` for places. None is left out. Raises InvalidRequestError when
+    there is no tensor at all, or something that is none (numbers, strings, objects).
+    """
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return {"output": value}
+    found: dict[str, Any] = {}
+    for name, item in _walk(value, ""):
+        if not isinstance(item, torch.Tensor):
+            raise InvalidRequestError(
+                f"the module's output '{name}' is of type {type(item).__name__}, not a tensor",
+                hint="return tensors, or dicts, lists, tuples and dataclasses of them",
+            )
+        found[name] = item
+    if not found:
+        raise InvalidRequestError("the module returns no tensor", hint="return at least one tensor from forward")
+    return found
+
+
+def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if value is None:
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _walk(item, f"{name}.{key}" if name else str(key))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _walk(getattr(value, field.name), f"{name}.{field.name}" if name else field.name)
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for key in value._fields:
+            yield from _walk(getattr(value, key), f"{name}.{key}" if name else key)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _walk(item, f"{name or 'output'}_{index}")
+    else:
+        yield name or "output", value

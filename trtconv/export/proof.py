@@ -1,0 +1,74 @@
+"""Comparing an exported file with the module at the sample points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.core.comparison import OutputComparison, Tolerance, compare_outputs
+from trtconv.core.errors import TrtconvError
+from trtconv.core.reference import ReferenceSample
+from trtconv.core.sampling import SamplePoint
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparisons made, in the order of the points, until the first that failed."""
+
+    comparisons: tuple[OutputComparison, ...]
+    failure: OutputComparison | None
+    at: SamplePoint | None
+    seconds: float
+
+    @property
+    def equal(self) -> bool:
+        """True when nothing differs."""
+        return self.failure is None
+
+    @property
+    def worst(self) -> float:
+        """The largest absolute error seen at a point that counts."""
+        return max((c.max_abs for c in self.comparisons if c.max_abs is not None), default=0.0)
+
+
+def prove(model: Path, samples: Sequence[ReferenceSample], tolerance: Tolerance, *, thorough: bool = False) -> Verdict:
+    """Run the file in ONNX Runtime at every sample and compare. Stops at the first failure unless `thorough`."""
+    started = time.monotonic()
+    comparisons: list[OutputComparison] = []
+    failure, at = None, None
+    try:
+        runner = OnnxRuntimeRunner(model)
+    except TrtconvError as error:
+        return _refused(error, samples[0], started)
+    for sample in samples:
+        results = _compare_at(runner, sample, tolerance)
+        comparisons += results
+        bad = next((r for r in results if not r.passed), None)
+        if bad is not None and not sample.point.advisory and failure is None:
+            failure, at = bad, sample.point
+            if not thorough:
+                break
+    return Verdict(tuple(comparisons), failure, at, time.monotonic() - started)
+
+
+def _compare_at(
+    runner: OnnxRuntimeRunner, sample: ReferenceSample, tolerance: Tolerance
+) -> tuple[OutputComparison, ...]:
+    label = str(sample.point)
+    try:
+        actual = runner(sample.inputs)
+    except TrtconvError as error:
+        return tuple(
+            OutputComparison(name, label, False, error.message, tuple(want.shape), ())
+            for name, want in sample.outputs.items()
+        )
+    return compare_outputs(label, sample.outputs, actual, tolerance)
+
+
+def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> Verdict:
+    name, want = next(iter(sample.outputs.items()))
+    failed = OutputComparison(name, str(sample.point), False, error.message, tuple(want.shape), ())
+    return Verdict((failed,), failed, sample.point, time.monotonic() - started)

@@ -1,0 +1,70 @@
+"""Keeping Python warnings, torch's log lines and a module's own prints off the user's terminal."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+
+NOISY = ("torch", "onnxscript", "onnx_ir", "onnx", "onnx_diagnostic")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What was said meanwhile, each line once, in order."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Keep the first line of `text` unless it was said before."""
+        line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+        if line and line not in self.lines:
+            self.lines.append(line[:400])
+
+
+class _Collector(logging.Handler):
+    def __init__(self, noise: Noise) -> None:
+        super().__init__(logging.WARNING)
+        self._noise = noise
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message of a warning or an error."""
+        self._noise.add(record.getMessage())
+
+
+def _loggers() -> list[logging.Logger]:
+    names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in NOISY]
+    return [logging.getLogger(n) for n in {*NOISY, *names}]
+
+
+@contextmanager
+def collected_noise() -> Iterator[Noise]:
+    """Collect warnings, log records of torch and ONNX packages, and what is printed on stdout.
+
+    torch's loggers have handlers of their own that write to the stderr of import time, so the handlers are replaced
+    for the time of the block. Standard output belongs to trtconv's results, hence prints of a module are kept apart.
+    """
+    import torch.onnx
+
+    del torch
+    noise, printed = Noise(), io.StringIO()
+    collector = _Collector(noise)
+    before = [(logger, logger.handlers[:], logger.propagate) for logger in _loggers()]
+    for logger, _, _ in before:
+        logger.handlers = [collector]
+        logger.propagate = False
+    try:
+        with warnings.catch_warnings(record=True) as caught, redirect_stdout(printed):
+            warnings.simplefilter("always")
+            yield noise
+    finally:
+        for logger, handlers, propagate in before:
+            logger.handlers, logger.propagate = handlers, propagate
+        for warning in caught:
+            if not issubclass(warning.category, (DeprecationWarning, FutureWarning, PendingDeprecationWarning)):
+                noise.add(f"{warning.category.__name__}: {warning.message}")
+        for line in printed.getvalue().splitlines()[:20]:
+            noise.add(f"printed: {line}")

@@ -1,0 +1,29 @@
+"""What an export hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.comparison import OutputComparison
+from trtconv.core.sampling import SamplePoint
+from trtconv.core.shapes import ShapeSpace
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """The files written, which exporter made the model, and every comparison with the module (all passed).
+
+    `seconds` has the wall time of the steps (`load`, `module`, `export`, `compare`, ...) and of the `total`.
+    """
+
+    model: Path
+    reference: Path
+    manifest: Path
+    exporter: str
+    space: ShapeSpace
+    points: tuple[SamplePoint, ...]
+    comparisons: tuple[OutputComparison, ...]
+    notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,120 @@
+"""The export room: load the module, try exporters, prove one against the module, write the files."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.artifacts import beside, manifest_path, require_writable
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.progress import Progress
+from trtconv.core.requests import ExportRequest
+from trtconv.core.sampling import sample_points
+from trtconv.core.tensors import require_ranges
+from trtconv.export.points import Budget, traced_sizes
+from trtconv.export.result import ExportResult
+
+EXPORTERS = ("auto", "dynamo", "torchscript")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Wall seconds by step."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Add the time of the block to the step `name`."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
+    """Export the module to ONNX and prove the file equal to it at the sample points.
+
+    Writes the model, the reference and the manifest; nothing is written when it fails. Raises AccuracyError when no
+    exporter gives a file that equals the module, InvalidRequestError for a request that does not fit the module,
+    TrtconvError with the user's line when the module cannot be exported.
+    """
+    started = time.monotonic()
+    _check(request)
+    require_writable(request.output)
+    progress.stage("export")
+    clock = Clock()
+    with clock.step("import"):
+        from trtconv.export.module_source import require_torch
+
+        require_torch()
+        from trtconv.export.quiet import collected_noise
+    with collected_noise() as noise, _workplace(request.output) as folder:
+        result = _export(request, progress, folder, clock)
+    notes = (*result.notes, *noise.lines)
+    clock.seconds["total"] = time.monotonic() - started
+    return ExportResult(
+        result.model, result.reference, result.manifest, result.exporter, result.space, result.points,
+        result.comparisons, notes, dict(clock.seconds),
+    )  # fmt: skip
+
+
+def _check(request: ExportRequest) -> None:
+    if request.exporter not in EXPORTERS:
+        raise InvalidRequestError(f"unknown exporter '{request.exporter}'", hint="one of " + ", ".join(EXPORTERS))
+    if not request.inputs:
+        raise InvalidRequestError("no inputs are given", hint="add --input NAME:DTYPE[D0,D1,...] for each")
+    require_ranges(request.inputs, request.space)
+    if request.opset is not None and not 13 <= request.opset <= 23:
+        raise InvalidRequestError(f"opset {request.opset} is not supported", hint="use an opset from 13 to 23")
+
+
+@contextmanager
+def _workplace(output: Path) -> Iterator[Path]:
+    # Beside the output, so that moving a large file there is only a rename.
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".trtconv-export-") as folder:
+        yield Path(folder)
+
+
+def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock) -> ExportResult:
+    from trtconv.export.choice import choose
+    from trtconv.export.module_runner import ModuleRunner, set_eval
+    from trtconv.export.module_source import load_module
+    from trtconv.export.samples import inputs_maker, run_samples
+    from trtconv.export.write import write_artifacts
+
+    notes: list[str] = []
+    with clock.step("load"):
+        progress.phase("loading the module")
+        module = load_module(request.source)
+        if set_eval(module):
+            notes.append("the module was in training mode; it is exported in eval mode")
+        runner = ModuleRunner(module, request.inputs, request.source.base)
+    sizes = traced_sizes(request.space, request.inputs)
+    points = sample_points(request.space, request.inputs, traced=sizes, seed=request.source.seed)
+    make = inputs_maker(request.inputs, request.source.sample, request.source.base)
+    with clock.step("module"):
+        progress.phase("running the module at the sample points")
+        samples = run_samples(runner, request.inputs, points, make, request.source.sample is not None, Budget())
+    choice = choose(request, runner, samples, sizes, folder, progress, clock.seconds)
+    notes += [*samples.notes, *choice.notes]
+    with clock.step("write"):
+        write_artifacts(request, choice, samples, notes, clock.seconds)
+    return ExportResult(
+        request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
+        choice.candidate.exporter, request.space, samples.points, choice.verdict.comparisons, tuple(notes),
+    )  # fmt: skip
+
+
+def move_into_place(source: Path, target: Path) -> None:
+    """Rename a finished file over the target (same file system), or copy it when that is not possible."""
+    try:
+        source.replace(target)
+    except OSError:
+        shutil.copyfile(source, target)

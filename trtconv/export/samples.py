@@ -1,0 +1,106 @@
+"""The inputs and the module's outputs at the sample points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.reference import ReferenceSample
+from trtconv.core.sampling import SamplePoint, sample_inputs
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.module_runner import ModuleRunner, to_array
+from trtconv.export.module_source import load_function
+from trtconv.export.points import Budget, affordable, input_bytes
+from trtconv.export.user_code import blame
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MakeInputs = Callable[[SamplePoint], Mapping[str, "Array"]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples in the order of the points, with notes on points that were changed or left out."""
+
+    items: tuple[ReferenceSample, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def points(self) -> tuple[SamplePoint, ...]:
+        """The points that were run."""
+        return tuple(s.point for s in self.items)
+
+
+def inputs_maker(specs: Sequence[TensorSpec], sample: str | None, base: Path) -> MakeInputs:
+    """Random inputs, or those of the user's function `file.py:function`, which is loaded here."""
+    if sample is None:
+        return lambda point: sample_inputs(specs, point)
+    function = load_function(sample, base, "function")
+
+    def make(point: SamplePoint) -> Mapping[str, Array]:
+        import torch
+
+        generator = torch.Generator().manual_seed(point.seed)
+        try:
+            made = function(dict(point.dims), generator)
+        except Exception as error:
+            raise TrtconvError(
+                f"the sample function '{sample}' raised {type(error).__name__}: {error}",
+                hint="it is called with (dims: dict[str, int], generator: torch.Generator)", where=blame(error, base),
+            ) from error
+        return _fitted(made, specs, point, sample)
+
+    return make
+
+
+def _fitted(made: Any, specs: Sequence[TensorSpec], point: SamplePoint, sample: str) -> Mapping[str, Array]:
+    import torch
+
+    values = [made[s.name] for s in specs if s.name in made] if isinstance(made, Mapping) else made
+    values = (values,) if isinstance(values, torch.Tensor) else tuple(values)
+    if len(values) != len(specs):
+        raise InvalidRequestError(
+            f"the sample function '{sample}' returned {len(values)} tensors for {len(specs)} inputs",
+            hint="return them in the order of --input: " + ", ".join(s.name for s in specs),
+        )
+    arrays = {s.name: to_array(torch.as_tensor(v)) for s, v in zip(specs, values, strict=True)}
+    for spec in specs:
+        array = arrays[spec.name]
+        if tuple(array.shape) != spec.shape(point.sizes) or array.dtype != spec.dtype.numpy():
+            raise InvalidRequestError(
+                f"the sample function '{sample}' returned {array.dtype} {list(array.shape)} for '{spec.name}'",
+                hint=f"at {point} it has to be {spec.dtype.name} {list(spec.shape(point.sizes))}",
+            )
+    return arrays
+
+
+def run_samples(
+    runner: ModuleRunner, specs: Sequence[TensorSpec], points: Sequence[SamplePoint], make: MakeInputs,
+    only_random: bool, budget: Budget,
+) -> Samples:  # fmt: skip
+    """Run the module at the points that fit the budget; the first point (the traced size) sets the rate.
+
+    `only_random` leaves out zero, large and other special values, for inputs that a user's function makes.
+    """
+    started = time.monotonic()
+    wanted = [p for p in points if p.values == "random" or not only_random]
+    first = _run(runner, wanted[0], make)
+    once = time.monotonic()
+    runner(first.inputs)
+    rate = (time.monotonic() - once) / max(1, input_bytes(specs, wanted[0]))
+    kept, notes = affordable(wanted, specs, rate, budget)
+    items = [first] + [_run(runner, p, make) for p in kept if p != wanted[0]]
+    return Samples(tuple(items), notes, time.monotonic() - started)
+
+
+def _run(runner: ModuleRunner, point: SamplePoint, make: MakeInputs) -> ReferenceSample:
+    inputs = make(point)
+    return ReferenceSample(point, inputs, runner(inputs))

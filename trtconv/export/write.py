@@ -1,0 +1,73 @@
+"""Writing the model, its reference and its manifest into place."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import trtconv
+from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
+from trtconv.core.onnx_file import load_model, save_model
+from trtconv.core.reference import ReferenceInfo, write_reference
+from trtconv.core.requests import ExportRequest
+from trtconv.export.choice import Choice
+from trtconv.export.samples import Samples
+
+SCHEMA = 1
+
+
+def write_artifacts(
+    request: ExportRequest, choice: Choice, samples: Samples, notes: Sequence[str], seconds: Mapping[str, float]
+) -> None:
+    """Write the three files, each atomically; the model last but the manifest, which names its hash."""
+    names = tuple(samples.items[0].outputs)
+    info = ReferenceInfo(samples.points, request.inputs, names, request.space, request.source.spec)
+    write_reference(beside(request.output, ".reference.safetensors"), info, list(samples.items))
+    save_model(load_model(choice.candidate.model), request.output, weights_from=choice.candidate.model)
+    write_json(manifest_path(request.output), manifest(request, choice, samples, notes, seconds))
+
+
+def manifest(
+    request: ExportRequest, choice: Choice, samples: Samples, notes: Sequence[str], seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """Everything that tells how the model came to be; plain data for JSON."""
+    comparisons = choice.verdict.comparisons
+    return {
+        "schema": SCHEMA,
+        "kind": "onnx",
+        "source": {
+            "spec": request.source.spec,
+            "args": {k: str(v) for k, v in request.source.args},
+            "weights": str(request.source.weights or ""),
+            "sample": request.source.sample or "",
+            "seed": request.source.seed,
+        },
+        "inputs": [str(s) for s in request.inputs],
+        "outputs": list(samples.items[0].outputs),
+        "space": str(request.space),
+        "traced": dict(choice.candidate.sizes),
+        "exporter": choice.candidate.exporter,
+        "opset": choice.candidate.opset,
+        "why": [a.describe() for a in choice.attempts],
+        "sha256": sha256_file(request.output),
+        "tolerance": {"rtol": request.tolerance.rtol, "atol": request.tolerance.atol, "why": request.tolerance.why},
+        "largest_error": choice.verdict.worst,
+        "comparisons": [c.as_dict() for c in comparisons],
+        "versions": versions(),
+        "notes": list(notes),
+        "seconds": {k: round(v, 3) for k, v in seconds.items()},
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of what took part."""
+    import onnx
+    import onnxruntime
+    import onnxscript
+    import torch
+
+    return {
+        "trtconv": trtconv.__version__, "python": platform.python_version(), "torch": str(torch.__version__),
+        "onnx": onnx.__version__, "onnxscript": onnxscript.__version__, "onnxruntime": onnxruntime.__version__,
+    }  # fmt: skip
