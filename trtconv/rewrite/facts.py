@@ -1,0 +1,93 @@
+"""What ONNX's shape inference knows of a model, scope by scope, without touching its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+from onnx import shape_inference
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.graph import Graph, ValueType, type_of
+
+SMALL_BYTES = 4096
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of the default domain."""
+    return next((int(o.version) for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which initializers over 4 KiB, and those on disk, are inputs of the same name, dtype and dims."""
+    light = onnx.ModelProto(ir_version=max(model.ir_version, 4))
+    light.opset_import.extend(model.opset_import)
+    light.functions.extend(model.functions)
+    graph, source = light.graph, model.graph
+    graph.name = source.name or "graph"
+    graph.node.extend(source.node)
+    graph.input.extend(source.input)
+    for output in source.output:
+        kept = graph.output.add()
+        kept.CopyFrom(output)
+        # Dims that the exporter wrote would win over those that inference finds, also where they are stale.
+        if kept.type.HasField("tensor_type"):
+            kept.type.tensor_type.ClearField("shape")
+    known = {v.name for v in source.input}
+    for tensor in source.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
+            graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in known:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def infer(light: onnx.ModelProto) -> onnx.ModelProto:
+    """Inference with data propagation; without it when that fails; the model as it is when that fails too."""
+    for data_prop in (True, False):
+        try:
+            return shape_inference.infer_shapes(light, strict_mode=False, data_prop=data_prop)
+        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
+            continue
+    return light
+
+
+def types_in(graph: onnx.GraphProto) -> dict[str, ValueType]:
+    """The facts that stand in a graph's value infos, inputs and outputs."""
+    return {v.name: type_of(v.type) for v in (*graph.value_info, *graph.input, *graph.output)}
+
+
+def index_model(model: onnx.ModelProto, target: Target) -> Graph:
+    """Index a model: inferred types, the recorded ones where inference knows nothing."""
+    inferred = infer(without_weights(model))
+    types = _merge(types_in(model.graph), types_in(inferred.graph))
+    graph = Graph(model.graph, types, opset=opset_of(model), target=target)
+    _fill_bodies(graph, inferred.graph)
+    return graph
+
+
+def _merge(recorded: Mapping[str, ValueType], inferred: Mapping[str, ValueType]) -> dict[str, ValueType]:
+    merged = dict(recorded)
+    for name, found in inferred.items():
+        old = merged.get(name, ValueType())
+        dims = found.dims if found.dims is not None else old.dims
+        if found.dims is not None and old.dims is not None and len(found.dims) == len(old.dims):
+            dims = tuple(_better(a, b) for a, b in zip(found.dims, old.dims, strict=True))
+        merged[name] = ValueType(found.dtype or old.dtype, dims)
+    return merged
+
+
+def _better(inferred: int | str | None, recorded: int | str | None) -> int | str | None:
+    """An integer that inference found, else the exporter's name, else whatever there is."""
+    if isinstance(inferred, int):
+        return inferred
+    return recorded if isinstance(recorded, str) else inferred or None
+
+
+def _fill_bodies(graph: Graph, inferred: onnx.GraphProto) -> None:
+    """Give the bodies the types that inference wrote into the parallel copy."""
+    for node, twin in zip(list(graph.nodes.values()), inferred.node, strict=False):
+        bodies = [g for a in twin.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        for body, other in zip(node.bodies, bodies, strict=True):
+            body.types = _merge(body.types, types_in(other))
+            _fill_bodies(body, other)

@@ -1,0 +1,175 @@
+"""The proof of a rewrite: what it replaces and what replaces it are run side by side and compared."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.core.comparison import OutputComparison, Tolerance, compare_outputs, describe_failure, first_failure
+from trtconv.core.errors import TrtconvError
+from trtconv.rewrite.fragment import Fragment, FragmentInput
+from trtconv.rewrite.graph import Array
+from trtconv.rewrite.points import Points
+from trtconv.rewrite.result import Proof
+
+Ranges = Mapping[str, tuple[float, float]]
+LARGE_VALUE = {onnx.TensorProto.FLOAT16: 64.0}
+HALF_TOLERANCE = {
+    "float16": Tolerance(rtol=2e-3, atol=2e-3, why="11 bits: two or three roundings in FP16"),
+    "bfloat16": Tolerance(rtol=1.6e-2, atol=1.6e-2, why="8 bits: two or three roundings in BF16"),
+}
+
+
+class Run(Protocol):
+    """Runs a model: arrays by name in, arrays by name out."""
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once."""
+
+
+@dataclass
+class Prover:
+    """Proves fragments, each structure with its shapes once: a network repeats its blocks."""
+
+    points: Points
+    known: dict[bytes, Proof] = field(default_factory=dict)
+
+    def __call__(self, fragment: Fragment, tolerance: Tolerance, ranges: Ranges) -> Proof:
+        """Compare at the model's sample points; `passed` is None when nothing could be run."""
+        unknown = [i.name for i in fragment.inputs if not i.type.dtype]
+        if unknown:
+            return Proof(None, note=f"the type of '{unknown[0]}' is not known")
+        places = self.points.shapes(fragment.inputs)
+        if not places:
+            return Proof(None, note="no shapes are known at which this part could be run")
+        key = _structure(fragment, places, ranges)
+        if key not in self.known:
+            self.known[key] = prove(fragment, places, tolerance, ranges)
+        return self.known[key]
+
+
+def prove(
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance, ranges: Ranges
+) -> Proof:
+    """Run both sides at every place with random values, and at the first one with zeros and large values."""
+    sides, runner, problem = _open(fragment)
+    if sides is None:
+        return Proof(None, runner, note=problem)
+    results: list[OutputComparison] = []
+    shapes: list[tuple[tuple[str, tuple[int, ...]], ...]] = []
+    labels: list[str] = []
+    notes: list[str] = []
+    trials = [(label, at, "random") for label, at in places]
+    trials += [(places[0][0], places[0][1], kind) for kind in ("zeros", "large")]
+    for label, at, kind in trials:
+        feed = {i.name: values_for(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
+        try:
+            expected = sides[0](feed)
+        except TrtconvError as error:
+            # The part does not run there before either: the guessed shapes do not fit each other.
+            notes.append(error.message)
+            continue
+        try:
+            actual = sides[1](feed)
+        except TrtconvError as error:
+            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
+        got = dict(zip(fragment.outputs, actual.values(), strict=True))
+        halves = {o: HALF_TOLERANCE[a.dtype.name] for o, a in got.items() if a.dtype.name in HALF_TOLERANCE}
+        results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, halves)
+        shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
+        labels.append(f"{label}, {kind}")
+    failure = first_failure(tuple(results))
+    if failure is not None:
+        return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), describe_failure(failure))
+    if not results:
+        return Proof(None, runner, note=f"before: {notes[0]}" if notes else "nothing was compared")
+    return Proof(True, runner, tuple(labels), tuple(shapes), tuple(results))
+
+
+def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: tuple[float, float] | None) -> Array:
+    """Deterministic values of one input: normal floats, small integers, fair booleans; zeros; large ones."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(item.type.dtype))
+    rng = np.random.default_rng([zlib.crc32(item.name.encode()), len(shape), *shape])
+    if kind == "zeros" and not item.weight:
+        fill = 0.0 if bounds is None else min(max(0.0, bounds[0]), bounds[1])
+        return np.full(shape, fill).astype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        low, high = bounds or (0.0, 5.0)
+        return rng.integers(int(low), int(high) + 1, shape).astype(dtype)
+    values = rng.uniform(*bounds, shape) if bounds else rng.standard_normal(shape)
+    if kind == "large" and not item.weight and not bounds:
+        values = values * LARGE_VALUE.get(item.type.dtype, 1e4)
+    return values.astype(dtype)
+
+
+def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
+    """Both sides in ONNX Runtime, or both in the reference evaluator where it lacks an op."""
+    try:
+        pair = (OnnxRuntimeRunner(fragment.before.SerializeToString(), threads=1),
+                OnnxRuntimeRunner(fragment.after.SerializeToString(), threads=1))  # fmt: skip
+        return pair, "onnxruntime", ""
+    except TrtconvError as error:
+        problem = error.message
+    try:
+        return (ReferenceRunner(fragment.before), ReferenceRunner(fragment.after)), "onnx.reference", ""
+    except TrtconvError as error:
+        return None, "", f"{problem}; {error.message}"
+
+
+class ReferenceRunner:
+    """ONNX's own evaluator, for ops that ONNX Runtime lacks."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            self._evaluator: Any = ReferenceEvaluator(model)
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator refuses the part: {error}") from error
+        self._outputs = [o.name for o in model.graph.output]
+        self._inputs = {i.name for i in model.graph.input}
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        try:
+            with np.errstate(all="ignore"):
+                values = self._evaluator.run(None, {k: v for k, v in inputs.items() if k in self._inputs})
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator fails: {type(error).__name__}: {error}") from error
+        return dict(zip(self._outputs, values, strict=True))
+
+
+def _structure(fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], ranges: Ranges) -> bytes:
+    """The two models with values numbered instead of named, and the shapes: equal for repeated blocks."""
+    numbers: dict[str, str] = {}
+    parts: list[bytes] = []
+    for model in (fragment.before, fragment.after):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        for item in (*copy.graph.input, *copy.graph.initializer, *copy.graph.output):
+            item.name = _number(numbers, item.name)
+            item.doc_string = ""
+        for node in copy.graph.node:
+            node.name, node.doc_string = "", ""
+            del node.metadata_props[:]
+            if any(a.HasField("g") or a.graphs for a in node.attribute):
+                continue
+            node.input[:] = [_number(numbers, i) for i in node.input]
+            node.output[:] = [_number(numbers, o) for o in node.output]
+        parts.append(copy.SerializeToString(deterministic=True))
+    shapes = repr([[at[i.name] for i in fragment.inputs] for _, at in places])
+    bounds = repr(sorted((_number(numbers, name), bound) for name, bound in ranges.items()))
+    return b"|".join([*parts, shapes.encode(), bounds.encode()])
+
+
+def _number(numbers: dict[str, str], name: str) -> str:
+    return numbers.setdefault(name, f"v{len(numbers)}") if name else ""

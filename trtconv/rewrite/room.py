@@ -1,0 +1,109 @@
+"""The rewrite room: read a model, apply the rules, prove the whole, write model and ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.artifacts import beside, require_writable
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.onnx_file import load_model, save_model
+from trtconv.core.progress import Progress
+from trtconv.core.requests import RewriteRequest
+from trtconv.rewrite.engine import Record, Setting, apply_rules
+from trtconv.rewrite.facts import opset_of
+from trtconv.rewrite.ledger import write_ledger
+from trtconv.rewrite.points import model_space
+from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
+from trtconv.rewrite.rule import Rule
+from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.user_rules import load_rules
+from trtconv.rewrite.whole import compare_whole
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
+    """Rewrite a model for its target, prove each rewrite, write the model and the ledger beside it.
+
+    Raises InvalidRequestError for an unknown rule name, a file that is no ONNX or an output that cannot be written.
+    """
+    started = time.perf_counter()
+    require_writable(request.output)
+    rules = select_rules((*RULES, *load_rules(request.rule_files)), request)
+    original = load_model(request.model)
+    space, specs = model_space(original)
+    setting = Setting(request.target, space, specs, request.proof)
+    model, record, whole = _proved(original, rules, setting, progress)
+    ledger = beside(request.output, ".rewrites.json")
+    result = RewriteResult(
+        request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),
+        time.perf_counter() - started, whole,
+    )  # fmt: skip
+    save_model(model, request.output, weights_from=request.model)
+    write_ledger(result, ledger, _facts(request, original, model))
+    return result
+
+
+def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, ...]:
+    """The rules that the target needs, without those of `--skip`, only those of `--only`. Names must exist."""
+    names = [r.name for r in rules]
+    for name in (*request.only, *request.skip):
+        if name not in names:
+            raise InvalidRequestError(
+                f"no rule is called '{name}'{did_you_mean(name, names)}", hint="`trtconv rules` lists them"
+            )
+    chosen = [r for r in rules if r.name not in request.skip and (not request.only or r.name in request.only)]
+    return tuple(r for r in chosen if r.needed(request.target))
+
+
+def _proved(
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
+) -> tuple[onnx.ModelProto, Record, Proof | None]:
+    """Apply the rules; when the whole graph then differs, leave out the rule that makes it differ."""
+    model, record = _run(original, rules, setting, progress)
+    if not setting.proof or not record.entries:
+        return model, record, None
+    progress.phase("whole graph", 0, 1)
+    whole = compare_whole(original, model, setting.space, setting.specs)
+    if whole.passed is not False:
+        return model, record, whole
+    fired = list(dict.fromkeys(e.rule for e in record.entries))
+    for guilty in [[name] for name in reversed(fired)] + [fired]:
+        kept = [r for r in rules if r.name not in guilty]
+        model, again = _run(original, kept, setting, progress)
+        second = compare_whole(original, model, setting.space, setting.specs)
+        if second.passed is not False:
+            again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
+            return model, again, second
+    return original, Record(rejected=[_taken_back(e, whole) for e in record.entries]), None
+
+
+def _taken_back(entry: Entry, whole: Proof) -> Rejected:
+    return Rejected(entry.rule, entry.node, f"the whole graph differs with it: {whole.note}", entry.origin, whole)
+
+
+def _run(
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
+) -> tuple[onnx.ModelProto, Record]:
+    import onnx
+
+    model = onnx.ModelProto()
+    model.CopyFrom(original)
+    record = Record()
+    apply_rules(model, rules, setting, progress, record)
+    return model, record
+
+
+def _facts(request: RewriteRequest, before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, object]:
+    space, _ = model_space(before)
+    return {
+        "model": Path(request.model).name,
+        "target": str(request.target),
+        "opset": [opset_of(before), opset_of(after)],
+        "nodes": [len(before.graph.node), len(after.graph.node)],
+        "space": str(space),
+    }
