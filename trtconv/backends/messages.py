@@ -1,0 +1,91 @@
+"""What TensorRT says: one logger per library for the life of the process, messages collected per piece of work.
+
+TensorRT reports failures by None and a log line only, and keeps a pointer to the first logger it is given, so the
+logger has to live as long as the process does.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+# Lines that come with every build or run without a GPU and say nothing about the model.
+_NOISE = ("Thread context has not been set!", "[checkMacros.cpp::catchCudaError", "CUDA initialization failure")
+_LEVELS = ("internal error", "error", "warning", "info", "verbose")
+_KEPT = 2000
+
+
+@dataclass
+class Messages:
+    """What was logged while a piece of work ran, as (level, text) in order."""
+
+    lines: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, level: str, text: str) -> None:
+        """Keep a line, up to a bound, so that a verbose builder cannot fill the memory."""
+        if len(self.lines) < _KEPT and not any(n in text for n in _NOISE):
+            self.lines.append((level, text))
+
+    def of(self, *levels: str) -> tuple[str, ...]:
+        """The texts of these levels, each once, in order."""
+        return tuple(dict.fromkeys(text for level, text in self.lines if level in levels))
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Errors and internal errors."""
+        return self.of("error", "internal error")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings."""
+        return self.of("warning")
+
+
+class _Sinks:
+    """The messages that listen now. Builders log from their own threads, hence the lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[Messages] = []
+
+    def add(self, level: str, text: str) -> None:
+        with self._lock:
+            for messages in self._open:
+                messages.add(level, text)
+
+    @contextmanager
+    def collect(self) -> Iterator[Messages]:
+        messages = Messages()
+        with self._lock:
+            self._open.append(messages)
+        try:
+            yield messages
+        finally:
+            with self._lock:
+                self._open = [m for m in self._open if m is not messages]
+
+
+@functools.cache
+def logger_of(trt: Any) -> Any:
+    """The process-wide logger of a TensorRT module; it has a method `collect()` that yields `Messages`."""
+    sinks = _Sinks()
+
+    class CollectingLogger(trt.ILogger):  # type: ignore[misc]
+        """Passes every line to whoever listens; never raises, since C++ calls it."""
+
+        def __init__(self) -> None:
+            trt.ILogger.__init__(self)
+
+        def log(self, severity: Any, msg: str) -> None:
+            level = _LEVELS[min(int(severity), len(_LEVELS) - 1)]
+            if level != "verbose":
+                sinks.add(level, str(msg).strip())
+
+        def collect(self) -> Any:
+            return sinks.collect()
+
+    return CollectingLogger()

@@ -1,0 +1,172 @@
+"""The one set of words in which the rooms speak to any TensorRT: what it can do, what to build, how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trtconv.core.progress import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.core.dtypes import DType
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Shape = tuple[int, ...]
+ShapeTriple = tuple[Shape, Shape, Shape]
+"""(min, opt, max)."""
+Profile = Mapping[str, ShapeTriple]
+"""One optimization profile: the triple of every dynamic input by name. Empty for a static network."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What one installed TensorRT can do, probed once by the names that its bindings have.
+
+    `generation` is the TensorRT major whose rules hold: 8, 10 or 11 (TensorRT-RTX 1.5 and later count as 11).
+    `precision_flags` are the builder's (empty where the network carries its types); `compute_capabilities` are those
+    that can be built for without such a GPU.
+    """
+
+    name: str
+    version: str
+    generation: int
+    needs_gpu_to_build: bool
+    explicit_batch: bool
+    strongly_typed_flag: bool
+    precision_flags: tuple[str, ...] = ()
+    progress: bool = False
+    timing_cache: bool = False
+    plugins: bool = False
+    int64: bool = False
+    debug_tensors: bool = False
+    version_compatible: bool = False
+    strip_plan: bool = False
+    hardware_compatibility: tuple[str, ...] = ()
+    compute_capabilities: tuple[str, ...] = ()
+
+    @property
+    def strongly_typed(self) -> bool:
+        """True where networks are always or (TensorRT 10) on request typed by the graph."""
+        return self.strongly_typed_flag or self.generation >= 11
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What a backend builds. `shape_values` are (min, opt, max) values of inputs that turn out to be shape tensors.
+
+    `workspace` in bytes; `plugins` are libraries to load; `pinned` names dims (`input`, axis) -> size that are made
+    static in the graph before parsing. `options` are the seldom ones, by the names in `OPTIONS`.
+    """
+
+    model: Path
+    profiles: tuple[Profile, ...]
+    pinned: tuple[tuple[str, int, int], ...] = ()
+    shape_values: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    precision: str = "fp32"
+    workspace: int | None = None
+    opt_level: int | None = None
+    compute_capabilities: tuple[str, ...] = ()
+    timing_cache: Path | None = None
+    plugins: tuple[Path, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+OPTIONS: Mapping[str, str] = {
+    "tf32": "true lets fp32 use TF32 tensor cores (10-bit mantissa); off by default",
+    "version_compatible": "true makes a plan that newer minor versions run",
+    "hardware_compatibility": "none, ampere_plus or same_compute_capability",
+    "refit": "true makes the weights replaceable",
+    "strip_plan": "true leaves the weights out of the plan (needs refit before use)",
+    "max_aux_streams": "number of extra streams that the engine may use",
+    "tactic_sources": "names with commas, e.g. CUBLAS,CUBLAS_LT",
+    "sparse_weights": "true allows 2:4 sparse kernels",
+    "debug_outputs": "tensor names with commas that become extra outputs",
+}
+
+
+@dataclass(frozen=True)
+class NodeProblem:
+    """A node that the parser or builder refuses, with the words of TensorRT; `index` into the graph's nodes."""
+
+    message: str
+    node: str = ""
+    op_type: str = ""
+    index: int = -1
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class BuiltEngine:
+    """A serialized engine and what is known of it. `types` counts the network's float tensors by element type."""
+
+    plan: bytes | memoryview
+    layers: int
+    messages: tuple[str, ...]
+    types: Mapping[str, int]
+    environment: Mapping[str, str]
+    timing_cache: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EngineTensor:
+    """An input or output of an engine. A dim of -1 is dynamic; `host` tensors are shape values read by the CPU."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+    is_input: bool
+    host: bool = False
+
+
+class EngineRunner(Protocol):
+    """An engine ready to run. Arrays in, arrays out, by name; inputs that the engine does not have are left out."""
+
+    @property
+    def inputs(self) -> tuple[EngineTensor, ...]:
+        """The inputs, in the engine's order."""
+
+    @property
+    def outputs(self) -> tuple[EngineTensor, ...]:
+        """The outputs, in the engine's order."""
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        """The optimization profiles, as the engine holds them."""
+
+    @property
+    def version(self) -> str:
+        """`tensorrt 8.6.0 on NVIDIA ...`, for reports."""
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises InvalidRequestError for shapes outside every profile, TrtconvError when the run fails."""
+
+    def close(self) -> None:
+        """Free the device memory."""
+
+
+class Backend(Protocol):
+    """One installed TensorRT."""
+
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+
+    def build(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
+        """Build an engine.
+
+        Raises UnsupportedError listing every node that is refused, InvalidRequestError for settings that cannot be
+        met, MissingDependencyError where a GPU is needed and absent, TrtconvError for other failures.
+        """
+
+    def supports(self, model: Path) -> tuple[NodeProblem, ...]:
+        """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""
+
+    def load(self, engine: Path, *, plugins: tuple[Path, ...] = ()) -> EngineRunner:
+        """Open an engine for running. Raises as `build` does, and TrtconvError when the engine is refused."""

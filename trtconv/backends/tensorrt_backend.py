@@ -1,0 +1,149 @@
+"""`tensorrt` 8.6 to 11 and `tensorrt_rtx` 1.5 and later, behind the one protocol."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.configuration import add_profiles, check_settings, configure
+from trtconv.backends.cuda_driver import Gpu, probe_cuda, require_cuda
+from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
+from trtconv.backends.graph_for_parser import known_problems, prepare
+from trtconv.backends.interruptible import Cancellation, make_monitor, run_interruptible
+from trtconv.backends.messages import Messages, logger_of
+from trtconv.backends.network import create_network, element_types, mark_outputs, parse, parser_problems
+from trtconv.backends.problems import build_failure
+from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
+from trtconv.backends.trt_module import import_tensorrt, probe_capabilities
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.onnx_file import load_model
+from trtconv.core.progress import Progress
+
+if TYPE_CHECKING:
+    import onnx
+
+_LOW = {"fp16": "float16", "bf16": "bfloat16"}
+
+
+class TensorRTBackend:
+    """One installed TensorRT. `family` is `tensorrt` or `tensorrt-rtx`; nothing is imported before it is needed."""
+
+    def __init__(self, family: str) -> None:
+        self._family = family
+
+    @cached_property
+    def _trt(self) -> Any:
+        return import_tensorrt(self._family)
+
+    def capabilities(self) -> Capabilities:
+        """What it can do. Raises MissingDependencyError when it is not installed."""
+        return probe_capabilities(self._trt, self._family)
+
+    def build(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
+        """Build an engine; see the protocol for what is raised. Ctrl-C raises KeyboardInterrupt once it has stopped."""
+        capabilities = self.capabilities()
+        check_settings(capabilities, settings)
+        gpu = require_cuda(f"building with {capabilities}") if capabilities.needs_gpu_to_build else None
+        model = prepare(settings, capabilities)
+        cancellation = Cancellation()
+        with logger_of(self._trt).collect() as messages:
+
+            def work() -> BuiltEngine:
+                return self._build(capabilities, model, settings, messages, progress, cancellation, gpu)
+
+            def waiting(seconds: float) -> None:
+                if not capabilities.progress:
+                    progress.phase(f"building, {seconds:.0f} s")
+
+            return run_interruptible(work, cancellation, waiting)
+
+    def _build(
+        self, capabilities: Capabilities, model: onnx.ModelProto, settings: EngineSettings, messages: Messages,
+        progress: Progress, cancellation: Cancellation, gpu: Gpu | None,
+    ) -> BuiltEngine:  # fmt: skip
+        trt = self._trt
+        progress.phase("parsing")
+        parsed = parse(trt, capabilities, logger_of(trt), model, settings.model, messages)
+        types = element_types(parsed.network)
+        _require_types(types, settings, capabilities)
+        mark_outputs(parsed.network, _names(settings.options.get("debug_outputs", "")))
+        config = configure(trt, capabilities, parsed.builder, settings)
+        add_profiles(parsed.builder, parsed.network, config, settings, capabilities)
+        if capabilities.progress:
+            monitor = make_monitor(trt, progress, cancellation)
+            config.progress_monitor = monitor
+        layers = int(parsed.network.num_layers)
+        plan = parsed.builder.build_serialized_network(parsed.network, config)
+        if cancellation.requested:
+            raise KeyboardInterrupt
+        if plan is None:
+            raise build_failure(messages.errors, model, settings.model, capabilities)
+        return BuiltEngine(
+            memoryview(plan), layers, messages.errors + messages.warnings, types, environment_of(capabilities, gpu)
+        )
+
+    def supports(self, model: Path) -> tuple[NodeProblem, ...]:
+        """Every node that the parser refuses, its own misreadings included."""
+        capabilities = self.capabilities()
+        proto = load_model(model)
+        known = tuple(known_problems(proto, capabilities))
+        if known:
+            return known
+        if capabilities.needs_gpu_to_build:
+            require_cuda(f"asking the parser of {capabilities}")
+        return ask_parser(self._trt, capabilities, proto, model)
+
+    def load(self, engine: Path, *, plugins: tuple[Path, ...] = ()) -> EngineRunner:
+        """Open an engine for running on the GPU of this machine, after it was shown to belong here."""
+        from trtconv.backends.session import open_session
+
+        header, manifest = read_fit(engine)
+        capabilities = self.capabilities()
+        require_version(engine, header, manifest, capabilities)
+        require_plugins(engine, manifest, plugins)
+        gpu = require_cuda(f"running '{engine}'")
+        warnings = require_gpu(engine, manifest, capabilities, gpu)
+        return open_session(self._trt, capabilities, engine, manifest, gpu, plugins, warnings)
+
+
+def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, path: Path) -> tuple[NodeProblem, ...]:
+    """What the parser refuses. 8.6 names the first bad node of each subgraph, later versions all of them."""
+    logger = logger_of(trt)
+    _builder, network = create_network(trt, capabilities, logger)
+    parser = trt.OnnxParser(network, logger)
+    data, place = model.SerializeToString(), str(path.resolve())
+    if hasattr(parser, "supports_model_v2"):
+        accepted = parser.supports_model_v2(data, place)
+    else:
+        accepted = parser.parse(data, place)
+    return () if accepted else parser_problems(parser, model)
+
+
+def environment_of(capabilities: Capabilities, gpu: Gpu | None) -> dict[str, str]:
+    """Where an engine was built, for its manifest; no GPU when none was used."""
+    import platform
+
+    found = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+    if gpu is not None:
+        found |= {
+            "gpu": gpu.name,
+            "compute_capability": gpu.compute_capability,
+            "multiprocessors": str(gpu.multiprocessors),
+            "driver": probe_cuda().driver,
+        }
+    return found
+
+
+def _names(text: Any) -> set[str]:
+    return {w.strip() for w in str(text).split(",") if w.strip()}
+
+
+def _require_types(types: dict[str, int], settings: EngineSettings, capabilities: Capabilities) -> None:
+    """A strongly typed network says itself whether the graph was typed; never build FP32 when less was asked for."""
+    wanted = _LOW.get(settings.precision)
+    if wanted and capabilities.strongly_typed and not types.get(wanted):
+        raise InvalidRequestError(
+            f"--precision {settings.precision}, but {settings.model} computes in fp32 only",
+            hint=f"type the graph first: `trtconv convert --precision {settings.precision}` does",
+        )

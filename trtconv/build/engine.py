@@ -1,0 +1,117 @@
+"""`build_engine`: the room's one public function."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.backends.manifest import EngineManifest, write_manifest
+from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings, Profile
+from trtconv.backends.select import choose_backend
+from trtconv.build.precision import require_precision
+from trtconv.build.profiles import Plan, plan_profiles
+from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
+from trtconv.core.onnx_file import Signature, external_files, load_model, signature
+from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.requests import BuildRequest
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What was built. `profiles` map input names to (min, opt, max) shapes, one mapping per optimization profile."""
+
+    engine: Path
+    manifest: Path
+    backend: str
+    version: str
+    profiles: tuple[Profile, ...]
+    engine_bytes: int
+    seconds: float
+    messages: tuple[str, ...] = field(default=())
+    layers: int = 0
+
+
+def build_engine(request: BuildRequest, progress: Progress | None = None) -> BuildResult:
+    """Build an engine from an ONNX file and write it with its manifest.
+
+    Raises InvalidRequestError for a request that does not fit the model, UnsupportedError naming every node that the
+    backend refuses, MissingDependencyError when the backend or a GPU that it needs is absent, KeyboardInterrupt after
+    Ctrl-C. Nothing is written unless the build succeeds.
+    """
+    progress = progress or SilentProgress()
+    model = load_model(request.model)
+    require_writable(request.output)
+    found = signature(model)
+    plan = plan_profiles(request, found)
+    require_precision(model, request.model, request.precision)
+    for name in plan.beyond:
+        progress.warn(f"{name}={plan.space[name]} goes beyond {found.space[name]}, the range that export proved")
+    for library in request.plugins:
+        require_file(library, "plugin library")
+    backend = choose_backend(request.backend)
+    capabilities = backend.capabilities()
+    settings = _settings(request, plan)
+    start = time.monotonic()
+    built = backend.build(settings, progress)
+    seconds = time.monotonic() - start
+    for message in built.messages:
+        progress.note(message)
+    progress.phase("writing")
+    write_bytes(request.output, built.plan)
+    manifest = _manifest(request, plan, found, capabilities, built, model, seconds)
+    path = write_manifest(request.output, manifest)
+    return BuildResult(
+        engine=request.output, manifest=path, backend=capabilities.name, version=capabilities.version,
+        profiles=plan.profiles, engine_bytes=manifest.engine_bytes, seconds=seconds, messages=built.messages,
+        layers=built.layers,
+    )  # fmt: skip
+
+
+def _settings(request: BuildRequest, plan: Plan) -> EngineSettings:
+    values = {}
+    for spec in plan.inputs:
+        if spec.dtype.kind == "int" and spec.value_range:
+            low, high = int(spec.value_range[0]), int(spec.value_range[1])
+            values[spec.name] = (low, (low + high + 1) // 2, high)
+    return EngineSettings(
+        model=request.model, profiles=plan.profiles, pinned=plan.pinned, shape_values=values,
+        precision=request.precision, workspace=request.workspace, opt_level=request.opt_level,
+        compute_capabilities=request.compute_capabilities, timing_cache=request.timing_cache,
+        plugins=request.plugins, options=dict(request.options),
+    )  # fmt: skip
+
+
+def _manifest(
+    request: BuildRequest, plan: Plan, found: Signature, capabilities: Capabilities, built: BuiltEngine,
+    model: onnx.ModelProto, seconds: float,
+) -> EngineManifest:  # fmt: skip
+    import trtconv
+
+    files = (request.model.name, *external_files(model))
+    return EngineManifest(
+        engine_sha256=sha256_file(request.output),
+        engine_bytes=request.output.stat().st_size,
+        model_files={name: sha256_file(request.model.parent / name) for name in files},
+        backend=capabilities.name,
+        version=capabilities.version,
+        trtconv=trtconv.__version__,
+        inputs=plan.inputs,
+        outputs=found.outputs,
+        space=plan.space,
+        profiles=plan.profiles,
+        precision=request.precision,
+        options=dict(request.options),
+        compute_capabilities=request.compute_capabilities,
+        plugins={p.name: sha256_file(p) for p in request.plugins},
+        types=built.types,
+        layers=built.layers,
+        seconds=seconds,
+        messages=built.messages,
+        environment=built.environment,
+        timing_cache=built.timing_cache,
+    )

@@ -1,0 +1,68 @@
+"""What `trtconv inspect` says of an engine; without TensorRT from its header and manifest, with it layer by layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trtconv.backends.manifest import EngineManifest, read_engine_manifest
+from trtconv.backends.plan_header import read_plan_header
+from trtconv.core.errors import TrtconvError
+from trtconv.core.sizes import format_bytes
+
+
+def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+    """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
+
+    Raises InvalidRequestError when the file is no engine; a missing or stale manifest is stated, not an error.
+    """
+    header = read_plan_header(path)
+    facts: dict[str, Any] = {
+        "file": f"{path} ({format_bytes(path.stat().st_size)})",
+        "kind": "engine",
+        "made by": str(header),
+    }
+    try:
+        facts |= _from_manifest(read_engine_manifest(path))
+    except TrtconvError as error:
+        facts["manifest"] = error.message
+    if layers:
+        facts["layers"] = _layers(path)
+    return facts
+
+
+def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
+    profiles = {
+        f"profile {i}": [f"{n} {' / '.join('x'.join(map(str, s)) for s in t)}" for n, t in p.items()] or "static"
+        for i, p in enumerate(manifest.profiles)
+    }
+    return {
+        "inputs": [str(s) for s in manifest.inputs],
+        "outputs": [str(s) for s in manifest.outputs],
+        "shape space": str(manifest.space) or "static",
+        **profiles,
+        "precision": manifest.precision,
+        "element types": ", ".join(f"{n} {c}" for n, c in sorted(manifest.types.items())),
+        "network layers": manifest.layers,
+        "compute capabilities": ", ".join(manifest.compute_capabilities)
+        or manifest.environment.get("compute_capability", "the backend's default"),
+        "options": {k: str(v) for k, v in manifest.options.items()} or "none",
+        "model": [f"{n} sha256 {h[:16]}" for n, h in manifest.model_files.items()],
+        "plugins": [f"{n} sha256 {h[:16]}" for n, h in manifest.plugins.items()] or "none",
+        "built": ", ".join(f"{k} {v}" for k, v in sorted(manifest.environment.items())),
+        "build seconds": manifest.seconds,
+        "messages": list(manifest.messages) or "none",
+    }
+
+
+def _layers(path: Path) -> list[str] | str:
+    from trtconv.backends.select import backend_of
+
+    try:
+        runner = backend_of(path).load(path)
+    except TrtconvError as error:
+        return f"the layers cannot be read here: {error.message}"
+    try:
+        return [str(layer) for layer in getattr(runner, "layers", tuple)()]
+    finally:
+        runner.close()

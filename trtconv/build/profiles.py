@@ -1,0 +1,147 @@
+"""Optimization profiles out of named dims and their ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trtconv.backends.protocol import Profile
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.onnx_file import Signature
+from trtconv.core.requests import BuildRequest
+from trtconv.core.shapes import DimRange, ShapeSpace
+from trtconv.core.tensors import TensorSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is built: inputs with named dims, one profile per space, dims that are the same in all of them pinned.
+
+    `space` spans all profiles. `beyond` names dims whose range leaves what export proved.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    space: ShapeSpace
+    profiles: tuple[Profile, ...]
+    pinned: tuple[tuple[str, int, int], ...]
+    beyond: tuple[str, ...] = ()
+
+
+def plan_profiles(request: BuildRequest, found: Signature) -> Plan:
+    """Work out the profiles. Raises InvalidRequestError for unknown names, and for dynamic dims without a range."""
+    inputs, fixed = named_inputs(request, found)
+    names = tuple(dict.fromkeys(n for spec in inputs for n in spec.names()))
+    recorded = ShapeSpace(tuple((n, r) for n, r in found.space.dims if n in names))
+    _require_known((*(request.dynamic or ()), *(n for p in request.profiles for n in p)), names, inputs)
+    base = recorded.merged(request.dynamic or ShapeSpace())
+    if request.dynamic is None:
+        base = ShapeSpace(tuple((n, DimRange(r.opt, r.opt, r.opt)) for n, r in base.dims))
+    spaces = tuple(base.merged(p) for p in request.profiles) or (base,)
+    for space in spaces:
+        _require_complete(space, inputs)
+    ordered = tuple(ShapeSpace(tuple((n, s[n]) for n in names)) for s in spaces)
+    pinned = fixed + _pinned(found.inputs, inputs, ordered)
+    profiles = tuple(_profile(inputs, s) for s in ordered)
+    spanned = ShapeSpace(tuple((n, _span(tuple(s[n] for s in ordered))) for n in names))
+    beyond = tuple(n for n, r in spanned.dims if n in recorded and not _inside(r, recorded[n]))
+    return Plan(inputs, spanned, profiles, pinned, beyond)
+
+
+def named_inputs(
+    request: BuildRequest, found: Signature
+) -> tuple[tuple[TensorSpec, ...], tuple[tuple[str, int, int], ...]]:
+    """The model's inputs with the dims that `--input` names laid over them, and the dims that it makes fixed."""
+    given = {s.name: s for s in request.inputs}
+    known = [s.name for s in found.inputs]
+    for name in given:
+        if name not in known:
+            raise InvalidRequestError(
+                f"{request.model} has no input '{name}'{did_you_mean(name, known)}", hint="it has " + ", ".join(known)
+            )
+    specs = tuple(_laid_over(s, given.get(s.name)) for s in found.inputs)
+    pins = tuple(
+        (was.name, axis, new)
+        for was, now in zip(found.inputs, specs, strict=True)
+        for axis, (old, new) in enumerate(zip(was.dims, now.dims, strict=True))
+        if isinstance(old, str) and isinstance(new, int)
+    )
+    return specs, pins
+
+
+def _laid_over(model: TensorSpec, given: TensorSpec | None) -> TensorSpec:
+    if given is None:
+        return model
+    if given.dtype != model.dtype:
+        raise InvalidRequestError(
+            f"input '{model.name}' is {model.dtype.name} in the model, not {given.dtype.name}",
+            hint=f"write {TensorSpec(model.name, model.dtype, given.dims)}",
+        )
+    if len(given.dims) != len(model.dims):
+        raise InvalidRequestError(
+            f"input '{model.name}' has {len(model.dims)} dims in the model, not {len(given.dims)}",
+            hint=f"it is {model}",
+        )
+    for axis, (old, new) in enumerate(zip(model.dims, given.dims, strict=True)):
+        if isinstance(old, int) and old != new:
+            raise InvalidRequestError(
+                f"dim {axis} of input '{model.name}' is fixed at {old} in the model, not {new}",
+                hint="export the module with that dim dynamic",
+            )
+    return TensorSpec(model.name, model.dtype, given.dims, given.value_range or model.value_range)
+
+
+def _require_known(wanted: tuple[str, ...], names: tuple[str, ...], inputs: tuple[TensorSpec, ...]) -> None:
+    for name in wanted:
+        if name not in names:
+            shown = ", ".join(names) or f"none; the inputs are {', '.join(str(s) for s in inputs)}"
+            raise InvalidRequestError(
+                f"no input has a dim called '{name}'{did_you_mean(name, names)}", hint=f"the dims are: {shown}"
+            )
+
+
+def _require_complete(space: ShapeSpace, inputs: tuple[TensorSpec, ...]) -> None:
+    for spec in inputs:
+        missing = [n for n in spec.names() if n not in space]
+        if missing:
+            example = " ".join(f"{n}=1:4:8" for n in missing)
+            raise InvalidRequestError(
+                f"input '{spec}' is dynamic and nothing says how large {', '.join(missing)} can be",
+                hint=f"give ranges: --dynamic {example} (or one size: --dynamic {missing[0]}=4)",
+            )
+
+
+def _profile(inputs: tuple[TensorSpec, ...], space: ShapeSpace) -> Profile:
+    low, opt, high = space.pick("min"), space.pick("opt"), space.pick("max")
+    return {s.name: (s.shape(low), s.shape(opt), s.shape(high)) for s in inputs if s.names()}
+
+
+def _pinned(
+    originals: tuple[TensorSpec, ...], inputs: tuple[TensorSpec, ...], spaces: tuple[ShapeSpace, ...]
+) -> tuple[tuple[str, int, int], ...]:
+    """Dims with one and the same size in every profile become static: TensorRT then folds and fuses more."""
+    sizes: dict[str, int] = {}
+    for name in spaces[0]:
+        ranges = {s[name] for s in spaces}
+        only = next(iter(ranges))
+        if len(ranges) == 1 and only.min == only.max:
+            sizes[name] = only.min
+    return tuple(
+        (spec.name, axis, sizes[dim])
+        for was, spec in zip(originals, inputs, strict=True)
+        for axis, (old, dim) in enumerate(zip(was.dims, spec.dims, strict=True))
+        if isinstance(old, str) and isinstance(dim, str) and dim in sizes
+    )
+
+
+def _span(ranges: tuple[DimRange, ...]) -> DimRange:
+    first = ranges[0]
+    if all(r == first for r in ranges):
+        return first
+    low, high = min(r.min for r in ranges), max(r.max for r in ranges)
+    multiple = first.multiple if all(r.multiple == first.multiple for r in ranges) else 1
+    return DimRange(low, first.opt, high, multiple)
+
+
+def _inside(inner: DimRange, outer: DimRange) -> bool:
+    if inner.min == inner.max:
+        return inner.min in outer
+    return inner.min in outer and inner.max in outer and inner.multiple % outer.multiple == 0
