@@ -110,7 +110,7 @@ def write_back(graph: Graph) -> None:
     infos = [v for v in graph.proto.value_info if v.name in alive]
     if len(infos) != len(graph.proto.value_info):
         _replace(graph.proto.value_info, infos)
-    if len(kept) != len(graph.proto.initializer):
+    if [t.name for t in kept] != [t.name for t in graph.proto.initializer]:
         _keep_initializers(graph.proto, kept)
     _replace(graph.proto.node, nodes)
 
