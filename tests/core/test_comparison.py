@@ -77,3 +77,11 @@ def test_a_missing_output_fails_and_an_extra_one_does_not():
 
 def test_json_has_no_bare_infinity():
     assert compare([1.0], [np.inf]).as_dict()["max_abs"] == "inf"
+
+
+def test_measured_rounding_adds_to_the_tolerance_of_its_output_only():
+    want = {"a": np.zeros(3), "b": np.zeros(3)}
+    got = {"a": np.full(3, 0.003), "b": np.full(3, 0.003)}
+    a, b = compare_outputs("large", want, got, TIGHT, rounding={"a": 0.001})
+    assert a.passed
+    assert not b.passed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,11 +39,15 @@ class ReferenceInfo:
 
 @dataclass(frozen=True)
 class ReferenceSample:
-    """One point with its inputs and the module's outputs, by name."""
+    """One point with its inputs and the module's outputs, by name.
+
+    `rounding` is the largest difference between the module's FP32 and FP64 outputs, where it was measured.
+    """
 
     point: SamplePoint
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
+    rounding: Mapping[str, float] = field(default_factory=dict)
 
 
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
@@ -63,6 +67,7 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "outputs": list(info.outputs),
         "space": str(info.space),
         "source": info.source,
+        "rounding": {str(i): dict(s.rounding) for i, s in enumerate(samples) if s.rounding},
     }
     with replacing(path) as temporary:
         save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
@@ -100,6 +105,7 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     from safetensors import safe_open
 
     info = read_reference_info(path)
+    rounding = _rounding(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
         for index, point in enumerate(info.points):
@@ -108,4 +114,13 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
-            yield ReferenceSample(point, arrays["input"], ordered)
+            yield ReferenceSample(point, arrays["input"], ordered, rounding.get(str(index), {}))
+
+
+def _rounding(path: Path) -> Mapping[str, Mapping[str, float]]:
+    from safetensors import safe_open
+
+    with safe_open(str(path), framework="numpy") as stream:
+        header = json.loads((stream.metadata() or {})["trtconv"])
+    found: Mapping[str, Mapping[str, float]] = header.get("rounding", {})
+    return found

@@ -16,12 +16,13 @@ from trtconv.core.sampling import SamplePoint
 
 @dataclass(frozen=True)
 class Verdict:
-    """The comparisons made, in the order of the points, until the first that failed."""
+    """The comparisons made, in the order of the points, until the first that failed; advisory ones apart."""
 
     comparisons: tuple[OutputComparison, ...]
     failure: OutputComparison | None
     at: SamplePoint | None
     seconds: float
+    advisory: tuple[OutputComparison, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -38,6 +39,7 @@ def prove(model: Path, samples: Sequence[ReferenceSample], tolerance: Tolerance,
     """Run the file in ONNX Runtime at every sample and compare. Stops at the first failure unless `thorough`."""
     started = time.monotonic()
     comparisons: list[OutputComparison] = []
+    advisory: list[OutputComparison] = []
     failure, at = None, None
     try:
         runner = OnnxRuntimeRunner(model)
@@ -45,13 +47,16 @@ def prove(model: Path, samples: Sequence[ReferenceSample], tolerance: Tolerance,
         return _refused(error, samples[0], started)
     for sample in samples:
         results = _compare_at(runner, sample, tolerance)
+        if sample.point.advisory:
+            advisory += results
+            continue
         comparisons += results
         bad = next((r for r in results if not r.passed), None)
-        if bad is not None and not sample.point.advisory and failure is None:
+        if bad is not None and failure is None:
             failure, at = bad, sample.point
             if not thorough:
                 break
-    return Verdict(tuple(comparisons), failure, at, time.monotonic() - started)
+    return Verdict(tuple(comparisons), failure, at, time.monotonic() - started, tuple(advisory))
 
 
 def _compare_at(
@@ -65,7 +70,7 @@ def _compare_at(
             OutputComparison(name, label, False, error.message, tuple(want.shape), ())
             for name, want in sample.outputs.items()
         )
-    return compare_outputs(label, sample.outputs, actual, tolerance)
+    return compare_outputs(label, sample.outputs, actual, tolerance, rounding=sample.rounding)
 
 
 def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> Verdict:

@@ -15,6 +15,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.module_runner import ModuleRunner, to_array
 from trtconv.export.module_source import load_function
 from trtconv.export.points import Budget, affordable, input_bytes
+from trtconv.export.rounding import rounding_errors
 from trtconv.export.user_code import blame
 
 if TYPE_CHECKING:
@@ -103,4 +104,6 @@ def run_samples(
 
 def _run(runner: ModuleRunner, point: SamplePoint, make: MakeInputs) -> ReferenceSample:
     inputs = make(point)
-    return ReferenceSample(point, inputs, runner(inputs))
+    outputs = runner(inputs)
+    rounding = rounding_errors(runner, inputs, outputs) if point.values == "large" else {}
+    return ReferenceSample(point, inputs, outputs, rounding)

@@ -54,6 +54,7 @@ def manifest(
         "tolerance": {"rtol": request.tolerance.rtol, "atol": request.tolerance.atol, "why": request.tolerance.why},
         "largest_error": choice.verdict.worst,
         "comparisons": [c.as_dict() for c in comparisons],
+        "advisory": [c.as_dict() for c in choice.verdict.advisory],
         "versions": versions(),
         "notes": list(notes),
         "seconds": {k: round(v, 3) for k, v in seconds.items()},

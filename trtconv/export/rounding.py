@@ -1,0 +1,44 @@
+"""How far the module's own FP32 outputs are from its FP64 outputs: what no FP32 engine can be held to better than."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.module_runner import ModuleRunner
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# A copy in FP64 takes twice the weights' memory, which a model of many gigabytes cannot afford.
+LARGEST_COPY = 1 << 30
+
+
+def rounding_errors(
+    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> dict[str, float]:
+    """The largest |FP32 - FP64| of each FP32 output; empty when the module cannot be run in FP64.
+
+    Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
+    """
+    import numpy as np
+
+    size = sum(p.numel() * p.element_size() for p in runner.module.parameters())
+    if size > LARGEST_COPY:
+        return {}
+    try:
+        twin = ModuleRunner(copy.deepcopy(runner.module).double(), None, runner.base)
+        exact = twin({n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in inputs.items()})
+    except (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return {}
+    errors = {}
+    for name, value in outputs.items():
+        if value.dtype == np.float32 and name in exact and exact[name].shape == value.shape:
+            with np.errstate(all="ignore"):
+                difference = np.abs(value.astype(np.float64) - exact[name])
+            errors[name] = float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
+    return errors
