@@ -1,0 +1,174 @@
+"""How the rewriter scales: seconds and memory beside a bare onnx-graphsurgeon import and export, in one run.
+
+    python benchmarks/rewrite_scale.py [--nodes 5000,20000,80000] [--external-gb 2.4]
+
+Prints ratios: 20,000 nodes against graphsurgeon, cost per node at three sizes, and the peak memory over the graph of
+a model with external weights. Each measurement is a process of its own, since peak memory never goes down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def chain(path: Path, nodes: int, repeats: bool) -> None:
+    """A chain of element-wise nodes; with `repeats` a hand-written norm after every 100 nodes, which a rule rewrites."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    made, value = [], "x"
+    while len(made) < nodes:
+        index = len(made)
+        if repeats and index % 100 == 0:
+            steps = [
+                ("Pow", [value, "two"], {}),
+                ("ReduceSum", ["", "axis"], {}),
+                ("Sqrt", [""], {}),
+                ("Add", ["", "eps"], {}),
+            ]
+            last = value
+            for op, inputs, attributes in steps:
+                last_in = [i or last for i in inputs]
+                last = f"{op}_{len(made)}"
+                made.append(helper.make_node(op, last_in, [last], name=last, **attributes))
+            made.append(helper.make_node("Div", [value, last], [f"v{index}"], name=f"Div_{index}"))
+        else:
+            op, inputs = (("Relu", [value]), ("Add", [value, "k"]), ("Mul", [value, "k"]), ("Sigmoid", [value]))[
+                index % 4
+            ]
+            made.append(helper.make_node(op, inputs, [f"v{index}"], name=f"{op}_{index}"))
+        value = f"v{index}"
+    made.append(helper.make_node("Identity", [value], ["y"], name="last"))
+    constants = [
+        ("two", np.float32(2)),
+        ("eps", np.float32(1e-10)),
+        ("axis", np.array([1])),
+        ("k", np.full((1, 8, 1, 1), 0.5, np.float32)),
+    ]
+    graph = helper.make_graph(
+        made, "chain", [helper.make_tensor_value_info("x", 1, ["N", 8, "H", "W"])],
+        [helper.make_tensor_value_info("y", 1, ["N", 8, "H", "W"])],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+
+
+def external(path: Path, gigabytes: float) -> None:
+    """A stack of MatMul and norms whose weights lie in a file beside; the file is sparse on disk."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    size, layers = 4096, max(1, round(gigabytes * 1e9 / (4096 * 4096 * 4)))
+    nodes, weights, value = [], [], "x"
+    data = path.with_name("weights.bin")
+    with open(data, "wb") as stream:
+        stream.truncate(layers * size * size * 4)
+    for layer in range(layers):
+        tensor = onnx.TensorProto(
+            name=f"w{layer}", data_type=1, dims=[size, size], data_location=onnx.TensorProto.EXTERNAL
+        )
+        for key, text in (
+            ("location", data.name),
+            ("offset", str(layer * size * size * 4)),
+            ("length", str(size * size * 4)),
+        ):
+            tensor.external_data.add(key=key, value=text)
+        weights.append(tensor)
+        nodes.append(helper.make_node("MatMul", [value, tensor.name], [f"m{layer}"], name=f"MatMul_{layer}"))
+        nodes.append(helper.make_node("ReduceL2", [f"m{layer}"], [f"n{layer}"], name=f"ReduceL2_{layer}", axes=[-1]))
+        nodes.append(helper.make_node("Div", [f"m{layer}", f"n{layer}"], [f"d{layer}"], name=f"Div_{layer}"))
+        value = f"d{layer}"
+    graph = helper.make_graph(
+        nodes, "big", [helper.make_tensor_value_info("x", 1, ["N", size])],
+        [helper.make_tensor_value_info(value, 1, ["N", size])], weights,
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    assert numpy_helper is not None
+
+
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+what, source, target = sys.argv[1:4]
+if what == "graphsurgeon":
+    import onnx, onnx_graphsurgeon as gs
+    begin = time.perf_counter()
+    onnx.save(gs.export_onnx(gs.import_onnx(onnx.load(source))), target)
+    fired = 0
+elif what == "load":
+    import onnx, numpy, onnxruntime
+    begin = time.perf_counter()
+    onnx.load(source, load_external_data=False)
+    fired = 0
+else:
+    from trtconv.core.progress import SilentProgress
+    from trtconv.core.requests import RewriteRequest
+    from trtconv.core.targets import parse_target
+    from trtconv.rewrite import rewrite_model
+    import onnx, trtconv.rewrite.room
+    begin = time.perf_counter()
+    request = RewriteRequest(Path(source), Path(target), parse_target("tensorrt-rtx"), proof=what != "no-proof")
+    fired = len(rewrite_model(request, SilentProgress()).entries)
+seconds = time.perf_counter() - begin
+print(json.dumps({"seconds": seconds, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "fired": fired}))
+"""
+
+
+def measure(what: str, source: Path, target: Path) -> dict[str, float]:
+    """Seconds, peak memory in MB and rewrites of one run in its own process."""
+    run = subprocess.run(
+        [sys.executable, "-c", MEASURE, what, str(source), str(target)], capture_output=True, text=True
+    )
+    if run.returncode:
+        raise SystemExit(run.stderr)
+    return dict(json.loads(run.stdout.splitlines()[-1]))
+
+
+def show(name: str, got: dict[str, float], nodes: int, base: dict[str, float] | None = None) -> None:
+    ratio = f"{got['seconds'] / base['seconds']:6.2f}x" if base else "       "
+    print(
+        f"{name:34} {got['seconds']:8.2f} s {ratio} {1e6 * got['seconds'] / nodes:8.1f} us/node {got['mb']:7.0f} MB  {got['fired']:.0f} rewrites"
+    )
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--nodes", default="5000,20000,80000")
+    words.add_argument("--external-gb", type=float, default=2.4)
+    args = words.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for nodes in map(int, args.nodes.split(",")):
+            plain, busy, out = Path(folder, "plain.onnx"), Path(folder, "busy.onnx"), Path(folder, "out", "o.trt.onnx")
+            out.parent.mkdir(exist_ok=True)
+            chain(plain, nodes, repeats=False)
+            chain(busy, nodes, repeats=True)
+            base = measure("graphsurgeon", plain, out)
+            show(f"{nodes} graphsurgeon", base, nodes)
+            show(f"{nodes} rewrite, nothing to do", measure("rewrite", plain, out), nodes, base)
+            show(f"{nodes} rewrite, {nodes // 100} norms", measure("rewrite", busy, out), nodes, base)
+        if args.external_gb:
+            source, out = Path(folder, "big", "big.onnx"), Path(folder, "bigout", "big.trt.onnx")
+            source.parent.mkdir()
+            out.parent.mkdir()
+            external(source, args.external_gb)
+            base, got = measure("load", source, out), measure("rewrite", source, out)
+            linked = os.path.samefile(source.with_name("weights.bin"), out.with_name("weights.bin"))
+            show(f"{args.external_gb} GB external, load only", base, 1)
+            show(f"{args.external_gb} GB external, rewrite", got, 1)
+            print(f"memory over the graph: {got['mb'] - base['mb']:.0f} MB; weights linked, not copied: {linked}")
+
+
+if __name__ == "__main__":
+    begun = time.perf_counter()
+    main()
+    print(f"in {time.perf_counter() - begun:.0f} s")
