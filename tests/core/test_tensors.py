@@ -25,6 +25,12 @@ def test_it_reads_back_as_it_prints():
         assert str(parse_tensor(text)) == text
 
 
+def test_expressions_of_output_dims_read_back():
+    for text in ("y:float32[N,(H - 1)//2 + 1]", "y:float32[Max(1, 4*N),7]", "y:float32[255*s11*s28]"):
+        assert str(parse_tensor(text)) == text
+        assert len(parse_tensor(text).dims) == (1 if "255" in text else 2)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

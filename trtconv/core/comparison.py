@@ -44,7 +44,10 @@ ROUNDING_FACTOR = 4.0
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared)."""
+    """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared).
+
+    `max_scaled` is the largest error in units of `scale + |expected|`: what rtol = atol would have to be.
+    """
 
     output: str
     point: str
@@ -59,6 +62,7 @@ class OutputComparison:
     at: tuple[int, ...] = ()
     expected_at: float | None = None
     actual_at: float | None = None
+    max_scaled: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; non-finite numbers become strings, since JSON has none."""
@@ -88,7 +92,7 @@ def compare_output(
         reason = f"dtype {actual.dtype}, expected {expected.dtype}"
         return OutputComparison(name, point, False, reason, *shapes)
     if expected.size == 0:
-        return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0)
+        return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
     want, got = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
     with np.errstate(all="ignore"):
         error = np.abs(got - want)
@@ -99,6 +103,7 @@ def compare_output(
         scale = max(1.0, float(np.sqrt(np.mean(finite * finite)))) if finite.size else 1.0
         magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
         bad = error > tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * rounding
+        scaled = error / (scale + magnitude)
         relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
         worst = int(np.argmax(np.where(bad, error, -1.0))) if bad.any() else int(np.argmax(error))
         cosine = _cosine(want, got)
@@ -112,6 +117,7 @@ def compare_output(
         name, point, not reasons, "; ".join(reasons), *shapes,
         float(error.max()), float(relative.max()), cosine, fraction,
         tuple(int(i) for i in np.unravel_index(worst, expected.shape)), float(want[worst]), float(got[worst]),
+        float(scaled.max()),
     )  # fmt: skip
 
 

@@ -11,7 +11,9 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shapes import ShapeSpace
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
-_DIM_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.
+_DIM_NAME = re.compile(r"(?=.*[A-Za-z_])[\w(][\w \t+*/%(),<>=-]*\Z")
+_COMMA = re.compile(r",(?![^(]*\))")
 
 Dim = int | str
 
@@ -44,7 +46,7 @@ class TensorSpec:
 def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
     """Parse `N,3,H,W`; blanks are ignored, an empty text is a scalar."""
     dims: list[Dim] = []
-    for word in (w.strip() for w in text.split(",")) if text.strip() else ():
+    for word in (w.strip() for w in _COMMA.split(text)) if text.strip() else ():
         if word.isdigit():
             dims.append(int(word))
         elif _DIM_NAME.match(word):

@@ -1,0 +1,28 @@
+"""`trtconv doctor`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> None:
+    """What this machine can do, why it cannot do the rest, and the command that changes that."""
+    from trtconv.backends.probe import probe_machine
+
+    report = probe_machine()
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), indent=1, default=str))
+        return
+    gpus = ", ".join(f"{g.name} ({g.compute_capability})" for g in report.cuda.gpus) or f"none: {report.cuda.reason}"
+    click.echo(f"{report.system}, Python {report.python}; GPU {gpus}")
+    click.echo("packages: " + ", ".join(f"{name} {found or 'absent'}" for name, found, _, _ in report.packages))
+    width = max(len(a.name) for a in report.abilities)
+    for ability in report.abilities:
+        mark = click.style("yes", fg="green") if ability.possible else click.style("no ", fg="yellow")
+        click.echo(f"  {mark} {ability.name.ljust(width)}  {ability.detail}".rstrip())
+        if not ability.possible and ability.remedy:
+            click.echo(f"      {''.ljust(width)}  -> {ability.remedy}")
