@@ -1,0 +1,73 @@
+"""The plugin kernels called on torch tensors through checks/kernel_api.cu, without TensorRT."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+
+TYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+_I64, _INT, _PTR, _FLOAT = ctypes.c_int64, ctypes.c_int, ctypes.c_void_p, ctypes.c_float
+
+
+class Kernels:
+    """The functions of the library at `path`; each raises RuntimeError when CUDA reports an error."""
+
+    def __init__(self, path: Path) -> None:
+        self.library: Any = ctypes.CDLL(str(path))
+        self.library.trtconv_instance_norm_workspace.restype = _I64
+
+    def _check(self, status: int, name: str) -> None:
+        if status != 0:
+            raise RuntimeError(f"{name}: CUDA error {status}")
+
+    def l2norm(
+        self, x: torch.Tensor, scale: torch.Tensor, y: torch.Tensor, epsilon: float, mode: int, lanes: int = 0
+    ) -> None:
+        outer, channels, inner = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        status = self.library.trtconv_l2norm(
+            TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(y.data_ptr()),
+            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, lanes, _stream(),
+        )  # fmt: skip
+        self._check(status, "l2norm")
+
+    def workspace(self, x: torch.Tensor) -> torch.Tensor:
+        size = self.library.trtconv_instance_norm_workspace(
+            TYPES[x.dtype], _I64(x.shape[0] * x.shape[1]), _I64(math.prod(x.shape[2:]))
+        )
+        return torch.empty(max(size, 1), dtype=torch.uint8, device="cuda")
+
+    def instance_norm(
+        self, x: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, workspace: torch.Tensor,
+        epsilon: float, relu: bool = False, route: int = 0, cluster: int = 0,
+    ) -> None:  # fmt: skip
+        status = self.library.trtconv_instance_norm(
+            TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(bias.data_ptr()),
+            _PTR(y.data_ptr()), _PTR(workspace.data_ptr()), _I64(x.shape[0] * x.shape[1]), _I64(x.shape[1]),
+            _I64(math.prod(x.shape[2:])), _FLOAT(epsilon), int(relu), route, cluster, _stream(),
+        )  # fmt: skip
+        self._check(status, "instance_norm")
+
+    def reflection_pad(self, x: torch.Tensor, y: torch.Tensor, pads: tuple[int, int, int, int]) -> None:
+        """`pads` is top, left, bottom, right."""
+        planes, height, width = math.prod(x.shape[:-2]), x.shape[-2], x.shape[-1]
+        status = self.library.trtconv_reflection_pad(
+            TYPES[x.dtype], _PTR(x.data_ptr()), _PTR(y.data_ptr()), _I64(planes), _I64(height), _I64(width), *pads,
+            _stream(),
+        )  # fmt: skip
+        self._check(status, "reflection_pad")
+
+    def adaptive_pool(self, x: torch.Tensor, y: torch.Tensor, maximum: bool) -> None:
+        planes = math.prod(x.shape[:-2])
+        status = self.library.trtconv_adaptive_pool(
+            TYPES[x.dtype], _PTR(x.data_ptr()), _PTR(y.data_ptr()), _I64(planes), _I64(x.shape[-2]),
+            _I64(x.shape[-1]), y.shape[-2], y.shape[-1], int(maximum), _stream(),
+        )  # fmt: skip
+        self._check(status, "adaptive_pool")
+
+
+def _stream() -> ctypes.c_void_p:
+    return _PTR(torch.cuda.current_stream().cuda_stream)

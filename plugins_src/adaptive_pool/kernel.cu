@@ -1,0 +1,161 @@
+// A thread takes a small bin, a warp a medium one, a block a large one (global pooling of a whole plane).
+#include "adaptive_pool/kernel.h"
+
+#include "common/device.h"
+#include "common/pack.cuh"
+
+namespace trtconv::adaptive_pool
+{
+namespace
+{
+constexpr int32_t kThreads = 256;
+
+struct Layout
+{
+    int64_t height;
+    int64_t width;
+    int64_t outHeight;
+    int64_t outWidth;
+    int64_t outputs;
+    bool maximum;
+};
+
+struct Bin
+{
+    int64_t start; // of its first row in x
+    int32_t rows;
+    int32_t columns;
+};
+
+__device__ __forceinline__ Bin binOf(Layout const& l, int64_t output)
+{
+    int64_t const line = output / l.outWidth;
+    int64_t const j = output - line * l.outWidth;
+    int64_t const plane = line / l.outHeight;
+    int64_t const i = line - plane * l.outHeight;
+    int64_t const top = i * l.height / l.outHeight;
+    int64_t const left = j * l.width / l.outWidth;
+    int64_t const bottom = ((i + 1) * l.height + l.outHeight - 1) / l.outHeight;
+    int64_t const right = ((j + 1) * l.width + l.outWidth - 1) / l.outWidth;
+    return {(plane * l.height + top) * l.width + left, static_cast<int32_t>(bottom - top),
+        static_cast<int32_t>(right - left)};
+}
+
+// A NaN wins over every number, as in PyTorch.
+__device__ __forceinline__ float larger(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+
+// The sum or maximum of the bin's values with number first, first + step, ...
+template <typename T>
+__device__ __forceinline__ float reduceBin(T const* __restrict__ x, Layout const& l, Bin const& bin, int32_t first, int32_t step)
+{
+    float result = l.maximum ? -INFINITY : 0.0F;
+    int32_t row = first / bin.columns;
+    int32_t column = first - row * bin.columns;
+    int32_t const downBy = step / bin.columns;
+    int32_t const rightBy = step - downBy * bin.columns;
+#pragma unroll 4
+    while (row < bin.rows)
+    {
+        float const value = toFloat(x[bin.start + row * l.width + column]);
+        result = l.maximum ? larger(result, value) : result + value;
+        row += downBy;
+        column += rightBy;
+        if (column >= bin.columns)
+        {
+            column -= bin.columns;
+            ++row;
+        }
+    }
+    return result;
+}
+
+__device__ __forceinline__ float finish(Layout const& l, Bin const& bin, float value)
+{
+    return l.maximum ? value : value / (static_cast<float>(bin.rows) * static_cast<float>(bin.columns));
+}
+
+// GROUP threads share a bin; GROUP is 1, 32 or the whole block.
+template <typename T, int GROUP>
+__global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __restrict__ y, Layout const l)
+{
+    int64_t const output = static_cast<int64_t>(blockIdx.x) * (kThreads / GROUP) + threadIdx.x / GROUP;
+    if (output >= l.outputs)
+    {
+        return; // whole groups leave
+    }
+    Bin const bin = binOf(l, output);
+    float value = reduceBin(x, l, bin, static_cast<int32_t>(threadIdx.x % GROUP), GROUP);
+    if constexpr (GROUP > 1)
+    {
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+        {
+            float const other = __shfl_xor_sync(0xffffffffU, value, step);
+            value = l.maximum ? larger(value, other) : value + other;
+        }
+    }
+    if constexpr (GROUP == kThreads)
+    {
+        __shared__ float shared[kThreads / 32];
+        if (threadIdx.x % 32 == 0)
+        {
+            shared[threadIdx.x / 32] = value;
+        }
+        __syncthreads();
+        value = shared[0];
+#pragma unroll
+        for (int w = 1; w < kThreads / 32; ++w)
+        {
+            value = l.maximum ? larger(value, shared[w]) : value + shared[w];
+        }
+    }
+    if (threadIdx.x % GROUP == 0)
+    {
+        y[output] = fromFloat<T>(finish(l, bin, value));
+    }
+}
+
+template <typename T, int GROUP>
+cudaError_t launchGroups(Layout const& l, T const* x, T* y, cudaStream_t stream)
+{
+    int64_t const blocks = ceilDiv(l.outputs, kThreads / GROUP);
+    if (blocks > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    pool<T, GROUP><<<static_cast<uint32_t>(blocks), kThreads, 0, stream>>>(x, y, l);
+    return cudaGetLastError();
+}
+} // namespace
+
+cudaError_t launch(Problem const& p, void const* x, void* y, cudaStream_t stream)
+{
+    if (p.planes < 0 || p.height < 1 || p.width < 1 || p.outHeight < 1 || p.outWidth < 1)
+    {
+        return cudaErrorInvalidValue;
+    }
+    Layout const l{p.height, p.width, p.outHeight, p.outWidth, p.planes * p.outHeight * p.outWidth, p.maximum};
+    int64_t const values = (ceilDiv(p.height, p.outHeight) + 1) * (ceilDiv(p.width, p.outWidth) + 1);
+    if (l.outputs == 0)
+    {
+        return cudaSuccess;
+    }
+    if (values > kMaxGrid)
+    {
+        return cudaErrorInvalidValue;
+    }
+    return dispatchElement(p.type, [&](auto element) {
+        using T = decltype(element);
+        auto const* const from = static_cast<T const*>(x);
+        auto* const to = static_cast<T*>(y);
+        if (values <= 32)
+        {
+            return launchGroups<T, 1>(l, from, to, stream);
+        }
+        return values <= 2048 ? launchGroups<T, 32>(l, from, to, stream) : launchGroups<T, kThreads>(l, from, to, stream);
+    });
+}
+} // namespace trtconv::adaptive_pool

@@ -1,0 +1,47 @@
+// The kernels behind a C interface, so that measurements can call them on another program's memory without TensorRT.
+#include "adaptive_pool/kernel.h"
+#include "instance_norm/kernel.h"
+#include "l2norm/kernel.h"
+#include "reflection_pad/kernel.h"
+
+using trtconv::ElementType;
+
+extern "C"
+{
+int trtconv_l2norm(int type, int scaleType, void const* x, void const* scale, void* y, int64_t outer, int64_t channels,
+    int64_t inner, float epsilon, int mode, int lanes, cudaStream_t stream)
+{
+    trtconv::l2norm::Problem const p{
+        ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode, lanes};
+    return trtconv::l2norm::launch(p, x, scale, y, stream);
+}
+
+int64_t trtconv_instance_norm_workspace(int type, int64_t planes, int64_t area)
+{
+    return trtconv::instance_norm::workspaceBytes(ElementType(type), planes, area);
+}
+
+int trtconv_instance_norm(int type, int parameterType, void const* x, void const* scale, void const* bias, void* y,
+    void* workspace, int64_t planes, int64_t channels, int64_t area, float epsilon, int relu, int route, int cluster,
+    cudaStream_t stream)
+{
+    trtconv::instance_norm::Problem const p{ElementType(type), ElementType(parameterType), planes, channels, area,
+        epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster};
+    return trtconv::instance_norm::launch(p, x, scale, bias, y, workspace, stream);
+}
+
+int trtconv_reflection_pad(int type, void const* x, void* y, int64_t planes, int64_t height, int64_t width, int top,
+    int left, int bottom, int right, cudaStream_t stream)
+{
+    trtconv::reflection_pad::Problem const p{ElementType(type), planes, height, width, top, left, bottom, right};
+    return trtconv::reflection_pad::launch(p, x, y, stream);
+}
+
+int trtconv_adaptive_pool(int type, void const* x, void* y, int64_t planes, int64_t height, int64_t width,
+    int outHeight, int outWidth, int maximum, cudaStream_t stream)
+{
+    trtconv::adaptive_pool::Problem const p{
+        ElementType(type), planes, height, width, outHeight, outWidth, maximum != 0};
+    return trtconv::adaptive_pool::launch(p, x, y, stream);
+}
+}

@@ -1,0 +1,275 @@
+// A part of a plane in shared memory: how it gets there, its statistics, and how it goes out again.
+//
+// Parts begin at any element. Shared memory holds the 16-byte granules that the part touches, at the same alignment as
+// device memory, so that whole granules move as 16 bytes (by the bulk copy engine on compute capability 9.0) and only the
+// first and the last granule are handled element by element.
+#pragma once
+
+#include "instance_norm/moments.cuh"
+
+namespace trtconv::instance_norm
+{
+inline constexpr int32_t kStages = 8;
+
+// Elements [first, first + count) of x, seen as granules of V elements of which the first `skip` are not the part's.
+template <typename T>
+struct Part
+{
+    static constexpr int32_t V = kVectorBytes / sizeof(T);
+    T const* base; // aligned to 16 bytes, `skip` elements before the first
+    int32_t skip;
+    int32_t count;
+    int32_t granules;
+
+    __device__ Part(T const* first, int32_t n)
+        : base(reinterpret_cast<T const*>(reinterpret_cast<uintptr_t>(first) & ~static_cast<uintptr_t>(kVectorBytes - 1)))
+        , skip(static_cast<int32_t>(first - base))
+        , count(n)
+        , granules((skip + n + V - 1) / V)
+    {
+    }
+
+    __device__ bool has(int32_t granule, int32_t v) const
+    {
+        int32_t const element = granule * V + v;
+        return element >= skip && element < skip + count;
+    }
+
+    __device__ bool whole(int32_t granule) const
+    {
+        return granule * V >= skip && (granule + 1) * V <= skip + count;
+    }
+
+    // The first granule of stage s; stages are as equal as they can be.
+    __device__ int32_t stage(int32_t s) const
+    {
+        int32_t const each = (granules + kStages - 1) / kStages;
+        int32_t const at = s * each;
+        return at < granules ? at : granules;
+    }
+};
+
+__device__ __forceinline__ uint32_t sharedAddress(void const* pointer)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define TRTCONV_BULK_COPY 1
+#else
+#define TRTCONV_BULK_COPY 0
+#endif
+
+// Starts the copy of the part into `held`; `wait(s)` returns when stage s is there.
+template <typename T>
+struct Loader
+{
+    static constexpr int32_t V = Part<T>::V;
+    uint64_t* barriers;
+
+    __device__ void start(Part<T> const& part, T* held) const
+    {
+#if TRTCONV_BULK_COPY
+        if (threadIdx.x == 0)
+        {
+            for (int32_t s = 0; s < kStages; ++s)
+            {
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barriers + s)) : "memory");
+            }
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            for (int32_t s = 0; s < kStages; ++s)
+            {
+                copyStage(part, held, s);
+            }
+        }
+        copyEdges(part, held);
+        __syncthreads(); // the barriers and the edges are there for all
+#else
+        for (int32_t g = threadIdx.x; g < part.granules; g += blockDim.x)
+        {
+            if (part.whole(g))
+            {
+                store<T, V>(held + g * V, loadOnce<T, V>(part.base + g * V));
+            }
+        }
+        copyEdges(part, held);
+        __syncthreads();
+#endif
+    }
+
+    __device__ void wait(int32_t s) const
+    {
+#if TRTCONV_BULK_COPY
+        uint32_t const barrier = sharedAddress(barriers + s);
+        uint32_t done = 0;
+        while (done == 0)
+        {
+            asm volatile(
+                "{\n.reg .pred p;\n"
+                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+                "selp.u32 %0, 1, 0, p;\n}\n"
+                : "=r"(done)
+                : "r"(barrier)
+                : "memory");
+        }
+#else
+        (void) s;
+#endif
+    }
+
+private:
+    // The elements of the first and the last granule, one each; the others in them belong to the neighbours.
+    __device__ void copyEdges(Part<T> const& part, T* held) const
+    {
+        int32_t const last = part.granules - 1;
+        if (threadIdx.x < 2 * V)
+        {
+            int32_t const granule = threadIdx.x < V ? 0 : last;
+            int32_t const v = threadIdx.x % V;
+            if ((threadIdx.x < V || last > 0) && !part.whole(granule) && part.has(granule, v))
+            {
+                held[granule * V + v] = part.base[granule * V + v];
+            }
+        }
+    }
+
+#if TRTCONV_BULK_COPY
+    __device__ void copyStage(Part<T> const& part, T* held, int32_t s) const
+    {
+        int32_t from = part.stage(s);
+        int32_t to = part.stage(s + 1);
+        if (from < to && from == 0 && !part.whole(0))
+        {
+            ++from;
+        }
+        if (from < to && to == part.granules && !part.whole(to - 1))
+        {
+            --to;
+        }
+        uint32_t const bytes = from < to ? (to - from) * kVectorBytes : 0;
+        uint32_t const barrier = sharedAddress(barriers + s);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+        if (bytes > 0)
+        {
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                             sharedAddress(held + from * V)),
+                "l"(__cvta_generic_to_global(part.base + from * V)), "r"(bytes), "r"(barrier)
+                : "memory");
+        }
+    }
+#endif
+};
+
+// Sums over the block of two floats; every thread gets both. `shared` holds two floats for each of up to 32 warps.
+__device__ __forceinline__ float2 blockSum(float2 value, float2* shared)
+{
+    value.x = warpSum(value.x);
+    value.y = warpSum(value.y);
+    __syncthreads(); // an earlier use of `shared` is over
+    if (threadIdx.x % 32 == 0)
+    {
+        shared[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    float2 total = {0.0F, 0.0F};
+    int32_t const lane = threadIdx.x % 32;
+    if (lane < static_cast<int32_t>(blockDim.x / 32))
+    {
+        total = shared[lane];
+    }
+    total.x = warpSum(total.x);
+    total.y = warpSum(total.y);
+    return total;
+}
+
+// Calls use(float) for each of the part's values in granules [from, to) that this thread has.
+template <typename T, typename Use>
+__device__ __forceinline__ void forEach(Part<T> const& part, T const* held, int32_t from, int32_t to, Use const& use)
+{
+    constexpr int32_t V = Part<T>::V;
+#pragma unroll 4
+    for (int32_t g = from + static_cast<int32_t>(threadIdx.x); g < to; g += static_cast<int32_t>(blockDim.x))
+    {
+        Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(held + g * V);
+        if (part.whole(g))
+        {
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                use(toFloat(pack.value[v]));
+            }
+        }
+        else
+        {
+            for (int v = 0; v < V; ++v)
+            {
+                if (part.has(g, v))
+                {
+                    use(toFloat(held[g * V + v]));
+                }
+            }
+        }
+    }
+}
+
+// The part's moments. The shift is the mean of stage 0, an eighth of the values or more, so that the squared shift error
+// is at most seven variances and the subtraction in momentsOf cannot cancel. All threads get them.
+template <typename T>
+__device__ __forceinline__ Moments partMoments(
+    Part<T> const& part, T const* held, Loader<T> const& loader, float2* shared)
+{
+    constexpr int32_t V = Part<T>::V;
+    loader.wait(0);
+    float sum = 0.0F;
+    forEach(part, held, 0, part.stage(1), [&](float value) { sum += value; });
+    int32_t const end = part.stage(1) * V - part.skip;
+    int32_t const firsts = end < part.count ? end : part.count;
+    float const shift = blockSum({sum, 0.0F}, shared).x / static_cast<float>(firsts);
+    float2 sums = {0.0F, 0.0F};
+    for (int32_t s = 0; s < kStages; ++s)
+    {
+        loader.wait(s);
+        forEach(part, held, part.stage(s), part.stage(s + 1), [&](float value) {
+            float const away = value - shift;
+            sums.x += away;
+            sums.y = fmaf(away, away, sums.y);
+        });
+    }
+    sums = blockSum(sums, shared);
+    return momentsOf(shift, sums.x, sums.y, part.count);
+}
+
+// Writes the part's scaled values to y, whose first element of the part is `to`.
+template <typename T>
+__device__ __forceinline__ void writePart(Part<T> const& part, T const* held, T* to, Affine const& affine, bool relu)
+{
+    constexpr int32_t V = Part<T>::V;
+    T* const base = to - part.skip;
+    bool const aligned = reinterpret_cast<uintptr_t>(base) % kVectorBytes == 0;
+#pragma unroll 4
+    for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
+    {
+        Pack<T, V> pack = *reinterpret_cast<Pack<T, V> const*>(held + g * V);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            pack.value[v] = apply(pack.value[v], affine, relu);
+        }
+        if (aligned && part.whole(g))
+        {
+            store<T, V>(base + g * V, pack);
+        }
+        else
+        {
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                if (part.has(g, v))
+                {
+                    base[g * V + v] = pack.value[v];
+                }
+            }
+        }
+    }
+}
+} // namespace trtconv::instance_norm

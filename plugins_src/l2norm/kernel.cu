@@ -1,0 +1,376 @@
+// One block takes all channels of a run of neighbouring positions and keeps them in registers between the sum and the
+// scaling, so that x is read from device memory once. Lanes lie along `inner` (coalesced), rows of lanes along channels.
+#include "l2norm/kernel.h"
+
+#include "common/device.h"
+#include "common/pack.cuh"
+
+namespace trtconv::l2norm
+{
+namespace
+{
+constexpr int32_t kThreads = 512;
+constexpr int32_t kWarps = kThreads / 32;
+constexpr int32_t kRowThreads = 128;
+
+__device__ __forceinline__ float reciprocalNorm(float squares, float epsilon, int32_t mode)
+{
+    float const root = sqrtf(mode == 1 ? squares + epsilon : squares);
+    float const norm = mode == 0 ? root + epsilon : (mode == 1 ? root : fmaxf(root, epsilon));
+    return 1.0F / norm;
+}
+
+struct Column
+{
+    int32_t channels;
+    int64_t inner;
+    int64_t tiles;
+    int32_t lanesLog2;
+    float epsilon;
+    int32_t mode;
+    ElementType scaleType;
+};
+
+// Adds `sum` over the block's rows of lanes; every thread gets the totals of its own positions.
+template <int V>
+__device__ __forceinline__ void sumRows(float (&sum)[V], int32_t lanes)
+{
+    __shared__ __align__(16) float shared[kWarps][32 * V];
+    int32_t const warp = threadIdx.x / 32;
+    int32_t const lane = threadIdx.x % 32;
+    int32_t const column = lane & (lanes - 1);
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        for (int32_t step = lanes; step < 32; step *= 2)
+        {
+            sum[v] += __shfl_xor_sync(0xffffffffU, sum[v], step);
+        }
+        if (lane < lanes)
+        {
+            shared[warp][column * V + v] = sum[v];
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        sum[v] = 0.0F;
+    }
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            sum[v] += shared[w][column * V + v];
+        }
+    }
+}
+
+// Two blocks to a multiprocessor, so that one loads while the other stores.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kThreads, ITEMS <= 8 ? 2 : 1)
+    heldColumns(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Column const p)
+{
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int64_t const outer = blockIdx.x / p.tiles;
+    int64_t const position = ((blockIdx.x % p.tiles) * lanes + (threadIdx.x & (lanes - 1))) * V;
+    bool const inside = position < p.inner;
+    int64_t const base = outer * p.channels * p.inner + row * p.inner + position;
+    int64_t const step = rows * p.inner;
+
+    Pack<T, V> held[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        held[i] = {};
+        if (inside && row + i * rows < p.channels)
+        {
+            held[i] = loadOnce<T, V>(x + base + i * step);
+        }
+    }
+    float sum[V] = {};
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            float const value = toFloat(held[i].value[v]);
+            sum[v] += value * value;
+        }
+    }
+    sumRows<V>(sum, lanes);
+    keepPacked(held);
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        sum[v] = reciprocalNorm(sum[v], p.epsilon, p.mode);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        if (inside && row + i * rows < p.channels)
+        {
+            float const factor = parameter(scale, p.scaleType, row + i * rows);
+            Pack<T, V> result;
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * sum[v] * factor);
+            }
+            store<T, V>(y + base + i * step, result);
+        }
+    }
+}
+
+// Columns that are too long for registers: x is read again, mostly from L2.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    reloadedColumns(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Column const p)
+{
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int64_t const outer = blockIdx.x / p.tiles;
+    int64_t const position = (blockIdx.x % p.tiles) * lanes + (threadIdx.x & (lanes - 1));
+    bool const inside = position < p.inner;
+    int64_t const base = outer * p.channels * p.inner + position;
+
+    float sum[1] = {0.0F};
+    if (inside)
+    {
+#pragma unroll 4
+        for (int32_t c = row; c < p.channels; c += rows)
+        {
+            float const value = toFloat(x[base + c * p.inner]);
+            sum[0] += value * value;
+        }
+    }
+    sumRows<1>(sum, lanes);
+    float const inverse = reciprocalNorm(sum[0], p.epsilon, p.mode);
+    if (inside)
+    {
+#pragma unroll 4
+        for (int32_t c = row; c < p.channels; c += rows)
+        {
+            float const value = toFloat(x[base + c * p.inner]);
+            y[base + c * p.inner] = fromFloat<T>(value * inverse * parameter(scale, p.scaleType, c));
+        }
+    }
+}
+
+// inner == 1: a warp takes a row.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kRowThreads)
+    heldRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    int64_t const index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
+    if (index >= outer)
+    {
+        return; // whole warps leave
+    }
+    int32_t const lane = threadIdx.x % 32;
+    int64_t const base = index * p.channels;
+    Pack<T, V> held[ITEMS];
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        held[i] = {};
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            held[i] = loadOnce<T, V>(x + base + c);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            float const value = toFloat(held[i].value[v]);
+            sum += value * value;
+        }
+    }
+    float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
+    keepPacked(held);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            Pack<T, V> result;
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                float const factor = parameter(scale, p.scaleType, c + v);
+                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * inverse * factor);
+            }
+            store<T, V>(y + base + c, result);
+        }
+    }
+}
+
+template <typename T>
+struct Launch
+{
+    T const* x;
+    void const* scale;
+    T* y;
+    Column column;
+    int64_t outer;
+    cudaStream_t stream;
+};
+
+template <typename T, int V, int ITEMS>
+cudaError_t columns(Launch<T> const& l)
+{
+    heldColumns<T, V, ITEMS>
+        <<<static_cast<uint32_t>(l.outer * l.column.tiles), kThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.column);
+    return cudaGetLastError();
+}
+
+template <typename T, int V>
+cudaError_t columnsOf(Launch<T> const& l, int64_t items)
+{
+    if (items <= 2)
+    {
+        return columns<T, V, 2>(l);
+    }
+    if (items <= 4)
+    {
+        return columns<T, V, 4>(l);
+    }
+    if (items <= 8)
+    {
+        return columns<T, V, 8>(l);
+    }
+    if constexpr (sizeof(T) * V < kVectorBytes)
+    {
+        return columns<T, V, 16>(l);
+    }
+    return cudaErrorInvalidValue;
+}
+
+template <typename T, int V>
+cudaError_t rowsOf(Launch<T> const& l)
+{
+    auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, kRowThreads / 32));
+    if (l.column.channels <= 32 * V * 2)
+    {
+        heldRows<T, V, 2><<<blocks, kRowThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.outer, l.column);
+    }
+    else
+    {
+        heldRows<T, V, 8><<<blocks, kRowThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.outer, l.column);
+    }
+    return cudaGetLastError();
+}
+
+// Calls function with the pack width as a compile-time constant.
+template <typename T, typename Function>
+cudaError_t dispatchWidth(int32_t width, Function const& function)
+{
+    switch (width)
+    {
+    case 1: return function(std::integral_constant<int, 1>{});
+    case 2: return function(std::integral_constant<int, 2>{});
+    case 4: return function(std::integral_constant<int, 4>{});
+    default: return function(std::integral_constant<int, kVectorBytes / sizeof(T)>{});
+    }
+}
+
+template <typename T>
+int64_t mostItems(int32_t width)
+{
+    return sizeof(T) * width == kVectorBytes ? 8 : 16;
+}
+
+// The widest run of lanes whose column fits the registers, then narrower while the device has idle multiprocessors
+// or lanes would lie past the end; a run stays at least a 32-byte sector wide.
+template <typename T>
+int32_t chooseLanes(Problem const& p, int32_t width, Device const& device)
+{
+    int32_t lanes = 32;
+    auto const blocks = [&](int32_t n) { return p.outer * ceilDiv(p.inner, static_cast<int64_t>(n) * width); };
+    while (lanes > 1 && ceilDiv(p.channels, kThreads / lanes) > mostItems<T>(width))
+    {
+        lanes /= 2;
+    }
+    while (lanes > 1 && (lanes / 2) * width >= p.inner)
+    {
+        lanes /= 2;
+    }
+    while (lanes > 1 && (lanes / 2) * width * sizeof(T) >= 32 && blocks(lanes) < 2 * device.multiprocessors
+        && ceilDiv(p.channels, kThreads / lanes) > 1)
+    {
+        lanes /= 2;
+    }
+    return lanes;
+}
+
+int32_t log2Of(int32_t value)
+{
+    int32_t result = 0;
+    while ((1 << result) < value)
+    {
+        ++result;
+    }
+    return result;
+}
+
+template <typename T>
+cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void* y, cudaStream_t stream)
+{
+    Device device;
+    if (cudaError_t const status = readDevice(device); status != cudaSuccess)
+    {
+        return status;
+    }
+    Launch<T> l{static_cast<T const*>(x), scale, static_cast<T*>(y),
+        {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, stream};
+    int32_t width = widestPack<T>(p.inner == 1 ? p.channels : p.inner, x, y);
+    if (p.inner == 1 && p.channels <= 32 * width * 8 && ceilDiv(p.outer, kRowThreads / 32) <= kMaxGrid)
+    {
+        return dispatchWidth<T>(width, [&](auto v) { return rowsOf<T, decltype(v)::value>(l); });
+    }
+    width = p.inner == 1 ? 1 : width;
+    int32_t const lanes = p.lanes > 0 ? p.lanes : chooseLanes<T>(p, width, device);
+    int64_t const items = ceilDiv(p.channels, kThreads / lanes);
+    bool const held = items <= mostItems<T>(width);
+    l.column.lanesLog2 = log2Of(held ? lanes : 32);
+    l.column.tiles = ceilDiv(p.inner, held ? static_cast<int64_t>(lanes) * width : 32);
+    if (p.outer * l.column.tiles > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    if (!held)
+    {
+        reloadedColumns<T><<<static_cast<uint32_t>(l.outer * l.column.tiles), kThreads, 0, stream>>>(
+            l.x, l.scale, l.y, l.column);
+        return cudaGetLastError();
+    }
+    return dispatchWidth<T>(width, [&](auto v) { return columnsOf<T, decltype(v)::value>(l, items); });
+}
+} // namespace
+
+cudaError_t launch(Problem const& problem, void const* x, void const* scale, void* y, cudaStream_t stream)
+{
+    if (problem.outer < 0 || problem.channels < 0 || problem.channels > kMaxGrid || problem.inner < 0 || problem.epsMode < 0 || problem.epsMode > 2)
+    {
+        return cudaErrorInvalidValue;
+    }
+    if (problem.outer == 0 || problem.channels == 0 || problem.inner == 0)
+    {
+        return cudaSuccess;
+    }
+    return dispatchElement(problem.type,
+        [&](auto element) { return launchTyped<decltype(element)>(problem, x, scale, y, stream); });
+}
+} // namespace trtconv::l2norm
