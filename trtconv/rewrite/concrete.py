@@ -30,8 +30,8 @@ class ConcreteShapes:
     def __init__(self, light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> None:
         self._opsets = list(light.opset_import)
         self._opset = opset_of(light)
-        self._inferred = infer(_with_sizes(light, specs, sizes))
-        graph = self._inferred.graph
+        graph = infer(_with_sizes(light, specs, sizes)).graph
+        self._nodes, self._initializers = light.graph.node, list(light.graph.initializer)
         self._types: dict[str, onnx.TypeProto] = {
             v.name: v.type for v in (*graph.input, *graph.value_info, *graph.output)
         }
@@ -55,8 +55,8 @@ class ConcreteShapes:
     def _walk(self) -> None:
         """One pass in graph order: small values first, then the types that they allow."""
         self._walked = True
-        values: dict[str, Array] = {t.name: numpy_helper.to_array(t) for t in self._inferred.graph.initializer}
-        for node in self._inferred.graph.node:
+        values: dict[str, Array] = {t.name: numpy_helper.to_array(t) for t in self._initializers}
+        for node in self._nodes:
             if node.op_type in ARITHMETIC and node.domain in DEFAULT_DOMAINS:
                 _evaluate(node, values, self._types, self._opset)
             if any(o and _integers(self._types.get(o)) is None for o in node.output):

@@ -21,8 +21,12 @@ def write_ledger(result: RewriteResult, path: Path, facts: dict[str, Any]) -> No
 
 def ledger_data(result: RewriteResult) -> dict[str, Any]:
     """The ledger as plain data. Times are left out, so that equal runs give equal files."""
+    # A network repeats its blocks, and equal blocks share one proof: it is written once, entries point at it.
+    proofs = list({id(e.proof): e.proof for e in result.entries}.values())
+    index = {id(p): i for i, p in enumerate(proofs)}
     return {
-        "entries": [_entry(e) for e in result.entries],
+        "entries": [{**_entry(e), "proof": index[id(e.proof)]} for e in result.entries],
+        "proofs": [_proof(p) for p in proofs],
         "rejected": [_rejected(r) for r in result.rejected],
         "skipped": [_skipped(s) for s in result.skipped],
         "whole_graph": _proof(result.whole),
@@ -40,7 +44,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "before": _nodes(entry.before),
         "after": _nodes(entry.after),
         "note": entry.note,
-        "proof": _proof(entry.proof),
     }
 
 

@@ -19,6 +19,7 @@ from trtconv.rewrite.fragment import FragmentInput
 MAX_ELEMENTS = 1 << 20
 LAST_RESORT_ELEMENTS = 1 << 26
 MAX_SHAPES = 4
+LABELS = ("opt", "min", "interior-1", "interior-2", "batch")
 
 
 @dataclass
@@ -86,10 +87,14 @@ class Points:
 
 
 def shape_points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[SamplePoint, ...]:
-    """One point per distinct sizes, in the order in which core.sampling gives them."""
+    """The points at which shapes are worked out: min, opt, two that divide by nothing, a batch over 1.
+
+    Not max and the corners: a part of a graph behaves there as at other sizes, and would take much longer to run.
+    """
     distinct: dict[tuple[tuple[str, int], ...], SamplePoint] = {}
     for point in sample_points(space, specs):
-        distinct.setdefault(point.dims, point)
+        if point.label in LABELS:
+            distinct.setdefault(point.dims, point)
     return tuple(distinct.values())
 
 
