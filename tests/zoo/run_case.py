@@ -1,0 +1,133 @@
+"""Taking one zoo case through the rooms, and judging the result at sizes that export did not look at."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_outputs, describe_failure, first_failure
+from trtconv.core.errors import TrtconvError
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.sampling import SamplePoint, sample_inputs
+from trtconv.core.shapes import ShapeSpace, parse_space
+from trtconv.core.targets import parse_target
+from trtconv.core.tensors import parse_tensor
+from tests.zoo.registry import all_cases
+
+STAGES = ("export", "rewrite", "build")
+BLIND_SIZES = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case. `stage` is the last one that went well; `status` is `through`, `refused` or `wrong`.
+
+    `refused` means that trtconv said no with an error (kept in `message`); `wrong` means that it said nothing and the
+    model differs from the module at a size that it did not look at.
+    """
+
+    case: str
+    status: str
+    stage: str = ""
+    exporter: str = ""
+    rules: tuple[str, ...] = ()
+    message: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def run_case(name: str, stages: tuple[str, ...] = STAGES) -> Outcome:
+    """Export, rewrite and build a case, as far as `stages` goes, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
+        return _run(name, stages, Path(folder))
+
+
+def _run(name: str, stages: tuple[str, ...], folder: Path) -> Outcome:
+    case = all_cases()[name]
+    space, specs = parse_space([case.space]), tuple(parse_tensor(t) for t in case.inputs)
+    seconds: dict[str, float] = {}
+    used: dict[str, Any] = {"stage": "", "exporter": "", "rules": ()}
+
+    def step(stage: str, work: Callable[[], Any]) -> Any:
+        started = time.monotonic()
+        try:
+            return work()
+        finally:
+            seconds[stage] = round(time.monotonic() - started, 2)
+
+    def outcome(status: str, message: str = "") -> Outcome:
+        return Outcome(name, status, used["stage"], used["exporter"], used["rules"], message, seconds)
+
+    model = folder / "model.onnx"
+    try:
+        exported = step("export", lambda: _export(source_of(name), specs, space, model))
+        used.update(stage="export", exporter=exported.exporter)
+        differs = blind_check(name, model, space, case.inputs)
+        if differs:
+            return outcome("wrong", differs)
+        if "rewrite" in stages:
+            rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx"))
+            used.update(stage="rewrite", rules=tuple(sorted({f.rule for f in rewritten.firings})))
+            model = folder / "model.trt.onnx"
+            differs = blind_check(name, model, space, case.inputs)
+            if differs:
+                return outcome("wrong", differs)
+        if "build" in stages:
+            step("build", lambda: _build(model, folder / "model.engine"))
+            used.update(stage="build")
+    except TrtconvError as error:
+        where = f" [{error.where}]" if error.where else ""
+        return outcome("refused", f"{type(error).__name__}: {error.message}{where}")
+    return outcome("through")
+
+
+def source_of(name: str) -> ModuleSource:
+    """How the command line would name a case."""
+    return ModuleSource("tests.zoo.registry:make", (("case", name),), base=Path(__file__).parents[2])
+
+
+def _export(source: ModuleSource, specs: Any, space: ShapeSpace, model: Path) -> Any:
+    from trtconv.export import export_model
+
+    return export_model(ExportRequest(source, specs, space, model), SilentProgress())
+
+
+def _rewrite(model: Path, output: Path) -> Any:
+    from trtconv.rewrite import rewrite_model
+
+    return rewrite_model(RewriteRequest(model, output, parse_target("tensorrt-rtx")), SilentProgress())
+
+
+def _build(model: Path, output: Path) -> Any:
+    from trtconv.build import build_engine
+
+    request = BuildRequest(model, output, dynamic=ShapeSpace(), backend="tensorrt-rtx")
+    return build_engine(request, SilentProgress())
+
+
+def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ...]) -> str:
+    """Compare with the module at random sizes; an empty text when all agree, else what differs."""
+    from trtconv.export.module_runner import ModuleRunner
+    from trtconv.export.module_source import load_module
+
+    specs = [parse_tensor(t) for t in inputs]
+    module, onnx = ModuleRunner(load_module(source_of(name)), specs), OnnxRuntimeRunner(model)
+    chance = random.Random(name)
+    for turn in range(BLIND_SIZES):
+        dims = tuple((n, chance.choice(list(r.values()))) for n, r in space.dims)
+        point = SamplePoint(f"blind-{turn}", dims, "random", 77 + turn)
+        arrays = sample_inputs(specs, point)
+        failed = first_failure(compare_outputs(str(point), module(arrays), onnx(arrays), DEFAULT_TOLERANCE))
+        if failed:
+            return describe_failure(failed)
+    return ""

@@ -1,0 +1,136 @@
+"""`python -m tests.zoo.run_zoo`: all cases through the rooms in parallel, a table, and a comparison with the last one.
+
+Exit code 1 when a case is worse than in the committed table, or when one is wrong without an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.zoo.run_case import STAGES, Outcome, run_case
+
+FOLDER = Path(__file__).parent
+RANK = {"wrong": 0, "crashed": 0, "refused": 1, "through": 2}
+
+
+def main() -> int:
+    """Parse the arguments, run, print and write."""
+    arguments = _arguments()
+    from tests.zoo.registry import all_cases
+
+    names = [n for n in all_cases() if any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
+    stages = STAGES[: STAGES.index(arguments.until) + 1]
+    started = time.monotonic()
+    outcomes = run_all(names, stages, arguments.jobs, arguments.timeout)
+    print(summary(outcomes, time.monotonic() - started))
+    committed = FOLDER / "results.json"
+    worse = compare(outcomes, json.loads(committed.read_text()) if committed.exists() else {"cases": []})
+    for line in worse:
+        print(f"WORSE {line}")
+    if arguments.write:
+        write_tables(outcomes, stages)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps([o.as_dict() for o in outcomes], indent=1))
+    wrong = [o.case for o in outcomes if RANK[o.status] == 0]
+    return 1 if worse or wrong else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", default=["*"], help="patterns like 'norms/*' (default: all)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--timeout", type=int, default=240, help="seconds for one case")
+    parser.add_argument("--until", choices=STAGES, default="build", help="the last stage to run")
+    parser.add_argument("--write", action="store_true", help="replace the committed tables")
+    parser.add_argument("--json", help="also write the outcomes there")
+    return parser.parse_args()
+
+
+def run_all(names: list[str], stages: tuple[str, ...], jobs: int, timeout: int) -> list[Outcome]:
+    """Run in worker processes that are replaced after some cases, for torch keeps what it traced."""
+    context = multiprocessing.get_context("spawn")
+    found: dict[str, Outcome] = {}
+    with context.Pool(jobs, initializer=_quiet_worker, initargs=(jobs,), maxtasksperchild=25) as pool:
+        work = [(n, stages, timeout) for n in names]
+        for outcome in pool.imap_unordered(_guarded, work):
+            found[outcome.case] = outcome
+            print(line_of(outcome), flush=True)
+    return [found[n] for n in names]
+
+
+def _quiet_worker(jobs: int) -> None:
+    os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    import torch
+
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
+
+
+def _guarded(work: tuple[str, tuple[str, ...], int]) -> Outcome:
+    name, stages, timeout = work
+
+    def too_long(*_: Any) -> None:
+        raise TimeoutError(f"more than {timeout} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(timeout)
+    try:
+        return run_case(name, stages)
+    except BaseException as error:
+        return Outcome(name, "crashed", message=f"{type(error).__name__}: {error}"[:600])
+    finally:
+        signal.alarm(0)
+
+
+def line_of(o: Outcome) -> str:
+    """One line for the terminal."""
+    took = sum(o.seconds.values())
+    return f"{o.status:8} {o.stage:8} {o.exporter:12} {took:6.1f} s  {o.case}  {','.join(o.rules)} {o.message[:180]}"
+
+
+def summary(outcomes: list[Outcome], seconds: float) -> str:
+    """How many went through."""
+    count = {s: sum(o.status == s for o in outcomes) for s in RANK}
+    share = 100 * count["through"] / max(1, len(outcomes))
+    words = ", ".join(f"{n} {s}" for s, n in count.items())
+    return f"{len(outcomes)} cases: {words} ({share:.1f} % through) in {seconds:.0f} s"
+
+
+def compare(outcomes: list[Outcome], committed: dict[str, Any]) -> list[str]:
+    """The cases that the committed table has further along."""
+    before = {c["case"]: c for c in committed["cases"]}
+    until = committed.get("stages", list(STAGES))[-1]
+    worse = []
+    for o in outcomes:
+        old = before.get(o.case)
+        if old and RANK[o.status] < RANK[old["status"]]:
+            worse.append(f"{o.case}: {old['status']} (until {until}) -> {o.status}: {o.message}")
+    return worse
+
+
+def write_tables(outcomes: list[Outcome], stages: tuple[str, ...]) -> None:
+    """Write results.json and results.md beside this file. Seconds go to the Markdown table only."""
+    plain = [{k: v for k, v in o.as_dict().items() if k != "seconds"} for o in outcomes]
+    (FOLDER / "results.json").write_text(json.dumps({"stages": list(stages), "cases": plain}, indent=1) + "\n")
+    head = "| case | outcome | exporter | rules used | export s | rewrite s | build s | message |"
+    rows = [head, "|" + "---|" * 8]
+    for o in outcomes:
+        took = [f"{o.seconds[s]:.1f}" if s in o.seconds else "" for s in STAGES]
+        cells = [o.case, o.status, o.exporter, ", ".join(o.rules), *took, o.message.replace("|", "/")[:300]]
+        rows.append("| " + " | ".join(cells) + " |")
+    title = "# The conversion zoo\n\nMade by `make zoo`; the wall seconds are of one run and only tell magnitudes.\n\n"
+    through = sum(o.status == "through" for o in outcomes)
+    verdict = f"{through} of {len(outcomes)} cases are through, as far as: {', '.join(stages)}.\n\n"
+    (FOLDER / "results.md").write_text(title + verdict + "\n".join(rows) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
