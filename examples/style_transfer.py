@@ -91,3 +91,14 @@ def style_transfer(channels: int = 32, blocks: int = 5, seed: int = 0) -> nn.Mod
     model = StyleTransfer(channels, blocks)
     _seed_weights(model, seed)
     return model.eval()
+
+
+def photos(dims: dict[str, int], generator: torch.Generator) -> tuple[Tensor]:
+    """Images with large shapes and grain. In a flat image, which random values or photos never are, the variance is 0
+    and each normalisation multiplies the rounding before it by 1 / sqrt(1e-5) = 316: nothing is left to compare.
+    """
+    size = (dims["N"], 3, dims["H"], dims["W"])
+    coarse = torch.rand(size[0], 3, 6, 6, generator=generator)
+    shapes = F.interpolate(coarse, size=size[2:], mode="bilinear", align_corners=False)
+    grain = torch.randn(size, generator=generator)
+    return ((shapes * 255.0 + grain * 8.0).clamp(0.0, 255.0),)

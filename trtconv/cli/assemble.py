@@ -33,19 +33,28 @@ def module_source(config: Config, module: str | None, values: Mapping[str, Any])
             "no module is given", hint="name one: path/to/file.py:factory, or --config trtconv.toml"
         )
     args = {**section.args, **dict(_argument(a) for a in values.get("args") or ())}
-    weights = values.get("weights") or (config.base / section.weights if section.weights else None)
     seed = values.get("seed")
-    sample = values.get("sample")
-    if sample is None and section.sample:
-        sample = str(config.base / section.sample)
+    # The reader of `weights` and `sample` sees relative paths from `base`; what the CLI gives is seen from here.
+    base, config_base = (Path(), config.base) if module else (config.base, Path())
+    weights = config_base / section.weights if section.weights else None
+    if values.get("weights"):
+        weights = Path(values["weights"]).absolute()
+    sample = _seen_from(config_base, section.sample) if section.sample else None
+    if values.get("sample"):
+        sample = _seen_from(Path.cwd(), values["sample"])
     return ModuleSource(
         spec=module or section.module,
         args=tuple(args.items()),
         weights=weights,
         sample=sample,
         seed=section.seed if seed is None else seed,
-        base=Path() if module else config.base,
+        base=base,
     )
+
+
+def _seen_from(folder: Path, spec: str) -> str:
+    """`file.py:function` with the folder in front; `package.module:function` stays."""
+    return str(folder / spec) if spec.rpartition(":")[0].endswith(".py") else spec
 
 
 def _argument(text: str) -> tuple[str, Any]:
