@@ -61,7 +61,7 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         report = check(request, progress)
     json_file = values["json_file"]
     names = ("junit", "sarif", "html", "markdown", "github")
-    write_reports(report, json=json_file, **{n: values[n] for n in names})
+    write_reports(report, json=json_file, **{n: values[n] for n in names if values[n]})
     if not values["quiet"] and str(json_file) != "-":
         print_report(report, make_console())
     return exit_code(report)

@@ -1,0 +1,28 @@
+"""The report as JSON; `SCHEMA` of core.report is its version."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from trtconv.core.report import SCHEMA, CheckReport
+
+
+def report_dict(report: CheckReport) -> dict[str, Any]:
+    """Plain data, described by report.schema.json."""
+    return {
+        "schema": SCHEMA,
+        "kind": "check",
+        "passed": report.passed,
+        "subject": report.subject,
+        "subject_kind": report.subject_kind,
+        "reference": report.reference,
+        "runner": report.runner,
+        "tolerance": asdict(report.tolerance),
+        "comparisons": [c.as_dict() for c in report.comparisons],
+        "advisory": [c.as_dict() for c in report.advisory],
+        "findings": [asdict(f) for f in report.findings],
+        "seconds": round(report.seconds, 3),
+        "environment": dict(report.environment),
+        "extras": dict(report.extras),
+    }

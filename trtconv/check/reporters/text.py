@@ -1,0 +1,57 @@
+"""The report for a terminal; the same words as plain text where it is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trtconv.core.comparison import OutputComparison, describe_failure
+from trtconv.core.report import CheckReport
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_report(report: CheckReport, console: Console) -> None:
+    """Print the verdict, one row per output, what failed first, and the findings."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    if report.comparisons:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        for heading in ("output", "points", "max abs", "max rel", "of 1+|x|", "cosine", "mismatched", "worst at"):
+            table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
+        for name in dict.fromkeys(c.output for c in report.comparisons):
+            table.add_row(*_row([c for c in report.comparisons if c.output == name]))
+        console.print(table)
+    for failure in [c for c in report.comparisons if not c.passed][:10]:
+        console.print(f"[red]differs[/red]  {escape(describe_failure(failure))}")
+    for finding in report.findings:
+        colour = {"error": "red", "warning": "yellow"}.get(finding.level, "dim")
+        hint = f" -> {finding.hint}" if finding.hint else ""
+        console.print(f"[{colour}]{finding.level}[/{colour}]  {escape(finding.message + hint)}")
+    console.print(verdict_line(report))
+
+
+def _row(results: list[OutputComparison]) -> tuple[str, ...]:
+    def top(field: str) -> str:
+        numbers = [v for v in (getattr(r, field) for r in results) if v is not None]
+        return f"{max(numbers):.2g}" if numbers else "-"
+
+    cosines = [r.cosine for r in results if r.cosine is not None]
+    worst = max(results, key=lambda r: (not r.passed, -1.0 if r.max_scaled is None else r.max_scaled))
+    return (
+        results[0].output, str(len({r.point for r in results})), top("max_abs"), top("max_rel"), top("max_scaled"),
+        f"{min(cosines):.6f}" if cosines else "-", top("mismatched"), f"{list(worst.at)} at {worst.point}",
+    )  # fmt: skip
+
+
+def verdict_line(report: CheckReport) -> str:
+    """`PASSED  model.engine equals the reference at 12 sample points (...)`."""
+    points = len({c.point for c in report.comparisons})
+    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
+    if report.passed:
+        return f"[green]PASSED[/green]  {report.subject} equals the reference at {points} sample points ({allowed})"
+    if not report.comparisons:
+        return f"[red]NOT CHECKED[/red]  {report.subject}"
+    bad = len({c.point for c in report.comparisons if not c.passed})
+    return f"[red]FAILED[/red]  {report.subject} differs at {bad} of {points} sample points ({allowed})"

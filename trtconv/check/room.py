@@ -1,0 +1,142 @@
+"""`check_model`: the room's one public function."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.reference_fit import find_reference, inside, require_finite, require_fit, staleness
+from trtconv.check.subjects import Subject, is_engine, open_subject
+from trtconv.core.comparison import OutputComparison, compare_outputs
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
+from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.reference import ReferenceSample, read_reference_info, read_samples
+from trtconv.core.report import CheckReport, Finding
+from trtconv.core.requests import CheckRequest
+from trtconv.core.sampling import sample_inputs, sample_points
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    ModuleRunner = Callable[[Mapping[str, Array]], dict[str, Array]]
+
+
+def check_model(
+    request: CheckRequest, progress: Progress | None = None, *, module_runner: ModuleRunner | None = None
+) -> CheckReport:
+    """Run the subject at every sample point and compare it with the reference, or with `module_runner`.
+
+    An engine that this machine cannot run gives a report without comparisons and a finding that says why; it is an
+    error unless `request.allow_unrunnable`. Raises InvalidRequestError for a missing or foreign reference.
+    """
+    progress = progress or SilentProgress()
+    started = time.monotonic()
+    try:
+        subject = open_subject(request.subject, request.plugins)
+    except (MissingDependencyError, UnsupportedError) as error:
+        if not is_engine(request.subject):
+            raise
+        return _unrunnable(request, error)
+    try:
+        samples, reference, findings = _samples(request, subject, module_runner)
+        compared, advisory, more = _compare(request, subject, samples, progress)
+    finally:
+        subject.close()
+    return CheckReport(
+        subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
+        tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
+        findings=(*findings, *more), seconds=time.monotonic() - started, environment=environment(),
+    )  # fmt: skip
+
+
+def _unrunnable(request: CheckRequest, error: TrtconvError) -> CheckReport:
+    level = "note" if request.allow_unrunnable else "error"
+    finding = Finding(level, "environment", f"the engine was not run here: {error.message}", error.hint or "")
+    return CheckReport(
+        subject=str(request.subject), subject_kind="engine", reference="", runner="none",
+        tolerance=request.tolerance, comparisons=(), findings=(finding,), environment=environment(),
+    )  # fmt: skip
+
+
+def _samples(
+    request: CheckRequest, subject: Subject, runner: ModuleRunner | None
+) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+    if runner is not None and request.reference is None:
+        if subject.kind != "onnx":
+            path = find_reference(request.subject, None)
+            return _rerun(runner, read_samples(path)), "the module itself", ()
+        return _fresh(runner, subject), "the module itself", ()
+    path = find_reference(request.subject, request.reference)
+    info = read_reference_info(path)
+    require_fit(subject, info, path)
+    samples: Iterator[ReferenceSample] = read_samples(path)
+    return (_rerun(runner, samples) if runner else samples), str(path), staleness(request.subject, path)
+
+
+def _fresh(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
+    named = {n for s in subject.inputs for n in s.names()}
+    missing = sorted(named - set(subject.space))
+    if missing:
+        raise InvalidRequestError(
+            f"'{subject.path}' does not record a range for its dim '{missing[0]}'",
+            hint="check it with --reference FILE, whose points are recorded",
+        )
+    for point in sample_points(subject.space, subject.inputs):
+        inputs = sample_inputs(subject.inputs, point)
+        yield ReferenceSample(point, inputs, runner(inputs))
+
+
+def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator[ReferenceSample]:
+    for sample in samples:
+        yield replace(sample, outputs=runner(sample.inputs))
+
+
+def _compare(
+    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], progress: Progress
+) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding]]:
+    compared: list[OutputComparison] = []
+    advisory: list[OutputComparison] = []
+    findings: list[Finding] = []
+    for sample in samples:
+        if not inside(sample, subject.profiles):
+            findings.append(Finding("note", "usage", f"{sample.point} is outside the engine's profiles; not compared"))
+            continue
+        progress.phase(str(sample.point))
+        suspicious = require_finite(sample)
+        findings += [suspicious] if suspicious else []
+        results = _compare_at(request, subject, sample)
+        (advisory if sample.point.advisory else compared).extend(results)
+    if not compared:
+        findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
+    return compared, advisory, findings
+
+
+def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:
+    label = str(sample.point)
+    try:
+        actual = subject.run(sample.inputs)
+    except TrtconvError as error:
+        return tuple(
+            OutputComparison(name, label, False, error.message, tuple(want.shape), ())
+            for name, want in sample.outputs.items()
+        )
+    return compare_outputs(
+        label, sample.outputs, actual, request.tolerance, dict(request.outputs), rounding=sample.rounding
+    )
+
+
+def environment() -> dict[str, str]:
+    """Versions of what took part in a check."""
+    import trtconv
+
+    return {
+        "trtconv": trtconv.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+

@@ -1,0 +1,68 @@
+"""What is checked, made ready to run: an ONNX file in ONNX Runtime, an engine on this machine's GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import require_file
+from trtconv.core.onnx_file import load_model, signature
+from trtconv.core.shapes import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
+STATIC = ShapeSpace()
+ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A runnable file: what it is, what runs it, its inputs, and the shapes that it takes.
+
+    `profiles` is empty for an ONNX file; for an engine, each maps an input to its (min, opt, max) shapes.
+    """
+
+    path: Path
+    kind: str
+    runner: str
+    inputs: tuple[TensorSpec, ...]
+    run: Run
+    close: Callable[[], None]
+    space: ShapeSpace = STATIC
+    profiles: tuple[Mapping[str, Any], ...] = ()
+
+
+def is_engine(path: Path) -> bool:
+    """True when the name says that the file is an engine."""
+    return path.suffix in ENGINE_SUFFIXES
+
+
+def open_subject(path: Path, plugins: tuple[Path, ...] = ()) -> Subject:
+    """Open a file for running. Raises InvalidRequestError for a file that is neither, and what the backend raises."""
+    require_file(path, "model")
+    return _engine(path, plugins) if is_engine(path) else _onnx(path)
+
+
+def _onnx(path: Path) -> Subject:
+    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+
+    found = signature(load_model(path))
+    runner = OnnxRuntimeRunner(path)
+    return Subject(
+        path, "onnx", f"onnxruntime {runner.version} on the CPU", found.inputs, runner, lambda: None, found.space
+    )
+
+
+def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:
+    from trtconv.backends.select import backend_of
+
+    runner = backend_of(path).load(path, plugins=plugins)
+    inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
+    return Subject(path, "engine", runner.version, inputs, runner, runner.close, profiles=runner.profiles)
