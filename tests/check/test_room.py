@@ -37,7 +37,7 @@ def double_array(inputs):
     return {"y": inputs["x"] * np.float32(2)}
 
 
-@pytest.fixture()
+@pytest.fixture
 def place(tmp_path):
     """A folder with a model and its reference."""
     save_model(double(), tmp_path / "model.onnx")
