@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from trtconv.core.progress import Progress
 if TYPE_CHECKING:
     import numpy as np
 
+    from trtconv.backends.layers import LayerInfo
     from trtconv.core.dtypes import DType
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -114,6 +116,10 @@ class BuiltEngine:
     environment: Mapping[str, str]
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
 
+    def detached(self) -> BuiltEngine:
+        """The same with the plan as bytes of its own, independent of TensorRT's memory."""
+        return dataclasses.replace(self, plan=bytes(self.plan))
+
 
 @dataclass(frozen=True)
 class EngineTensor:
@@ -147,6 +153,9 @@ class EngineRunner(Protocol):
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises InvalidRequestError for shapes outside every profile, TrtconvError when the run fails."""
+
+    def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
+        """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""
 
     def close(self) -> None:
         """Free the device memory."""

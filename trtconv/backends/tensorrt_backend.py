@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.configuration import add_profiles, check_settings, configure
+from trtconv.backends.cuda_context import PrimaryContext
 from trtconv.backends.cuda_driver import Gpu, probe_cuda, require_cuda
 from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
 from trtconv.backends.graph_for_parser import known_problems, prepare
 from trtconv.backends.interruptible import Cancellation, make_monitor, run_interruptible
+from trtconv.backends.isolated import build_isolated
+from trtconv.backends.layers import low_precision_layers, read_layers
 from trtconv.backends.messages import Messages, logger_of
 from trtconv.backends.network import create_network, element_types, mark_outputs, parse, parser_problems
+from trtconv.backends.plugin_loading import load_plugins
 from trtconv.backends.problems import build_failure
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
+from trtconv.backends.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.backends.trt_module import import_tensorrt, probe_capabilities
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.onnx_file import load_model
 from trtconv.core.progress import Progress
 
@@ -42,6 +48,14 @@ class TensorRTBackend:
 
     def build(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
         """Build an engine; see the protocol for what is raised. Ctrl-C raises KeyboardInterrupt once it has stopped."""
+        if self.capabilities().progress:
+            return self.build_here(settings, progress)
+        check_settings(self.capabilities(), settings)
+        require_cuda(f"building with {self.capabilities()}")
+        return build_isolated(self._family, settings, progress)
+
+    def build_here(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
+        """Build in this process."""
         capabilities = self.capabilities()
         check_settings(capabilities, settings)
         gpu = require_cuda(f"building with {capabilities}") if capabilities.needs_gpu_to_build else None
@@ -64,6 +78,9 @@ class TensorRTBackend:
     ) -> BuiltEngine:  # fmt: skip
         trt = self._trt
         progress.phase("parsing")
+        if gpu is not None:
+            PrimaryContext(gpu.index).make_current()
+        load_plugins(trt, logger_of(trt), settings.plugins)
         parsed = parse(trt, capabilities, logger_of(trt), model, settings.model, messages)
         types = element_types(parsed.network)
         _require_types(types, settings, capabilities)
@@ -73,15 +90,37 @@ class TensorRTBackend:
         if capabilities.progress:
             monitor = make_monitor(trt, progress, cancellation)
             config.progress_monitor = monitor
+        cache = self._open_cache(capabilities, config, settings, gpu)
         layers = int(parsed.network.num_layers)
         plan = parsed.builder.build_serialized_network(parsed.network, config)
         if cancellation.requested:
             raise KeyboardInterrupt
         if plan is None:
             raise build_failure(messages.errors, model, settings.model, capabilities)
-        return BuiltEngine(
-            memoryview(plan), layers, messages.errors + messages.warnings, types, environment_of(capabilities, gpu)
-        )
+        environment = environment_of(gpu)
+        if settings.precision != "fp32" and not capabilities.strongly_typed:
+            types = _built_types(trt, plan, settings, capabilities)
+        facts = cache() if cache else {}
+        return BuiltEngine(memoryview(plan), layers, messages.errors + messages.warnings, types, environment, facts)
+
+    def _open_cache(
+        self, capabilities: Capabilities, config: Any, settings: EngineSettings, gpu: Gpu | None
+    ) -> Callable[[], dict[str, Any]] | None:
+        """Attach the timing cache; the function that is returned merges it back and tells what it held."""
+        path = settings.timing_cache
+        if path is None or gpu is None:
+            return None
+        key = cache_key(capabilities, gpu, probe_cuda().driver, settings)
+        before = attach_cache(config, path, key)
+
+        def merge() -> dict[str, Any]:
+            return {
+                "key": dict(key.facts),
+                "bytes_before": len(before),
+                "bytes": merge_cache(config, path, key, before),
+            }
+
+        return merge
 
     def supports(self, model: Path) -> tuple[NodeProblem, ...]:
         """Every node that the parser refuses, its own misreadings included."""
@@ -120,7 +159,7 @@ def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, pat
     return () if accepted else parser_problems(parser, model)
 
 
-def environment_of(capabilities: Capabilities, gpu: Gpu | None) -> dict[str, str]:
+def environment_of(gpu: Gpu | None) -> dict[str, str]:
     """Where an engine was built, for its manifest; no GPU when none was used."""
     import platform
 
@@ -147,3 +186,17 @@ def _require_types(types: dict[str, int], settings: EngineSettings, capabilities
             f"--precision {settings.precision}, but {settings.model} computes in fp32 only",
             hint=f"type the graph first: `trtconv convert --precision {settings.precision}` does",
         )
+
+
+def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
+    """Layers by element type in a weakly typed engine; one that came out all FP32 is an error, not a surprise."""
+    engine = trt.Runtime(logger_of(trt)).deserialize_cuda_engine(plan)
+    layers = read_layers(trt, engine)
+    wanted = _LOW[settings.precision]
+    count = low_precision_layers(layers, wanted)
+    if not count:
+        raise UnsupportedError(
+            f"{capabilities} built {settings.model} in fp32 although {settings.precision} was asked for",
+            hint="no layer has a faster kernel in that type; build with --precision fp32",
+        )
+    return {wanted: count, "float32": low_precision_layers(layers, "float32")}

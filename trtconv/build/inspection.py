@@ -63,6 +63,6 @@ def _layers(path: Path) -> list[str] | str:
     except TrtconvError as error:
         return f"the layers cannot be read here: {error.message}"
     try:
-        return [str(layer) for layer in getattr(runner, "layers", tuple)()]
+        return [str(layer) for layer in runner.layers(runs=20)]
     finally:
         runner.close()

@@ -1,0 +1,135 @@
+"""What an engine takes and gives, read by the tensor API that every version from 8.6 on has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.protocol import EngineTensor, Profile, Shape
+from trtconv.core.dtypes import DType, parse_dtype
+from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_NAMES = {"FLOAT": "float32", "HALF": "float16", "BF16": "bfloat16", "INT32": "int32", "INT64": "int64",
+          "INT8": "int8", "UINT8": "uint8", "BOOL": "bool"}  # fmt: skip
+
+
+def engine_tensors(trt: Any, engine: Any) -> tuple[EngineTensor, ...]:
+    """All inputs and outputs, in the engine's order."""
+    return tuple(_tensor(trt, engine, engine.get_tensor_name(i)) for i in range(engine.num_io_tensors))
+
+
+def _tensor(trt: Any, engine: Any, name: str) -> EngineTensor:
+    return EngineTensor(
+        name=name,
+        dtype=_dtype(engine.get_tensor_dtype(name), name),
+        shape=tuple(engine.get_tensor_shape(name)),
+        is_input=engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT,
+        host=engine.get_tensor_location(name) == trt.TensorLocation.HOST,
+    )
+
+
+def _dtype(dtype: Any, name: str) -> DType:
+    if dtype.name not in _NAMES:
+        raise UnsupportedError(f"'{name}' has the element type {dtype.name}, which NumPy does not know")
+    return parse_dtype(_NAMES[dtype.name])
+
+
+def engine_profiles(engine: Any, tensors: tuple[EngineTensor, ...]) -> tuple[Profile, ...]:
+    """The optimization profiles; inputs in host memory are left out, since their profile is about values."""
+    inputs = [t for t in tensors if t.is_input and not t.host]
+    return tuple(
+        {t.name: _triple(engine.get_tensor_profile_shape(t.name, index)) for t in inputs}
+        for index in range(engine.num_optimization_profiles)
+    )
+
+
+def _triple(shapes: Any) -> tuple[Shape, Shape, Shape]:
+    low, opt, high = (tuple(int(d) for d in shape) for shape in shapes)
+    return low, opt, high
+
+
+def choose_profile(profiles: tuple[Profile, ...], shapes: Mapping[str, Shape]) -> int:
+    """The profile for these input shapes: one tuned for exactly them, else the one with the smallest maximum.
+
+    Raises InvalidRequestError that says which dim of which input lies outside which range.
+    """
+    fits = [i for i, p in enumerate(profiles) if not _outside(p, shapes)]
+    if not fits:
+        reasons = [f"profile {i}: {_outside(p, shapes)}" for i, p in enumerate(profiles)]
+        raise InvalidRequestError(
+            "no profile of the engine holds these shapes", details=reasons,
+            hint="build the engine with a range that has them: trtconv build --dynamic NAME=MIN:OPT:MAX",
+        )  # fmt: skip
+
+    def rank(index: int) -> tuple[bool, int, int]:
+        profile = profiles[index]
+        exact = all(profile[n][1] == s for n, s in shapes.items() if n in profile)
+        return not exact, sum(_volume(t[2]) for t in profile.values()), index
+
+    return min(fits, key=rank)
+
+
+def _volume(shape: Shape) -> int:
+    count = 1
+    for dim in shape:
+        count *= dim
+    return count
+
+
+def _outside(profile: Profile, shapes: Mapping[str, Shape]) -> str:
+    for name, shape in shapes.items():
+        if name not in profile:
+            continue
+        low, _, high = profile[name]
+        if len(low) != len(shape):
+            return f"'{name}' has {len(shape)} dims, the engine's has {len(low)}"
+        for axis, (least, size, most) in enumerate(zip(low, shape, high, strict=True)):
+            if not least <= size <= most:
+                wanted = str(least) if least == most else f"{least} to {most}"
+                return f"dim {axis} of '{name}' is {size}, it takes {wanted}"
+    return ""
+
+
+def require_inputs(given: Mapping[str, Any], inputs: tuple[EngineTensor, ...]) -> None:
+    """Raise InvalidRequestError for an input that is missing."""
+    for tensor in inputs:
+        if tensor.name not in given:
+            names = [t.name for t in inputs]
+            near = next((did_you_mean(n, names) for n in given if n not in names), "")
+            raise InvalidRequestError(
+                f"the engine's input '{tensor.name}' is missing{near}", hint="its inputs are " + ", ".join(names)
+            )
+
+
+def as_input(value: Any, tensor: EngineTensor) -> Array:
+    """The value as a C-contiguous array of the engine's element type.
+
+    TensorRT 8.6 turns int64 inputs into int32 and every version turns float64 into float32; values that do not fit
+    raise InvalidRequestError instead of being wrapped or clamped.
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    wanted = tensor.dtype.numpy()
+    if array.dtype == wanted:
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
+    if tensor.dtype.kind == "int" and array.dtype.kind in "iu":
+        bounds = np.iinfo(wanted)
+        if array.size and (array.min() < bounds.min or array.max() > bounds.max):
+            raise InvalidRequestError(
+                f"input '{tensor.name}' holds values outside {tensor.dtype.name}, which the engine computes with",
+                hint=f"keep them between {bounds.min} and {bounds.max}",
+            )
+    elif tensor.dtype.kind == "float" and array.dtype.name == "float64":
+        pass
+    else:
+        raise InvalidRequestError(
+            f"input '{tensor.name}' is {array.dtype.name}, the engine takes {tensor.dtype.name}",
+            hint="convert it first; a change of kind would not be what the module was given",
+        )
+    return np.ascontiguousarray(array.astype(wanted)).reshape(array.shape)

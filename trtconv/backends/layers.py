@@ -1,0 +1,106 @@
+"""An engine's layers: what TensorRT fused, in which type each computes, with which tactic, how long it takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+_SHORT = (("FP32", "float32"), ("Float", "float32"), ("FP16", "float16"), ("Half", "float16"), ("BF16", "bfloat16"),
+          ("BFloat16", "bfloat16"), ("INT64", "int64"), ("Int64", "int64"), ("Int32", "int32"), ("INT32", "int32"),
+          ("Int8", "int8"), ("INT8", "int8"), ("FP8", "float8"), ("Bool", "bool"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LayerTensor:
+    """An input or output of a layer. `dtype` is our name where TensorRT's words say it, else empty."""
+
+    name: str
+    dims: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class LayerInfo:
+    """One layer of an engine. `onnx_nodes` are the nodes that it was made from; `seconds` is 0 when not measured."""
+
+    name: str
+    kind: str
+    inputs: tuple[LayerTensor, ...] = ()
+    outputs: tuple[LayerTensor, ...] = ()
+    tactic: str = ""
+    onnx_nodes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{'x'.join(map(str, t.dims)) or 'scalar'} {t.dtype}".strip() for t in self.outputs)
+        parts = [self.kind, self.name, f"-> {shown}" if shown else "", self.tactic]
+        if self.seconds:
+            parts.append(f"{self.seconds * 1e6:.1f} us")
+        return "  ".join(p for p in parts if p)
+
+
+def read_layers(trt: Any, engine: Any, context: Any = None) -> tuple[LayerInfo, ...]:
+    """All layers in the engine's order. With a context whose shapes are set, dims are those of that run."""
+    inspector = engine.create_engine_inspector()
+    if context is not None:
+        inspector.execution_context = context
+    text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
+    return parse_layers(text)
+
+
+def parse_layers(text: str) -> tuple[LayerInfo, ...]:
+    """Read the inspector's JSON, of 8.6 to 10 and of 11 (where a tensor's format and datatype are apart)."""
+    data = json.loads(text)
+    return tuple(_layer(item) for item in data.get("Layers", ()))
+
+
+def _layer(item: Any) -> LayerInfo:
+    # Engines built without detailed profiling give names only.
+    if isinstance(item, str):
+        return LayerInfo(item, "")
+    tactic = str(item.get("TacticName") or item.get("TacticValue") or "")
+    metadata = str(item.get("Metadata") or "")
+    return LayerInfo(
+        name=str(item.get("Name", "")),
+        kind=str(item.get("ParameterType") or item.get("LayerType", "")),
+        inputs=tuple(_tensor(t) for t in item.get("Inputs", ())),
+        outputs=tuple(_tensor(t) for t in item.get("Outputs", ())),
+        tactic=tactic,
+        onnx_nodes=tuple(dict.fromkeys(re.findall(r"\[ONNX Layer: ([^\]]*)\]", metadata))),
+    )
+
+
+def _tensor(item: Mapping[str, Any]) -> LayerTensor:
+    words = str(item.get("Datatype") or item.get("Format/Datatype") or item.get("Format") or "")
+    dtype = next((name for word, name in _SHORT if word in words), "")
+    dims = item.get("Dimensions") or ()
+    return LayerTensor(str(item.get("Name", "")), tuple(int(d) for d in dims), dtype)
+
+
+def with_times(layers: tuple[LayerInfo, ...], seconds: Mapping[str, float]) -> tuple[LayerInfo, ...]:
+    """The layers with measured seconds by name."""
+    return tuple(replace(layer, seconds=seconds.get(layer.name, 0.0)) for layer in layers)
+
+
+def low_precision_layers(layers: tuple[LayerInfo, ...], dtype: str) -> int:
+    """How many layers write or read a tensor of that type."""
+    return sum(any(t.dtype == dtype for t in (*layer.inputs, *layer.outputs)) for layer in layers)
+
+
+def make_profiler(trt: Any) -> Any:
+    """An IProfiler that adds up seconds by layer name in `seconds`."""
+
+    class Profiler(trt.IProfiler):  # type: ignore[misc]
+        """Called from C++ after each run."""
+
+        def __init__(self) -> None:
+            trt.IProfiler.__init__(self)
+            self.seconds: dict[str, float] = {}
+
+        def report_layer_time(self, layer_name: str, ms: float) -> None:
+            self.seconds[layer_name] = self.seconds.get(layer_name, 0.0) + ms * 1e-3
+
+    return Profiler()
