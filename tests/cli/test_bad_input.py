@@ -1,0 +1,116 @@
+"""Everything a user can get wrong ends in one message with the remedy, its exit code, and no partial file."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+ROOT = Path(__file__).parents[2]
+IMAGES = ("--input", "images:float32[N,3,H,W]")
+RANGES = ("--dynamic", "N=1:1:2", "H=8:10:16", "W=8:10:16")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("{net}:make_nett", *IMAGES, *RANGES), 2, "Did you mean 'make_net'"),
+        (("{net}:not_callable", *IMAGES, *RANGES), 2, "not_callable"),
+        (("{net}:broken_net", *IMAGES, *RANGES), 1, "no checkpoint here"),
+        (("{net}.py:make_net", *IMAGES, *RANGES), 2, "net.py.py"),
+        (("no_such_package_x:make", *IMAGES, *RANGES), 2, "no_such_package_x"),
+        (("{net}:make_net", "--arg", "widht=4", *IMAGES, *RANGES), 2, "widht"),
+        (("{net}:make_net", *IMAGES, "--dynamic", "N=1:1:2", "H=8:10:16"), 2, "a dim 'W' without a range"),
+        (("{net}:make_net", *IMAGES, *RANGES, "Q=1:2:3"), 2, "no input has a dim called 'Q'"),
+        (("{net}:make_net", *IMAGES, "--dynamic", "N=1:1:2", "H=16:10:8", "W=8:8:8"), 2, "not ordered"),
+        (
+            ("{net}:make_net", *IMAGES, "--dynamic", "N=1:1:2", "H=8:10:16%4", "W=8:8:8"),
+            2,
+            "opt 10 is not a multiple of 4",
+        ),
+        (("{net}:make_net", "--input", "image:float32[N,3,H,W]", *RANGES), 2, "Did you mean 'images'"),
+        (("{net}:make_net", "--input", "images:float23[N,3,H,W]", *RANGES), 2, "unknown dtype 'float23'"),
+        (("{net}:make_net", *IMAGES, *RANGES, "--weights", "{dir}/none.safetensors"), 2, "none.safetensors"),
+        (("{net}:make_net", *IMAGES, *RANGES, "--opset", "5"), 2, "opset 5"),
+        (("{net}:make_net",), 2, "no inputs are given"),
+        (("{net}:make_net", "--input", "images:float32[N,4,H,W]", *RANGES), 1, "the module itself raises"),
+    ],
+)
+def test_export_of_something_wrong(trtconv, net, tmp_path, words, code, message):
+    given = [w.format(net=net, dir=tmp_path) for w in words]
+    got, out, err = trtconv("export", *given, "-o", tmp_path / "out" / "model.onnx")
+    assert message in err
+    assert got == code
+    assert "Traceback" not in err
+    assert not out
+    left = [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")]
+    assert not left
+
+
+def test_an_output_that_cannot_be_written(trtconv, net, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = trtconv("export", f"{net}:make_net", *IMAGES, *RANGES, "-o", tmp_path / "file" / "m.onnx")
+    assert code == 2
+    assert "cannot be written" in err
+
+
+def test_a_pickle_is_never_run(trtconv, net, tmp_path):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "owned"),))
+
+    (tmp_path / "w.pt").write_bytes(pickle.dumps({"conv.weight": Evil()}))
+    code, _, err = trtconv("export", f"{net}:make_net", *IMAGES, *RANGES, "--weights", tmp_path / "w.pt", "-o",
+                           tmp_path / "m.onnx")  # fmt: skip
+    assert code == 2
+    assert "w.pt" in err
+    assert not (tmp_path / "owned").exists()
+
+
+def test_missing_and_extra_weights_are_listed(trtconv, net, tmp_path):
+    import torch
+    from safetensors.torch import save_file
+
+    save_file({"conv.weight": torch.zeros(4, 3, 3, 3), "head.bias": torch.zeros(1)}, tmp_path / "w.safetensors")
+    code, _, err = trtconv("export", f"{net}:make_net", *IMAGES, *RANGES, "--weights", tmp_path / "w.safetensors", "-o",
+                           tmp_path / "m.onnx")  # fmt: skip
+    assert code == 2
+    assert "conv.bias" in err
+    assert "head.bias" in err
+
+
+def test_a_conversion_that_is_killed_leaves_the_old_files(net, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "model.onnx").write_bytes(b"old")
+    command = [sys.executable, "-m", "trtconv", "convert", f"{net}:make_net", *IMAGES, *RANGES, "-o", str(out)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    content = (out / "model.onnx").read_bytes()
+    assert content == b"old" or len(content) > 500
+    if content != b"old":
+        import onnx
+
+        onnx.checker.check_model(str(out / "model.onnx"))
+
+
+def test_ctrl_c_ends_with_130_and_no_partial_file(net, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "trtconv", "convert", f"{net}:make_net", *IMAGES, *RANGES, "-o", str(out)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert not list(out.glob("model.engine*"))
+    assert not list(out.glob(".*"))

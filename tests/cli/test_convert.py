@@ -1,0 +1,102 @@
+"""The whole line on a small module, as a user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tensorrt_rtx")
+IMAGES = ("--input", "images:float32[N,3,H,W]")
+RANGES = ("--dynamic", "N=1:1:2", "H=8:10:16", "W=8:11:18")
+
+
+@pytest.fixture
+def converted(trtconv, net, tmp_path):
+    out = tmp_path / "out"
+    code, stdout, err = trtconv(
+        "convert", f"{net}:make_net", *IMAGES, *RANGES, "-o", out, "--backend", "tensorrt-rtx", "--json"
+    )
+    assert code == 0, err
+    return out, json.loads(stdout)
+
+
+def test_convert_makes_all_files_and_proves_them(converted):
+    out, data = converted
+    names = {p.name for p in out.iterdir()}
+    assert names >= {
+        "model.onnx", "model.onnx.json", "model.reference.safetensors", "model.trt.onnx", "model.rewrites.json",
+        "model.engine", "model.engine.json",
+    }  # fmt: skip
+    assert data["passed"] is True
+    assert data["rewrite"]["rewrites"] == {"l2norm": 1}
+    assert data["build"]["profiles"][0]["images"] == [[1, 3, 8, 8], [1, 3, 10, 11], [2, 3, 16, 18]]
+
+
+def test_the_epsilon_survives(converted):
+    import trtconv
+
+    out, _ = converted
+    with trtconv.load(out / "model.trt.onnx") as session:
+        result = session(images=np.zeros((1, 3, 8, 8), np.float32))
+    assert all(np.isfinite(v).all() for v in result.values())
+
+
+def test_inspect_and_check_read_what_convert_made(converted, trtconv):
+    out, _ = converted
+    code, text, _ = trtconv("inspect", out / "model.engine")
+    assert code == 0
+    assert "tensorrt-rtx" in text
+    assert "N=1:1:2" in text
+    code, text, _ = trtconv("inspect", out / "model.trt.onnx", "--layers")
+    assert code == 0
+    assert "net.py:" in text
+    code, text, _ = trtconv("check", out / "model.trt.onnx")
+    assert code == 0
+    assert "PASSED" in text
+    code, text, _ = trtconv(
+        "rewrite", out / "model.onnx", "-o", out / "again.onnx", "--target", "tensorrt-rtx", "--explain"
+    )
+    assert code == 0
+    assert "l2norm" in text
+
+
+def test_check_against_the_module_itself(converted, trtconv, net):
+    out, _ = converted
+    assert trtconv("check", out / "model.trt.onnx", "--against", f"{net}:make_net")[0] == 0
+    code, text, _ = trtconv("check", out / "model.trt.onnx", "--against", f"{net}:make_net", "--arg", "width=5")
+    assert code == 3
+    assert "FAILED" in text
+
+
+def test_build_of_a_foreign_file_needs_names_and_ranges(converted, trtconv, tmp_path):
+    import onnx
+
+    out, _ = converted
+    model = onnx.load(out / "model.onnx")
+    del model.metadata_props[:]
+    onnx.save(model, tmp_path / "foreign.onnx")
+    code, _, err = trtconv("build", tmp_path / "foreign.onnx", "--backend", "tensorrt-rtx")
+    assert code == 2
+    assert "--dynamic" in err
+    code, _, err = trtconv(
+        "build", tmp_path / "foreign.onnx", "--backend", "tensorrt-rtx", "-o", tmp_path / "f.engine",
+        "--input", "images:float32[B,3,Y,X]", "--dynamic", "B=1:1:2", "Y=8:8:16", "X=8:8:16",
+    )  # fmt: skip
+    assert code == 0, err
+    assert (tmp_path / "f.engine").exists()
+
+
+def test_a_config_does_what_the_options_do(trtconv, net, tmp_path):
+    code, out, err = trtconv("init", f"{net}:make_net", "-o", tmp_path / "trtconv.toml")
+    assert code == 0, err
+    assert "images" in out
+    text = (tmp_path / "trtconv.toml").read_text()
+    assert trtconv("init", f"{net}:make_net", "-o", tmp_path / "trtconv.toml")[0] == 2
+    text = text.replace('H = "224:224:448%32"', 'H = "8:10:16"').replace('W = "224:224:448%32"', 'W = "8:8:16"')
+    (tmp_path / "trtconv.toml").write_text(text)
+    code, out, err = trtconv(
+        "convert", "--config", tmp_path / "trtconv.toml", "-o", tmp_path / "o", "--backend", "tensorrt-rtx"
+    )
+    assert code == 0, err
+    assert "shape space  N=1:1:8 H=8:10:16 W=8:8:16" in out
