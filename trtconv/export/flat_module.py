@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.outputs import flatten_outputs
+from trtconv.export.symbolic.mode import symbolic_functions
 
 if TYPE_CHECKING:
     from torch import nn
@@ -25,7 +26,8 @@ def flat_module(module: nn.Module, binding: Binding) -> nn.Module:
 
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
             positional, keywords = binding.arguments(tensors)
-            return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
+            with symbolic_functions():
+                return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
 
     flat = FlatModule()
     flat.training = False

@@ -1,0 +1,54 @@
+"""Adaptive pooling to any output size, exact at every input size.
+
+The bin of output i over an axis of d elements with o outputs runs from floor(i * d / o) to ceil((i + 1) * d / o), as
+in torch. The common replacement by a stride of d // o is another function whenever o does not divide d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trtconv.export.symbolic import windows
+from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, per_axis, same_size
+
+
+def adaptive_pool(rank: int, kind: str) -> Callable[..., Any]:
+    """The handler of adaptive_avg_pool or adaptive_max_pool over `rank` axes; `kind` is `average` or `max`."""
+
+    def handle(func: Any, x: Any, output_size: Any, return_indices: bool = False) -> Any:
+        if return_indices:
+            return NotImplemented
+        return pool_to(x, per_axis(output_size, rank), kind)
+
+    return handle
+
+
+def pool_to(x: Any, sizes: list[Any], kind: str) -> Any:
+    """Pool the last `len(sizes)` axes of x to the sizes; None keeps an axis."""
+    rank = len(sizes)
+    wanted = [(i - rank, size) for i, size in enumerate(sizes) if size is not None]
+    wanted = [(axis, size) for axis, size in wanted if not _kept(size, x.shape[axis])]
+    whole = [axis for axis, size in wanted if not is_symbolic(size) and size == 1]
+    if whole:
+        x = x.mean(whole, keepdim=True) if kind == "average" else x.amax(whole, keepdim=True)
+    for axis, size in wanted:
+        if axis not in whole:
+            x = _one_axis(x, axis, size, kind)
+    return x
+
+
+def _kept(size: Any, length: Any) -> bool:
+    if is_symbolic(size) or is_symbolic(length):
+        return same_size(size, length)
+    return bool(size == length)
+
+
+def _one_axis(x: Any, axis: int, size: Any, kind: str) -> Any:
+    length = x.shape[axis]
+    index = arange(size, x)
+    start = floor_ratio(index * length, size)
+    end = floor_ratio((index + 1) * length + (size - 1), size)
+    if kind == "max":
+        return windows.maximum(x, axis, start, end)
+    return windows.average(x, axis, start, end, end - start)

@@ -1,0 +1,47 @@
+"""The mode under which a module is traced: it hands functions with symbolic sizes to their handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trtconv.export.symbolic.adaptive import adaptive_pool
+from trtconv.export.symbolic.pooling import average_pool, max_pool
+
+Handler = Callable[..., Any]
+
+
+def handlers() -> dict[str, Handler]:
+    """The handlers by the name of the function in torch or torch.nn.functional.
+
+    A handler gets the function and its arguments; NotImplemented means that the function is traced as it is.
+    """
+    table: dict[str, Handler] = {}
+    for rank in (1, 2, 3):
+        table[f"avg_pool{rank}d"] = average_pool(rank)
+        table[f"max_pool{rank}d"] = max_pool(rank)
+        table[f"adaptive_avg_pool{rank}d"] = adaptive_pool(rank, "average")
+        table[f"adaptive_max_pool{rank}d"] = adaptive_pool(rank, "max")
+    return table
+
+
+@contextmanager
+def symbolic_functions() -> Iterator[None]:
+    """Trace with the handlers for the time of the block."""
+    from torch.overrides import TorchFunctionMode
+
+    table = handlers()
+
+    class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = kwargs or {}
+            handler = table.get(getattr(func, "__name__", ""))
+            if handler is not None:
+                result = handler(func, *args, **named)
+                if result is not NotImplemented:
+                    return result
+            return func(*args, **named)
+
+    with SymbolicFunctions():
+        yield

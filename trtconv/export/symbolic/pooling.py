@@ -1,0 +1,130 @@
+"""avg_pool and max_pool whose window, stride or padding is read from a shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trtconv.export.symbolic import windows
+from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, maximum, minimum, per_axis, same_size
+
+Handler = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The window along every axis, outermost first."""
+
+    kernel: list[Any]
+    stride: list[Any]
+    padding: list[Any]
+
+    @property
+    def rank(self) -> int:
+        """How many axes are pooled."""
+        return len(self.kernel)
+
+    def symbolic(self, index: int) -> bool:
+        """True when anything about the window along an axis is symbolic."""
+        return any_symbolic([self.kernel[index], self.stride[index], self.padding[index]])
+
+    def whole(self, index: int, x: Any) -> bool:
+        """True when one window covers the whole axis."""
+        padding = self.padding[index]
+        return not is_symbolic(padding) and padding == 0 and same_size(self.kernel[index], x.shape[index - self.rank])
+
+    def plain(self, indices: list[int]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Kernel, stride and padding that pool the other axes only."""
+        return (
+            [1 if i in indices else k for i, k in enumerate(self.kernel)],
+            [1 if i in indices else s for i, s in enumerate(self.stride)],
+            [0 if i in indices else p for i, p in enumerate(self.padding)],
+        )
+
+
+def read_pool(rank: int, kernel: Any, stride: Any, padding: Any) -> Pool:
+    """Bring the arguments of a pool over `rank` axes to one value per axis; no stride means the kernel."""
+    kernels = per_axis(kernel, rank)
+    given = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
+    return Pool(kernels, per_axis(stride, rank) if given else kernels, per_axis(padding, rank))
+
+
+def average_pool(rank: int) -> Handler:
+    """The handler of avg_pool1d, 2d or 3d."""
+
+    def handle(
+        func: Any, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: Any = None,
+    ) -> Any:  # fmt: skip
+        pool = read_pool(rank, kernel_size, stride, padding)
+        moving = [i for i in range(rank) if pool.symbolic(i)]
+        if divisor_override is not None:
+            if ceil_mode or moving:
+                return NotImplemented
+            pooled = func(x, kernel_size, stride, padding, False, True)
+            return pooled * (math.prod(pool.kernel) / divisor_override)
+        if not moving or ceil_mode:
+            return NotImplemented
+        whole = [i for i in moving if pool.whole(i, x)]
+        if whole:
+            x = x.mean([i - rank for i in whole], keepdim=True)
+        for index in (i for i in moving if i not in whole):
+            start, end, count = _windows(x, index - rank, pool, index, count_include_pad)
+            x = windows.average(x, index - rank, start, end, count)
+        if len(moving) == rank or not _does_something(pool, moving):
+            return x
+        kernel, strides, pads = pool.plain(moving)
+        return func(x, kernel, strides, pads, False, count_include_pad)
+
+    return handle
+
+
+def max_pool(rank: int) -> Handler:
+    """The handler of max_pool1d, 2d or 3d without indices."""
+
+    def handle(
+        func: Any, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        pool = read_pool(rank, kernel_size, stride, padding)
+        moving = [i for i in range(rank) if pool.symbolic(i)]
+        dilations = per_axis(dilation, rank)
+        if not moving or ceil_mode or return_indices or any(dilations[i] != 1 for i in moving):
+            return NotImplemented
+        whole = [i for i in moving if pool.whole(i, x)]
+        if whole:
+            x = x.amax([i - rank for i in whole], keepdim=True)
+        for index in (i for i in moving if i not in whole):
+            start, end, _ = _windows(x, index - rank, pool, index, False)
+            x = windows.maximum(x, index - rank, start, end)
+        if len(moving) == rank or not _does_something(pool, moving):
+            return x
+        kernel, strides, pads = pool.plain(moving)
+        return func(x, kernel, strides, pads, [1 if i in moving else d for i, d in enumerate(dilations)], False)
+
+    return handle
+
+
+def _does_something(pool: Pool, moving: list[int]) -> bool:
+    return any((pool.kernel[i], pool.stride[i], pool.padding[i]) != (1, 1, 0) for i in range(pool.rank) if i not in moving)
+
+
+def _windows(x: Any, axis: int, pool: Pool, index: int, count_padding: bool) -> tuple[Any, Any, Any]:
+    """First and last index (exclusive) of every window, clipped to the axis, and how many elements it counts."""
+    length, kernel, stride, padding = x.shape[axis], pool.kernel[index], pool.stride[index], pool.padding[index]
+    outputs = floor_ratio(length + 2 * padding - kernel, stride) + 1
+    start = arange(outputs, x) * stride - padding
+    end = start + kernel
+    if not is_symbolic(padding) and padding == 0:
+        return start, end, kernel
+    low, high = start.clamp(min=0), _at_most(end, length)
+    return low, high, kernel if count_padding else high - low
+
+
+def _at_most(values: Any, limit: Any) -> Any:
+    import torch
+
+    ceiling = limit if isinstance(limit, torch.Tensor) else torch.full((), limit, dtype=torch.int64, device=values.device)
+    return torch.minimum(values, ceiling)

@@ -1,0 +1,87 @@
+"""Sizes while tracing: plain ints, SymInts under torch.export, 0-d tensors under TorchScript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def is_symbolic(value: Any) -> bool:
+    """True for a size that stands for a range: a SymInt, a SymFloat, or a traced 0-d tensor."""
+    import torch
+
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.Tensor)) and not _is_constant(value)
+
+
+def _is_constant(value: Any) -> bool:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return False
+    return bool(value.node.is_constant() or value.node.expr.is_number)
+
+
+def any_symbolic(values: Sequence[Any]) -> bool:
+    """True when one of the values is symbolic."""
+    return any(is_symbolic(v) for v in values)
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """True when two sizes are equal at every size (torch.export), or in this trace (TorchScript)."""
+    import torch
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        # A coincidence at the traced size is caught when the file is compared with the module.
+        return is_symbolic(a) and is_symbolic(b) and int(a) == int(b)
+    return bool(statically_known_true(a == b))
+
+
+def per_axis(value: Any, count: int) -> list[Any]:
+    """A parameter of a pool or convolution as one value per axis."""
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return list(value) * count if len(value) == 1 else list(value)
+    if isinstance(value, torch.Tensor) and value.dim() == 1:
+        return list(value.unbind(0))
+    return [value] * count
+
+
+def arange(stop: Any, like: Any) -> Any:
+    """0 to stop - 1 as int64 on the device of `like`."""
+    import torch
+
+    return torch.arange(stop, dtype=torch.int64, device=like.device)
+
+
+def floor_ratio(numerator: Any, denominator: Any) -> Any:
+    """`numerator // denominator` for integers that are not negative, as tensors or sizes.
+
+    For tensors the truncating division is used: it is equal here, and it becomes one Div.
+    """
+    import torch
+
+    if isinstance(numerator, torch.Tensor):
+        return torch.div(numerator, denominator, rounding_mode="trunc")
+    if isinstance(denominator, torch.Tensor):
+        return torch.div(torch.tensor(numerator), denominator, rounding_mode="trunc")
+    return numerator // denominator
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two sizes without a guard."""
+    import torch
+
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return torch.minimum(torch.as_tensor(a), torch.as_tensor(b))
+    return torch.sym_min(a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two sizes without a guard."""
+    import torch
+
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return torch.maximum(torch.as_tensor(a), torch.as_tensor(b))
+    return torch.sym_max(a, b)
