@@ -24,7 +24,7 @@ def main() -> None:
         "trtconv version": ("-m", "trtconv", "version"),
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
-    for name, words in commands.items():
+    for words in commands.values():
         seconds(*words)
     for _ in range(runs):
         for name, words in commands.items():
