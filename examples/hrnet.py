@@ -151,9 +151,7 @@ class Classifier(nn.Module):
         self.backbone = Backbone(resize_to=False)
         self.incre = nn.ModuleList(Bottleneck(w, h) for w, h in zip(WIDTHS, HEAD_CHANNELS, strict=True))
         outputs = [4 * h for h in HEAD_CHANNELS]
-        self.downsample = nn.ModuleList(
-            conv_bn(a, b, 3, stride=2, relu=True, bias=True) for a, b in pairwise(outputs)
-        )
+        self.downsample = nn.ModuleList(conv_bn(a, b, 3, stride=2, relu=True, bias=True) for a, b in pairwise(outputs))
         self.final = conv_bn(outputs[-1], CLASSIFIER_CHANNELS, 1, relu=True, bias=True)
         self.classifier = nn.Linear(CLASSIFIER_CHANNELS, num_classes)
 
