@@ -15,6 +15,7 @@ from trtconv.core.shapes import ShapeSpace
 class ExportResult:
     """The files written, which exporter made the model, and every comparison with the module (all passed).
 
+    `notes` are what the user should know; `messages` are what torch and the exporters said meanwhile.
     `seconds` has the wall time of the steps (`load`, `module`, `export`, `compare`, ...) and of the `total`.
     """
 
@@ -26,4 +27,5 @@ class ExportResult:
     points: tuple[SamplePoint, ...]
     comparisons: tuple[OutputComparison, ...]
     notes: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -57,11 +57,12 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
         from trtconv.export.quiet import collected_noise
     with collected_noise() as noise, _workplace(request.output) as folder:
         result = _export(request, progress, folder, clock)
-    notes = (*result.notes, *noise.lines)
+    for line in noise.lines:
+        progress.note(line)
     clock.seconds["total"] = time.monotonic() - started
     return ExportResult(
         result.model, result.reference, result.manifest, result.exporter, result.space, result.points,
-        result.comparisons, notes, dict(clock.seconds),
+        result.comparisons, result.notes, tuple(noise.lines), dict(clock.seconds),
     )  # fmt: skip
 
 
