@@ -25,12 +25,13 @@ class Kernels:
             raise RuntimeError(f"{name}: CUDA error {status}")
 
     def l2norm(
-        self, x: torch.Tensor, scale: torch.Tensor, y: torch.Tensor, epsilon: float, mode: int, lanes: int = 0
-    ) -> None:
+        self, x: torch.Tensor, scale: torch.Tensor, y: torch.Tensor, epsilon: float, mode: int, lanes: int = 0,
+        depth: int = -1,
+    ) -> None:  # fmt: skip
         outer, channels, inner = x.shape[0], x.shape[1], math.prod(x.shape[2:])
         status = self.library.trtconv_l2norm(
             TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(y.data_ptr()),
-            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, lanes, _stream(),
+            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, lanes, depth, _stream(),
         )  # fmt: skip
         self._check(status, "l2norm")
 
@@ -42,12 +43,12 @@ class Kernels:
 
     def instance_norm(
         self, x: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, workspace: torch.Tensor,
-        epsilon: float, relu: bool = False, route: int = 0, cluster: int = 0,
+        epsilon: float, relu: bool = False, route: int = 0, cluster: int = 0, depth: int = 0,
     ) -> None:  # fmt: skip
         status = self.library.trtconv_instance_norm(
             TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(bias.data_ptr()),
             _PTR(y.data_ptr()), _PTR(workspace.data_ptr()), _I64(x.shape[0] * x.shape[1]), _I64(x.shape[1]),
-            _I64(math.prod(x.shape[2:])), _FLOAT(epsilon), int(relu), route, cluster, _stream(),
+            _I64(math.prod(x.shape[2:])), _FLOAT(epsilon), int(relu), route, cluster, depth, _stream(),
         )  # fmt: skip
         self._check(status, "instance_norm")
 

@@ -2,6 +2,7 @@
 #include "adaptive_pool/kernel.h"
 
 #include "common/device.h"
+#include "common/divider.cuh"
 #include "common/pack.cuh"
 
 namespace trtconv::adaptive_pool
@@ -12,6 +13,8 @@ constexpr int32_t kThreads = 256;
 
 struct Layout
 {
+    Divider byOutWidth;
+    Divider byOutHeight;
     int64_t height;
     int64_t width;
     int64_t outHeight;
@@ -27,16 +30,21 @@ struct Bin
     int32_t columns;
 };
 
+// NARROW: the number of outputs and the products of positions and sizes are under 2^31.
+template <bool NARROW>
 __device__ __forceinline__ Bin binOf(Layout const& l, int64_t output)
 {
-    int64_t const line = output / l.outWidth;
+    auto const divide = [](int64_t n, Divider const& narrow, int64_t wide) {
+        return NARROW ? static_cast<int64_t>(narrow(static_cast<uint32_t>(n))) : n / wide;
+    };
+    int64_t const line = divide(output, l.byOutWidth, l.outWidth);
     int64_t const j = output - line * l.outWidth;
-    int64_t const plane = line / l.outHeight;
+    int64_t const plane = divide(line, l.byOutHeight, l.outHeight);
     int64_t const i = line - plane * l.outHeight;
-    int64_t const top = i * l.height / l.outHeight;
-    int64_t const left = j * l.width / l.outWidth;
-    int64_t const bottom = ((i + 1) * l.height + l.outHeight - 1) / l.outHeight;
-    int64_t const right = ((j + 1) * l.width + l.outWidth - 1) / l.outWidth;
+    int64_t const top = divide(i * l.height, l.byOutHeight, l.outHeight);
+    int64_t const left = divide(j * l.width, l.byOutWidth, l.outWidth);
+    int64_t const bottom = divide((i + 1) * l.height + l.outHeight - 1, l.byOutHeight, l.outHeight);
+    int64_t const right = divide((j + 1) * l.width + l.outWidth - 1, l.byOutWidth, l.outWidth);
     return {(plane * l.height + top) * l.width + left, static_cast<int32_t>(bottom - top),
         static_cast<int32_t>(right - left)};
 }
@@ -45,6 +53,11 @@ __device__ __forceinline__ Bin binOf(Layout const& l, int64_t output)
 __device__ __forceinline__ float larger(float a, float b)
 {
     return a > b || a != a ? a : b;
+}
+
+__device__ __forceinline__ float join(bool maximum, float a, float b)
+{
+    return maximum ? larger(a, b) : a + b;
 }
 
 // The sum or maximum of the bin's values with number first, first + step, ...
@@ -56,11 +69,9 @@ __device__ __forceinline__ float reduceBin(T const* __restrict__ x, Layout const
     int32_t column = first - row * bin.columns;
     int32_t const downBy = step / bin.columns;
     int32_t const rightBy = step - downBy * bin.columns;
-#pragma unroll 4
     while (row < bin.rows)
     {
-        float const value = toFloat(x[bin.start + row * l.width + column]);
-        result = l.maximum ? larger(result, value) : result + value;
+        result = join(l.maximum, result, toFloat(x[bin.start + row * l.width + column]));
         row += downBy;
         column += rightBy;
         if (column >= bin.columns)
@@ -72,13 +83,43 @@ __device__ __forceinline__ float reduceBin(T const* __restrict__ x, Layout const
     return result;
 }
 
+// The same of `count` values side by side: whole packs, then what is before and behind them.
+template <typename T>
+__device__ __forceinline__ float reduceRun(T const* __restrict__ from, int64_t count, bool maximum, int32_t first, int32_t step)
+{
+    constexpr int32_t V = kVectorBytes / sizeof(T);
+    float result = maximum ? -INFINITY : 0.0F;
+    int64_t const skew = static_cast<int64_t>(reinterpret_cast<uintptr_t>(from) % kVectorBytes / sizeof(T));
+    int64_t const head = min(count, (V - skew) % V);
+    int64_t const packs = (count - head) / V;
+#pragma unroll 4
+    for (int64_t i = first; i < packs; i += step)
+    {
+        Pack<T, V> const pack = loadOnce<T, V>(from + head + i * V);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            result = join(maximum, result, toFloat(pack.value[v]));
+        }
+    }
+    for (int64_t i = first; i < head; i += step)
+    {
+        result = join(maximum, result, toFloat(from[i]));
+    }
+    for (int64_t i = head + packs * V + first; i < count; i += step)
+    {
+        result = join(maximum, result, toFloat(from[i]));
+    }
+    return result;
+}
+
 __device__ __forceinline__ float finish(Layout const& l, Bin const& bin, float value)
 {
     return l.maximum ? value : value / (static_cast<float>(bin.rows) * static_cast<float>(bin.columns));
 }
 
 // GROUP threads share a bin; GROUP is 1, 32 or the whole block.
-template <typename T, int GROUP>
+template <typename T, int GROUP, bool NARROW>
 __global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     int64_t const output = static_cast<int64_t>(blockIdx.x) * (kThreads / GROUP) + threadIdx.x / GROUP;
@@ -86,15 +127,19 @@ __global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __r
     {
         return; // whole groups leave
     }
-    Bin const bin = binOf(l, output);
-    float value = reduceBin(x, l, bin, static_cast<int32_t>(threadIdx.x % GROUP), GROUP);
+    Bin const bin = binOf<NARROW>(l, output);
+    auto const rank = static_cast<int32_t>(threadIdx.x % GROUP);
+    bool const side = GROUP > 1 && bin.columns == l.width;
+    float value = side
+        ? reduceRun(x + bin.start, static_cast<int64_t>(bin.rows) * bin.columns, l.maximum, rank, GROUP)
+        : reduceBin(x, l, bin, rank, GROUP);
     if constexpr (GROUP > 1)
     {
 #pragma unroll
         for (int step = 16; step > 0; step /= 2)
         {
             float const other = __shfl_xor_sync(0xffffffffU, value, step);
-            value = l.maximum ? larger(value, other) : value + other;
+            value = join(l.maximum, value, other);
         }
     }
     if constexpr (GROUP == kThreads)
@@ -109,7 +154,7 @@ __global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __r
 #pragma unroll
         for (int w = 1; w < kThreads / 32; ++w)
         {
-            value = l.maximum ? larger(value, shared[w]) : value + shared[w];
+            value = join(l.maximum, value, shared[w]);
         }
     }
     if (threadIdx.x % GROUP == 0)
@@ -126,7 +171,17 @@ cudaError_t launchGroups(Layout const& l, T const* x, T* y, cudaStream_t stream)
     {
         return cudaErrorInvalidConfiguration;
     }
-    pool<T, GROUP><<<static_cast<uint32_t>(blocks), kThreads, 0, stream>>>(x, y, l);
+    auto const grid = static_cast<uint32_t>(blocks);
+    bool const narrow = l.outputs <= kMaxGrid && (l.outHeight + 1) * l.height + l.outHeight <= kMaxGrid
+        && (l.outWidth + 1) * l.width + l.outWidth <= kMaxGrid;
+    if (narrow)
+    {
+        pool<T, GROUP, true><<<grid, kThreads, 0, stream>>>(x, y, l);
+    }
+    else
+    {
+        pool<T, GROUP, false><<<grid, kThreads, 0, stream>>>(x, y, l);
+    }
     return cudaGetLastError();
 }
 } // namespace
@@ -137,7 +192,7 @@ cudaError_t launch(Problem const& p, void const* x, void* y, cudaStream_t stream
     {
         return cudaErrorInvalidValue;
     }
-    Layout const l{p.height, p.width, p.outHeight, p.outWidth, p.planes * p.outHeight * p.outWidth, p.maximum};
+    Layout const l{Divider(p.outWidth), Divider(p.outHeight), p.height, p.width, p.outHeight, p.outWidth, p.planes * p.outHeight * p.outWidth, p.maximum};
     int64_t const values = (ceilDiv(p.height, p.outHeight) + 1) * (ceilDiv(p.width, p.outWidth) + 1);
     if (l.outputs == 0)
     {

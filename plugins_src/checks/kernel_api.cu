@@ -9,10 +9,10 @@ using trtconv::ElementType;
 extern "C"
 {
 int trtconv_l2norm(int type, int scaleType, void const* x, void const* scale, void* y, int64_t outer, int64_t channels,
-    int64_t inner, float epsilon, int mode, int lanes, cudaStream_t stream)
+    int64_t inner, float epsilon, int mode, int lanes, int depth, cudaStream_t stream)
 {
     trtconv::l2norm::Problem const p{
-        ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode, lanes};
+        ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode, lanes, depth};
     return trtconv::l2norm::launch(p, x, scale, y, stream);
 }
 
@@ -23,10 +23,10 @@ int64_t trtconv_instance_norm_workspace(int type, int64_t planes, int64_t area)
 
 int trtconv_instance_norm(int type, int parameterType, void const* x, void const* scale, void const* bias, void* y,
     void* workspace, int64_t planes, int64_t channels, int64_t area, float epsilon, int relu, int route, int cluster,
-    cudaStream_t stream)
+    int depth, cudaStream_t stream)
 {
     trtconv::instance_norm::Problem const p{ElementType(type), ElementType(parameterType), planes, channels, area,
-        epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster};
+        epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster, depth};
     return trtconv::instance_norm::launch(p, x, scale, bias, y, workspace, stream);
 }
 

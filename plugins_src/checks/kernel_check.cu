@@ -40,13 +40,14 @@ std::string text(std::initializer_list<int64_t> numbers)
     return result;
 }
 
-void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, int64_t inner, int32_t mode, int64_t skip)
+void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, int64_t inner, int32_t mode, int64_t skip,
+    int32_t depth = -1)
 {
     ElementType const scaleType = mode == 1 ? ElementType::kFloat32 : type;
     Input const x(type, outer * channels * inner, 1, 0.0F, skip);
     Input const scale(scaleType, channels, 2, 1.0F, 0);
     Output y(type, outer * channels * inner, skip);
-    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, 0};
+    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, 0, depth};
     must(l2norm::launch(p, x.data, scale.data, y.data, nullptr), "l2norm");
     std::vector<double> wanted(x.values.size());
     for (int64_t o = 0; o < outer; ++o)
@@ -68,18 +69,18 @@ void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, in
             }
         }
     }
-    tally.add("l2norm " + text({outer, channels, inner, mode, skip}), type, y.error(wanted));
+    tally.add("l2norm " + text({outer, channels, inner, mode, skip, depth}), type, y.error(wanted));
 }
 
 void checkNorm(Tally& tally, ElementType type, int64_t planes, int64_t channels, int64_t area, instance_norm::Route route,
-    int32_t cluster, float offset, int64_t skip)
+    int32_t cluster, float offset, int64_t skip, int32_t depth = 0)
 {
     bool const relu = area % 2 == 1;
     Input const x(type, planes * area, 3, offset, skip);
     Input const scale(type, channels, 4, 1.0F, 0);
     Input const bias(type, channels, 5, 0.0F, 0);
     Output y(type, planes * area, skip);
-    instance_norm::Problem const p{type, type, planes, channels, area, 1e-3F, relu, route, cluster};
+    instance_norm::Problem const p{type, type, planes, channels, area, 1e-3F, relu, route, cluster, depth};
     void* workspace = nullptr;
     must(cudaMalloc(&workspace, static_cast<size_t>(instance_norm::workspaceBytes(type, planes, area)) + 1), "cudaMalloc");
     cudaError_t const status = instance_norm::launch(p, x.data, scale.data, bias.data, y.data, workspace, nullptr);
@@ -111,7 +112,7 @@ void checkNorm(Tally& tally, ElementType type, int64_t planes, int64_t channels,
         }
     }
     tally.add("instance_norm " + text({planes, channels, area, static_cast<int64_t>(route), cluster,
-                                     static_cast<int64_t>(offset), skip}),
+                                     static_cast<int64_t>(offset), skip, depth}),
         type, y.error(wanted));
     cudaFree(workspace);
 }
@@ -196,6 +197,13 @@ void checkL2Shapes(Tally& tally, ElementType type, bool quick)
             checkL2(tally, type, s[0], s[1], s[2], 2, 1);
         }
     }
+    // More tiles than blocks, so that blocks go round their rings.
+    for (int32_t depth = 0; depth <= 3; ++depth)
+    {
+        checkL2(tally, type, 3, 8, 45000, 0, 0, depth);
+        checkL2(tally, type, 2, 200, 9001, 2, 0, depth);
+        checkL2(tally, type, 2, 500, 2002, 1, 0, depth);
+    }
 }
 
 void checkNormShapes(Tally& tally, ElementType type, bool quick)
@@ -218,6 +226,13 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         {
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);
         }
+    }
+    // More planes than blocks or clusters, so that slots are used again; areas of every alignment.
+    for (int32_t depth = 1; depth <= 3; ++depth)
+    {
+        checkNorm(tally, type, 1200, 3, 4099, Route::kBlock, 0, 1.0F, 0, depth);
+        checkNorm(tally, type, 700, 5, 8198, Route::kCluster, 2, 1.0F, 1, depth);
+        checkNorm(tally, type, 60, 3, 70001, Route::kCluster, 16, large, 0, depth);
     }
     checkNorm(tally, type, 0, 3, 16, Route::kAuto, 0, 0.0F, 0);
     checkNorm(tally, type, 3, 3, 0, Route::kAuto, 0, 0.0F, 0);

@@ -112,65 +112,97 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
 }
 
 // parts == 1: a block takes a plane. Otherwise `parts` is the size of the cluster that does, and the blocks push their
-// moments into each other's shared memory.
+// moments into each other's shared memory. Blocks stay: while one plane is worked on, the next depth - 1 are copied.
 template <typename T>
-__global__ void __launch_bounds__(512, 3) onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+__global__ void __launch_bounds__(1024)
+    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, int32_t depth, int32_t slotBytes)
 {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barriers[kStages];
+    __shared__ uint64_t barriers[kMaxDepth];
     __shared__ float2 scratch[32];
-    __shared__ Moments gathered[kMaxCluster];
+    __shared__ Moments gathered[2][kMaxCluster];
     __shared__ Affine shared;
-    T* const held = reinterpret_cast<T*>(memory);
-    int64_t const plane = blockIdx.x / p.parts;
+    int64_t const first = blockIdx.x / p.parts;
+    int64_t const step = gridDim.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    T const* const first = x + plane * p.area + index * p.part;
-    Part<T> const part(first, p.valuesIn(index));
-    Loader<T> const loader{barriers};
-    loader.start(part, held);
+    int32_t const count = p.valuesIn(index);
+    auto const slotOf = [&](int32_t slot) { return Slot<T>{reinterpret_cast<T*>(memory + slot * slotBytes), barriers + slot}; };
+    auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
+    for (int32_t d = 0; d < depth; ++d)
+    {
+        slotOf(d).prepare();
+        if (first + d * step < p.planes)
+        {
+            slotOf(d).fill(partOf(first + d * step));
+        }
+    }
+    __syncthreads();
 #if TRTCONV_BULK_COPY
     auto const cluster = cooperative_groups::this_cluster();
     if (p.parts > 1)
     {
-        cluster.barrier_arrive();
+        cluster.sync(); // all blocks of the cluster run, so that their shared memory may be written
     }
 #endif
-    Moments const own = part.count > 0 ? partMoments(part, held, loader, scratch) : Moments{0.0, 0.0};
+    int32_t slot = 0;
+    int32_t use = 0;
+    int32_t side = 0;
+    for (int64_t plane = first; plane < p.planes; plane += step)
+    {
+        Slot<T> const current = slotOf(slot);
+        Part<T> const part = partOf(plane);
+        current.wait(use);
+        Moments const own = count > 0 ? partMoments(part, current.held, scratch) : Moments{0.0, 0.0};
 #if TRTCONV_BULK_COPY
-    if (p.parts > 1)
-    {
-        cluster.barrier_wait(); // all blocks of the cluster run, so that their shared memory may be written
-        if (threadIdx.x < static_cast<uint32_t>(p.parts))
+        if (p.parts > 1)
         {
-            *cluster.map_shared_rank(&gathered[index], threadIdx.x) = own;
+            if (threadIdx.x < static_cast<uint32_t>(p.parts))
+            {
+                *cluster.map_shared_rank(&gathered[side][index], threadIdx.x) = own;
+            }
+            cluster.sync();
         }
-        cluster.sync();
-    }
 #endif
-    if (threadIdx.x < 32)
-    {
-        Moments const moments = p.parts > 1 ? combine(gathered, p.parts, p.part, p.area) : own;
-        if (threadIdx.x == 0)
+        if (threadIdx.x < 32)
         {
-            shared = p.affine(moments, plane);
+            Moments const moments = p.parts > 1 ? combine(gathered[side], p.parts, p.part, p.area) : own;
+            if (threadIdx.x == 0)
+            {
+                shared = p.affine(moments, plane);
+            }
+        }
+        __syncthreads();
+        writePart(part, current.held, y + plane * p.area + index * p.part, shared, p.relu);
+        current.release();
+        __syncthreads();
+        if (plane + depth * step < p.planes)
+        {
+            current.fill(partOf(plane + depth * step));
+        }
+        side ^= 1;
+        slot = slot + 1 == depth ? 0 : slot + 1;
+        use += slot == 0 ? 1 : 0;
+        if (depth == 1)
+        {
+            __syncthreads(); // the edges are there
         }
     }
-    __syncthreads();
-    writePart(part, held, y + plane * p.area + index * p.part, shared, p.relu);
 }
 
 template <typename T>
 __global__ void __launch_bounds__(256) splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barriers[kStages];
+    __shared__ uint64_t barrier;
     __shared__ float2 scratch[32];
-    T* const held = reinterpret_cast<T*>(memory);
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
+    Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
-    Loader<T> const loader{barriers};
-    loader.start(part, held);
-    Moments const own = partMoments(part, held, loader, scratch);
+    slot.prepare();
+    slot.fill(part);
+    __syncthreads();
+    slot.wait(0);
+    Moments const own = partMoments(part, slot.held, scratch);
     if (threadIdx.x == 0)
     {
         moments[blockIdx.x] = own;
@@ -269,27 +301,47 @@ cudaError_t launchWarp(Launch<T> const& l)
     return cudaGetLastError();
 }
 
-// Threads such that each has about eight granules, between 64 and 512.
+// Threads such that each has about four granules.
 int32_t threadsFor(int64_t granules)
 {
-    int64_t const wanted = roundUp(ceilDiv(granules, 8), 32);
-    return static_cast<int32_t>(wanted < 64 ? 64 : (wanted > 512 ? 512 : wanted));
+    int64_t const wanted = roundUp(ceilDiv(granules, 4), 32);
+    return static_cast<int32_t>(wanted < 64 ? 64 : (wanted > 1024 ? 1024 : wanted));
+}
+
+// How many blocks of the kernel can be there at once, a whole number of clusters; 0: not one cluster.
+template <typename Kernel>
+cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t const& config, int32_t cluster,
+    Device const& device)
+{
+    int32_t count = 0;
+    cudaError_t status = cudaSuccess;
+    if (cluster > 1)
+    {
+        status = cudaOccupancyMaxActiveClusters(&count, kernel, &config);
+        blocks = static_cast<int64_t>(count) * cluster;
+    }
+    else
+    {
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &count, kernel, static_cast<int>(config.blockDim.x), config.dynamicSmemBytes);
+        blocks = static_cast<int64_t>(count) * device.multiprocessors;
+    }
+    return status;
 }
 
 template <typename T>
-cudaError_t launchOnChip(Launch<T> l, int32_t cluster)
+cudaError_t launchOnChip(Launch<T> l, int32_t cluster, int32_t depth)
 {
     l.plane.part = partOf<T>(l.plane.area, cluster);
     l.plane.parts = cluster;
-    int64_t const shared = sharedFor<T>(l.plane.part);
-    int64_t const blocks = l.plane.planes * cluster;
-    if (shared + kReserved > l.device.sharedPerBlock || blocks > kMaxGrid)
+    int64_t const slot = sharedFor<T>(l.plane.part);
+    if (slot * depth + kReserved > l.device.sharedPerBlock)
     {
         return cudaErrorInvalidConfiguration;
     }
     auto const kernel = onChipPlanes<T>;
-    cudaError_t status
-        = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+    int32_t const bytes = static_cast<int32_t>(slot * depth);
+    cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (status == cudaSuccess && cluster > 8)
     {
         status = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
@@ -302,23 +354,22 @@ cudaError_t launchOnChip(Launch<T> l, int32_t cluster)
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {static_cast<uint32_t>(cluster), 1, 1};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<uint32_t>(blocks));
+    config.gridDim = dim3(static_cast<uint32_t>(cluster));
     config.blockDim = dim3(static_cast<uint32_t>(threadsFor(ceilDiv(l.plane.part, perGranule<T>()))));
-    config.dynamicSmemBytes = static_cast<size_t>(shared);
+    config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = l.stream;
     config.attrs = &attribute;
     config.numAttrs = cluster > 1 ? 1 : 0;
-    if (cluster > 8)
+    int64_t resident = 0;
+    status = residentBlocks(resident, kernel, config, cluster, l.device);
+    if (status != cudaSuccess || resident < 1)
     {
-        int32_t resident = 0;
-        status = cudaOccupancyMaxActiveClusters(&resident, kernel, &config);
-        if (status != cudaSuccess || resident < 1)
-        {
-            (void) cudaGetLastError();
-            return cudaErrorInvalidConfiguration;
-        }
+        (void) cudaGetLastError(); // a cluster of that size is not for this device
+        return cudaErrorInvalidConfiguration;
     }
-    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane);
+    int64_t const wanted = l.plane.planes * cluster;
+    config.gridDim = dim3(static_cast<uint32_t>(wanted < resident ? wanted : resident));
+    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, depth, static_cast<int32_t>(slot));
 }
 
 // Planes of a group stay in L2 between the two reads, yet give every multiprocessor work.
@@ -361,24 +412,35 @@ cudaError_t launchSplit(Launch<T> const& l)
     return cudaSuccess;
 }
 
-// The fewest blocks that hold a plane with three of them on a multiprocessor (one loads, one computes, one stores);
-// failing that two, failing that one. 0: it does not fit.
-template <typename T>
-int32_t chooseCluster(int64_t area, Device const& device)
+struct Spread
 {
-    int64_t const whole = device.sharedPerBlock;
+    int32_t cluster; // 0: a plane does not fit on chip
+    int32_t depth;
+};
+
+// The smallest cluster that holds a plane three deep (one copied, one worked on, one between them); failing that two
+// deep, failing that once. Larger where there are too few planes to give every multiprocessor a block.
+template <typename T>
+Spread chooseSpread(int64_t planes, int64_t area, Device const& device)
+{
+    constexpr int64_t leastPart = 8192;
     int32_t const most = device.major == 9 || device.major == 10 ? kMaxCluster : (device.major >= 9 ? 8 : 1);
-    for (int64_t const budget : {whole / 3 - kReserved, whole / 2 - kReserved, whole - kReserved})
+    for (int32_t depth = kMaxDepth; depth > 0; --depth)
     {
         for (int32_t cluster = 1; cluster <= most; cluster *= 2)
         {
-            if (sharedFor<T>(partOf<T>(area, cluster)) <= budget)
+            if (sharedFor<T>(partOf<T>(area, cluster)) * depth + kReserved <= device.sharedPerBlock)
             {
-                return cluster;
+                while (2 * cluster <= most && 2 * planes * cluster <= device.multiprocessors
+                    && area * static_cast<int64_t>(sizeof(T)) >= 2 * cluster * leastPart)
+                {
+                    cluster *= 2;
+                }
+                return {cluster, depth};
             }
         }
     }
-    return 0;
+    return {0, 0};
 }
 
 template <typename T>
@@ -401,12 +463,15 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 {
     int32_t const widest = widestPack<T>(problem.area, l.x, l.y);
     int32_t const width = widest < 4 ? widest : 4;
-    int32_t const cluster = problem.cluster > 0 ? problem.cluster : chooseCluster<T>(problem.area, l.device);
+    Spread spread = chooseSpread<T>(problem.planes, problem.area, l.device);
+    spread.cluster = problem.cluster > 0 ? problem.cluster : spread.cluster;
+    spread.depth = problem.depth > 0 ? problem.depth : (spread.depth > 0 ? spread.depth : 1);
     switch (problem.route)
     {
     case Route::kWarp: return launchWarpRoute<T>(l, width);
-    case Route::kBlock: return launchOnChip<T>(l, 1);
-    case Route::kCluster: return cluster > 0 ? launchOnChip<T>(l, cluster) : cudaErrorInvalidConfiguration;
+    case Route::kBlock: return launchOnChip<T>(l, 1, spread.depth);
+    case Route::kCluster:
+        return spread.cluster > 0 ? launchOnChip<T>(l, spread.cluster, spread.depth) : cudaErrorInvalidConfiguration;
     case Route::kSplit: return launchSplit<T>(l);
     default: break;
     }
@@ -414,12 +479,15 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     {
         return launchWarpRoute<T>(l, width);
     }
-    for (int32_t tried = cluster; tried > 0; tried = tried > 8 ? 8 : 0)
+    for (int32_t tried = spread.cluster; tried > 0; tried = tried > 8 ? 8 : 0)
     {
-        cudaError_t const status = launchOnChip<T>(l, tried);
-        if (status != cudaErrorInvalidConfiguration)
+        for (int32_t depth = spread.depth; depth > 0; --depth)
         {
-            return status;
+            cudaError_t const status = launchOnChip<T>(l, tried, depth);
+            if (status != cudaErrorInvalidConfiguration)
+            {
+                return status;
+            }
         }
     }
     return launchSplit<T>(l);

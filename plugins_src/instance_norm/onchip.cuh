@@ -9,7 +9,7 @@
 
 namespace trtconv::instance_norm
 {
-inline constexpr int32_t kStages = 8;
+inline constexpr int32_t kMaxDepth = 3;
 
 // Elements [first, first + count) of x, seen as granules of V elements of which the first `skip` are not the part's.
 template <typename T>
@@ -39,14 +39,6 @@ struct Part
     {
         return granule * V >= skip && (granule + 1) * V <= skip + count;
     }
-
-    // The first granule of stage s; stages are as equal as they can be.
-    __device__ int32_t stage(int32_t s) const
-    {
-        int32_t const each = (granules + kStages - 1) / kStages;
-        int32_t const at = s * each;
-        return at < granules ? at : granules;
-    }
 };
 
 __device__ __forceinline__ uint32_t sharedAddress(void const* pointer)
@@ -60,66 +52,96 @@ __device__ __forceinline__ uint32_t sharedAddress(void const* pointer)
 #define TRTCONV_BULK_COPY 0
 #endif
 
-// Starts the copy of the part into `held`; `wait(s)` returns when stage s is there.
+// One slot of shared memory and the barrier that says when a part is in it. All threads of the block call each function.
 template <typename T>
-struct Loader
+struct Slot
 {
     static constexpr int32_t V = Part<T>::V;
-    uint64_t* barriers;
+    T* held;
+    uint64_t* barrier;
 
-    __device__ void start(Part<T> const& part, T* held) const
+    __device__ void prepare() const
     {
 #if TRTCONV_BULK_COPY
         if (threadIdx.x == 0)
         {
-            for (int32_t s = 0; s < kStages; ++s)
-            {
-                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barriers + s)) : "memory");
-            }
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            for (int32_t s = 0; s < kStages; ++s)
+        }
+#endif
+    }
+
+    // Starts the copy of the part. Earlier reads of the slot are over, and a barrier lies between this and `wait`.
+    __device__ void fill(Part<T> const& part) const
+    {
+#if TRTCONV_BULK_COPY
+        if (threadIdx.x == 0)
+        {
+            int32_t const from = part.granules > 0 && !part.whole(0) ? 1 : 0;
+            int32_t const last = part.granules - 1;
+            int32_t const to = last >= from && !part.whole(last) ? last : part.granules;
+            uint32_t const bytes = to > from ? (to - from) * kVectorBytes : 0;
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(sharedAddress(barrier)), "r"(bytes)
+                         : "memory");
+            // Several copies, so that more than one is on its way at a time.
+            for (uint32_t at = 0; at < bytes; at += kCopyBytes)
             {
-                copyStage(part, held, s);
+                uint32_t const rest = bytes - at;
+                asm volatile(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                        sharedAddress(held + from * V) + at),
+                    "l"(__cvta_generic_to_global(part.base + from * V) + at),
+                    "r"(rest < kCopyBytes ? rest : kCopyBytes), "r"(sharedAddress(barrier))
+                    : "memory");
             }
         }
-        copyEdges(part, held);
-        __syncthreads(); // the barriers and the edges are there for all
 #else
-        for (int32_t g = threadIdx.x; g < part.granules; g += blockDim.x)
+#pragma unroll 4
+        for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
         {
             if (part.whole(g))
             {
                 store<T, V>(held + g * V, loadOnce<T, V>(part.base + g * V));
             }
         }
-        copyEdges(part, held);
-        __syncthreads();
 #endif
+        copyEdges(part);
     }
 
-    __device__ void wait(int32_t s) const
+    // `use` counts the fills of this slot from zero.
+    __device__ void wait(int32_t use) const
     {
 #if TRTCONV_BULK_COPY
-        uint32_t const barrier = sharedAddress(barriers + s);
+        uint32_t const parity = static_cast<uint32_t>(use) & 1U;
         uint32_t done = 0;
         while (done == 0)
         {
             asm volatile(
                 "{\n.reg .pred p;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
                 "selp.u32 %0, 1, 0, p;\n}\n"
                 : "=r"(done)
-                : "r"(barrier)
+                : "r"(sharedAddress(barrier)), "r"(parity)
                 : "memory");
         }
 #else
-        (void) s;
+        (void) use;
+#endif
+    }
+
+    // Ends the reads of the slot for this thread, so that the copy engine may write it after the next barrier.
+    __device__ void release() const
+    {
+#if TRTCONV_BULK_COPY
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
     }
 
 private:
+    static constexpr uint32_t kCopyBytes = 8192;
+
     // The elements of the first and the last granule, one each; the others in them belong to the neighbours.
-    __device__ void copyEdges(Part<T> const& part, T* held) const
+    __device__ void copyEdges(Part<T> const& part) const
     {
         int32_t const last = part.granules - 1;
         if (threadIdx.x < 2 * V)
@@ -132,32 +154,6 @@ private:
             }
         }
     }
-
-#if TRTCONV_BULK_COPY
-    __device__ void copyStage(Part<T> const& part, T* held, int32_t s) const
-    {
-        int32_t from = part.stage(s);
-        int32_t to = part.stage(s + 1);
-        if (from < to && from == 0 && !part.whole(0))
-        {
-            ++from;
-        }
-        if (from < to && to == part.granules && !part.whole(to - 1))
-        {
-            --to;
-        }
-        uint32_t const bytes = from < to ? (to - from) * kVectorBytes : 0;
-        uint32_t const barrier = sharedAddress(barriers + s);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-        if (bytes > 0)
-        {
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                             sharedAddress(held + from * V)),
-                "l"(__cvta_generic_to_global(part.base + from * V)), "r"(bytes), "r"(barrier)
-                : "memory");
-        }
-    }
-#endif
 };
 
 // Sums over the block of two floats; every thread gets both. `shared` holds two floats for each of up to 32 warps.
@@ -212,29 +208,24 @@ __device__ __forceinline__ void forEach(Part<T> const& part, T const* held, int3
     }
 }
 
-// The part's moments. The shift is the mean of stage 0, an eighth of the values or more, so that the squared shift error
-// is at most seven variances and the subtraction in momentsOf cannot cancel. All threads get them.
+// The part's moments. The shift is the mean of about an eighth of the values or more, so that the squared shift error is
+// at most some seven variances and the subtraction in momentsOf cannot cancel. All threads get them.
 template <typename T>
-__device__ __forceinline__ Moments partMoments(
-    Part<T> const& part, T const* held, Loader<T> const& loader, float2* shared)
+__device__ __forceinline__ Moments partMoments(Part<T> const& part, T const* held, float2* shared)
 {
     constexpr int32_t V = Part<T>::V;
-    loader.wait(0);
+    int32_t const sample = (part.granules + 7) / 8;
     float sum = 0.0F;
-    forEach(part, held, 0, part.stage(1), [&](float value) { sum += value; });
-    int32_t const end = part.stage(1) * V - part.skip;
+    forEach(part, held, 0, sample, [&](float value) { sum += value; });
+    int32_t const end = sample * V - part.skip;
     int32_t const firsts = end < part.count ? end : part.count;
     float const shift = blockSum({sum, 0.0F}, shared).x / static_cast<float>(firsts);
     float2 sums = {0.0F, 0.0F};
-    for (int32_t s = 0; s < kStages; ++s)
-    {
-        loader.wait(s);
-        forEach(part, held, part.stage(s), part.stage(s + 1), [&](float value) {
-            float const away = value - shift;
-            sums.x += away;
-            sums.y = fmaf(away, away, sums.y);
-        });
-    }
+    forEach(part, held, 0, part.granules, [&](float value) {
+        float const away = value - shift;
+        sums.x += away;
+        sums.y = fmaf(away, away, sums.y);
+    });
     sums = blockSum(sums, shared);
     return momentsOf(shift, sums.x, sums.y, part.count);
 }

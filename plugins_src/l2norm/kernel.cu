@@ -1,5 +1,6 @@
-// One block takes all channels of a run of neighbouring positions and keeps them in registers between the sum and the
-// scaling, so that x is read from device memory once. Lanes lie along `inner` (coalesced), rows of lanes along channels.
+// One block takes all channels of a run of neighbouring positions (a tile) and keeps them in registers between the sum and
+// the scaling, so that x is read from device memory once. Lanes lie along `inner` (coalesced), rows of lanes along
+// channels. With many tiles blocks stay and copy the next tiles to shared memory while they work on one.
 #include "l2norm/kernel.h"
 
 #include "common/device.h"
@@ -36,6 +37,7 @@ template <int V>
 __device__ __forceinline__ void sumRows(float (&sum)[V], int32_t lanes)
 {
     __shared__ __align__(16) float shared[kWarps][32 * V];
+    __syncthreads(); // an earlier use of `shared` is over
     int32_t const warp = threadIdx.x / 32;
     int32_t const lane = threadIdx.x % 32;
     int32_t const column = lane & (lanes - 1);
@@ -125,6 +127,120 @@ __global__ void __launch_bounds__(kThreads, ITEMS <= 8 ? 2 : 1)
             store<T, V>(y + base + i * step, result);
         }
     }
+}
+
+// The tile that a block works on, and how to get to the one `blocks` further without a division.
+struct Cursor
+{
+    int64_t outer;
+    int64_t tile;
+
+    __device__ __forceinline__ void advance(Column const& p, int64_t outerStep, int64_t tileStep)
+    {
+        outer += outerStep;
+        tile += tileStep;
+        if (tile >= p.tiles)
+        {
+            tile -= p.tiles;
+            ++outer;
+        }
+    }
+};
+
+// DEPTH tiles are on their way while one is in registers. A thread reads only what it copied itself, so that only the
+// sum needs a barrier.
+template <typename T, int V, int ITEMS, int DEPTH>
+__global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ? 2 : 1) streamedColumns(
+    T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    auto* const ring = reinterpret_cast<Pack<T, V>*>(memory) + threadIdx.x;
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int32_t const lane = static_cast<int32_t>(threadIdx.x) & (lanes - 1);
+    int64_t const step = rows * p.inner;
+    int64_t const outerStep = gridDim.x / p.tiles;
+    int64_t const tileStep = gridDim.x % p.tiles;
+    auto const positionOf = [&](Cursor const& at) { return (at.tile * lanes + lane) * V; };
+    auto const baseOf = [&](Cursor const& at) { return (at.outer * p.channels + row) * p.inner + positionOf(at); };
+    auto const start = [&](Cursor const& at, int32_t slot) {
+        if (at.outer < outer && positionOf(at) < p.inner)
+        {
+            T const* const from = x + baseOf(at);
+#pragma unroll
+            for (int i = 0; i < ITEMS; ++i)
+            {
+                if (row + i * rows < p.channels)
+                {
+                    startCopy<T, V>(ring + (slot * ITEMS + i) * kThreads, from + i * step);
+                }
+            }
+        }
+        commitCopies();
+    };
+
+    Cursor next{blockIdx.x / p.tiles, blockIdx.x % p.tiles};
+    Cursor now = next;
+#pragma unroll
+    for (int d = 0; d < DEPTH; ++d)
+    {
+        start(next, d);
+        next.advance(p, outerStep, tileStep);
+    }
+    for (int32_t slot = 0; now.outer < outer; slot = slot + 1 == DEPTH ? 0 : slot + 1)
+    {
+        bool const inside = positionOf(now) < p.inner;
+        waitCopies<DEPTH - 1>();
+        Pack<T, V> held[ITEMS];
+        float sum[V] = {};
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            held[i] = {};
+            if (inside && row + i * rows < p.channels)
+            {
+                held[i] = ring[(slot * ITEMS + i) * kThreads];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                float const value = toFloat(held[i].value[v]);
+                sum[v] = fmaf(value, value, sum[v]);
+            }
+        }
+        keepPacked(held);
+        start(next, slot); // the slot's values are in registers
+        next.advance(p, outerStep, tileStep);
+        sumRows<V>(sum, lanes);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            sum[v] = reciprocalNorm(sum[v], p.epsilon, p.mode);
+        }
+        T* const to = y + baseOf(now);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            if (inside && row + i * rows < p.channels)
+            {
+                float const factor = parameter(scale, p.scaleType, row + i * rows);
+                Pack<T, V> result;
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                {
+                    result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * sum[v] * factor);
+                }
+                store<T, V>(to + i * step, result);
+            }
+        }
+        now.advance(p, outerStep, tileStep);
+    }
+    waitCopies<0>();
 }
 
 // Columns that are too long for registers: x is read again, mostly from L2.
@@ -225,12 +341,62 @@ struct Launch
     T* y;
     Column column;
     int64_t outer;
+    int32_t depth;
+    Device device;
     cudaStream_t stream;
 };
+
+// As many blocks as fit, each with its ring of DEPTH tiles.
+template <typename T, int V, int ITEMS, int DEPTH>
+cudaError_t stream(Launch<T> const& l)
+{
+    auto const kernel = streamedColumns<T, V, ITEMS, DEPTH>;
+    int32_t const bytes = DEPTH * ITEMS * kThreads * V * static_cast<int32_t>(sizeof(T));
+    cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    int32_t resident = 0;
+    if (status == cudaSuccess)
+    {
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, bytes);
+    }
+    if (status != cudaSuccess || resident < 1)
+    {
+        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
+    }
+    int64_t const tiles = l.outer * l.column.tiles;
+    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
+    kernel<<<static_cast<uint32_t>(tiles < most ? tiles : most), kThreads, bytes, l.stream>>>(
+        l.x, l.scale, l.y, l.outer, l.column);
+    return cudaGetLastError();
+}
+
+// The deepest ring of which the device holds two blocks' worth; 0: blocks do not stay.
+int32_t chooseDepth(int64_t tileBytes, int64_t tiles, Device const& device)
+{
+    if (device.major < 8 || tiles < 4 * device.multiprocessors)
+    {
+        return 0;
+    }
+    int64_t const each = device.sharedPerBlock / 2 - 18 * 1024;
+    int64_t const depth = each / tileBytes;
+    return static_cast<int32_t>(depth < 3 ? depth : 3);
+}
 
 template <typename T, int V, int ITEMS>
 cudaError_t columns(Launch<T> const& l)
 {
+    if constexpr (sizeof(T) * V >= 4 && ITEMS <= 8)
+    {
+        constexpr int64_t tileBytes = static_cast<int64_t>(ITEMS) * kThreads * V * sizeof(T);
+        int32_t const depth
+            = l.depth >= 0 ? l.depth : chooseDepth(tileBytes, l.outer * l.column.tiles, l.device);
+        switch (depth)
+        {
+        case 1: return stream<T, V, ITEMS, 1>(l);
+        case 2: return stream<T, V, ITEMS, 2>(l);
+        case 3: return stream<T, V, ITEMS, 3>(l);
+        default: break;
+        }
+    }
     heldColumns<T, V, ITEMS>
         <<<static_cast<uint32_t>(l.outer * l.column.tiles), kThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.column);
     return cudaGetLastError();
@@ -334,7 +500,8 @@ cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void
         return status;
     }
     Launch<T> l{static_cast<T const*>(x), scale, static_cast<T*>(y),
-        {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, stream};
+        {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, p.depth, device,
+        stream};
     int32_t width = widestPack<T>(p.inner == 1 ? p.channels : p.inner, x, y);
     if (p.inner == 1 && p.channels <= 32 * width * 8 && ceilDiv(p.outer, kRowThreads / 32) <= kMaxGrid)
     {

@@ -19,6 +19,8 @@ struct Problem
     int32_t epsMode{0};
     // Lanes of a warp that lie side by side along `inner`; 0 chooses. For measurements.
     int32_t lanes{0};
+    // Tiles that a block copies ahead; 0: blocks do one tile each; -1 chooses. For measurements and tests.
+    int32_t depth{-1};
 };
 
 cudaError_t launch(Problem const& problem, void const* x, void const* scale, void* y, cudaStream_t stream);

@@ -1,9 +1,11 @@
-// Threads go over the 16-byte granules of y, whatever rows they belong to, so that every store is whole and aligned. The
+// Threads go over the 16-byte granules of y, whatever rows they belong to, so that stores are whole and aligned. The
 // values of a granule inside one row lie side by side in x, at any alignment: they are taken out of the two aligned
-// granules of x that they touch. Granules at the borders are put together element by element.
+// granules of x that they touch. Granules with a border in them are put on the block's list, and the block does the list's
+// elements one to a thread afterwards: few, and without a branch in the first part that most warps would take both ways.
 #include "reflection_pad/kernel.h"
 
 #include "common/device.h"
+#include "common/divider.cuh"
 #include "common/pack.cuh"
 
 namespace trtconv::reflection_pad
@@ -12,30 +14,6 @@ namespace
 {
 constexpr int32_t kThreads = 256;
 constexpr int32_t kItems = 4;
-
-// n / divisor for 0 <= n < 2^31 by a multiplication.
-struct Divider
-{
-    uint32_t divisor{1};
-    uint32_t factor{0};
-    uint32_t shift{0};
-
-    explicit Divider(int64_t by)
-        : divisor(static_cast<uint32_t>(by))
-    {
-        while (shift < 31 && (1U << shift) < divisor)
-        {
-            ++shift;
-        }
-        uint64_t const above = (uint64_t{1} << shift) - divisor;
-        factor = static_cast<uint32_t>((above << 32) / divisor + 1);
-    }
-
-    __device__ __forceinline__ uint32_t operator()(uint32_t n) const
-    {
-        return (__umulhi(n, factor) + n) >> shift;
-    }
-};
 
 struct Layout
 {
@@ -86,19 +64,6 @@ __device__ __forceinline__ Place placeOf(Layout const& l, int64_t index)
     return {plane, row - plane * l.outHeight, index - row * l.outWidth};
 }
 
-__device__ __forceinline__ void advance(Layout const& l, Place& p)
-{
-    if (++p.column == l.outWidth)
-    {
-        p.column = 0;
-        if (++p.row == l.outHeight)
-        {
-            p.row = 0;
-            ++p.plane;
-        }
-    }
-}
-
 // The 16 bytes that begin `bytes` (a multiple of the element's size) after the start of `low`.
 template <int SIZE>
 __device__ __forceinline__ uint4 extract(uint4 const& low, uint4 const& high, int32_t bytes)
@@ -126,10 +91,17 @@ __device__ __forceinline__ uint4 extract(uint4 const& low, uint4 const& high, in
 }
 
 template <typename T, bool NARROW>
-__global__ void __launch_bounds__(kThreads, 3) padGranules(T const* __restrict__ x, T* __restrict__ y, Layout const l)
+__global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     constexpr int32_t V = kVectorBytes / sizeof(T);
-    int64_t const first = (static_cast<int64_t>(blockIdx.x) * kItems * kThreads + threadIdx.x) * V;
+    __shared__ uint16_t listed[kThreads * kItems];
+    __shared__ int32_t length;
+    if (threadIdx.x == 0)
+    {
+        length = 0;
+    }
+    __syncthreads();
+    int64_t const first = static_cast<int64_t>(blockIdx.x) * kItems * kThreads * V;
     int64_t const inputs = l.planes * l.height * l.width;
     uint4 low[kItems];
     uint4 high[kItems];
@@ -137,60 +109,45 @@ __global__ void __launch_bounds__(kThreads, 3) padGranules(T const* __restrict__
 #pragma unroll
     for (int i = 0; i < kItems; ++i)
     {
-        int64_t const index = first + static_cast<int64_t>(i) * kThreads * V;
+        int32_t const granule = i * kThreads + static_cast<int32_t>(threadIdx.x);
+        int64_t const index = first + static_cast<int64_t>(granule) * V;
         shift[i] = -1;
-        low[i] = {};
-        high[i] = {};
-        if (index + V <= l.elements)
+        if (index < l.elements)
         {
             Place const p = placeOf<NARROW>(l, index);
             int64_t const column = p.column - l.left;
             int64_t const from = (p.plane * l.height + reflect(p.row - l.top, l.height)) * l.width + column;
             int64_t const aligned = from & ~static_cast<int64_t>(V - 1);
-            if (column >= 0 && column + V <= l.width && aligned + 2 * V <= inputs)
+            bool const whole = index + V <= l.elements && aligned + 2 * V <= inputs;
+            if (whole && column >= 0 && column + V <= l.width)
             {
                 shift[i] = static_cast<int32_t>(from - aligned) * static_cast<int32_t>(sizeof(T));
                 low[i] = __ldg(reinterpret_cast<uint4 const*>(x + aligned));
-                high[i] = shift[i] == 0 ? low[i] : __ldg(reinterpret_cast<uint4 const*>(x + aligned) + 1);
+                high[i] = __ldg(reinterpret_cast<uint4 const*>(x + aligned) + 1);
+            }
+            else
+            {
+                listed[atomicAdd(&length, 1)] = static_cast<uint16_t>(granule);
             }
         }
     }
 #pragma unroll
     for (int i = 0; i < kItems; ++i)
     {
-        int64_t const index = first + static_cast<int64_t>(i) * kThreads * V;
+        int32_t const granule = i * kThreads + static_cast<int32_t>(threadIdx.x);
         if (shift[i] >= 0)
         {
-            *reinterpret_cast<uint4*>(y + index) = extract<sizeof(T)>(low[i], high[i], shift[i]);
+            *reinterpret_cast<uint4*>(y + first + static_cast<int64_t>(granule) * V)
+                = extract<sizeof(T)>(low[i], high[i], shift[i]);
         }
-        else if (index < l.elements)
+    }
+    __syncthreads();
+    for (int32_t e = threadIdx.x; e < length * V; e += kThreads)
+    {
+        int64_t const index = first + static_cast<int64_t>(listed[e / V]) * V + e % V;
+        if (index < l.elements)
         {
-            Place p = placeOf<NARROW>(l, index);
-            Pack<T, V> pack;
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                if (index + v < l.elements)
-                {
-                    pack.value[v] = x[source(l, p)];
-                    advance(l, p);
-                }
-            }
-            if (index + V <= l.elements)
-            {
-                store<T, V>(y + index, pack);
-            }
-            else
-            {
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                {
-                    if (index + v < l.elements)
-                    {
-                        y[index + v] = pack.value[v];
-                    }
-                }
-            }
+            y[index] = x[source(l, placeOf<NARROW>(l, index))];
         }
     }
 }
