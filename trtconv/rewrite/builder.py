@@ -71,6 +71,10 @@ class Builder:
         number = dtype or self.graph.dtype(like) or FLOAT
         return self.const(np.asarray(value).astype(helper.tensor_dtype_to_np_dtype(number)))
 
+    def like(self, array_value: float, value: str, fallback: int = FLOAT) -> str:
+        """A 0-D constant of the element type of `value`, which may be one that this builder has made."""
+        return self.scalar(array_value, dtype=self.graph.dtype(value) or fallback)
+
     def cast(self, value: str, dtype: int) -> str:
         """Cast to an ONNX element type."""
         return self.op("Cast", value, to=int(dtype))

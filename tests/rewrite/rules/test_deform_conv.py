@@ -1,0 +1,53 @@
+"""DeformConv."""
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+
+from tests.rewrite.harness import Case, check_case, check_near_miss
+from trtconv.rewrite.rules.deform_conv import RULE
+
+SIZES = ({"N": 2, "H": 8, "W": 10}, {"N": 1, "H": 7, "W": 9}, {"N": 3, "H": 11, "W": 5})
+
+
+def weights(model):
+    rng = np.random.default_rng(1)
+    model.graph.initializer.append(numpy_helper.from_array(rng.standard_normal((5, 8, 3, 3)).astype(np.float32), "w"))
+    model.graph.initializer.append(numpy_helper.from_array(rng.standard_normal(5).astype(np.float32), "b"))
+
+
+def deform(name, attributes, offset, mask=True, **kwargs):
+    """Offsets and mask come from convolutions of x, so that their sizes fit."""
+    node = f"y = DeformConv<{attributes}>(x, w, o, b{', m' if mask else ''})"
+    body = f"o = Conv<{offset}>(x, ow) {'r = Conv<' + offset + '>(x, mw) m = Sigmoid(r)' if mask else ''} {node}"
+
+    def edit(model):
+        weights(model)
+        rng = np.random.default_rng(2)
+        for key, rows in (("ow", 18), ("mw", 9)):
+            model.graph.initializer.append(
+                numpy_helper.from_array(rng.standard_normal((rows, 8, 1, 1)).astype(np.float32) * 0.3, key)
+            )
+
+    return Case(name, body, opset=19, edit=edit, sizes=SIZES, **kwargs)
+
+
+CASES = [
+    deform("same size", "pads=[1,1,1,1],kernel_shape=[3,3]", "strides=[1,1]", gone=("DeformConv",)),
+    deform("without a mask", "pads=[1,1,1,1]", "strides=[1,1]", mask=False, gone=("DeformConv",)),
+    deform("dilated", "pads=[2,2,2,2],dilations=[2,2]", "strides=[1,1]", gone=("DeformConv",)),
+    deform("stride 2", "pads=[1,1,1,1],strides=[2,2]", "strides=[2,2]", gone=("DeformConv",)),
+]
+NEAR_MISSES = [
+    deform("two groups", "pads=[1,1,1,1],group=2", "strides=[1,1]", skip="group"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fires(case):
+    check_case(RULE, case)
+
+
+@pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
+def test_near_miss(case):
+    check_near_miss(RULE, case)

@@ -1,0 +1,83 @@
+"""Nearest Resize by a scale that is no integer as Gather: TensorRT 8.6 rounds the coordinates in another way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trtconv.rewrite.builder import FLOAT, Builder
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+
+ROUNDING = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match nearest with constant scales that are not all integers, or with sizes."""
+    if node.attr("mode", "nearest") != "nearest":
+        return NOT_THIS
+    rank = graph.rank(node.inputs[0])
+    scales = graph.constant(node.input(2))
+    scales = None if scales is None or not scales.size else scales
+    if scales is not None and np.all(scales == np.round(scales)) and _plain(node):
+        return NOT_THIS
+    if rank is None or node.attr("axes"):
+        return Skip("the rank is not known, or only some axes are resized")
+    if node.attr("coordinate_transformation_mode", "half_pixel") not in ("asymmetric", "half_pixel"):
+        return Skip(f"coordinates in mode {node.attr('coordinate_transformation_mode')}")
+    if scales is None and not node.input(3):
+        return Skip("scales are computed while the model runs")
+    fixed = None if scales is None else [float(s) for s in scales]
+    return Found((node,), lambda b: _build(b, node, rank, fixed))
+
+
+def _plain(node: Node) -> bool:
+    mode = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", "round_prefer_floor")
+    return mode in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"))
+
+
+def _build(b: Builder, node: Node, rank: int, scales: list[float] | None) -> str:
+    value = node.inputs[0]
+    for axis in range(2, rank):
+        if scales is not None and scales[axis] == 1.0:
+            continue
+        size = b.squeeze(b.size(node.inputs[0], axis), 0)
+        wide = b.cast(size, FLOAT)
+        if scales is not None:
+            scale = b.scalar(scales[axis])
+            out = b.cast(b.op("Floor", b.op("Mul", wide, scale)), 7)
+        else:
+            out = b.op("Gather", node.inputs[3], b.scalar(axis, dtype=7), axis=0)
+            scale = b.op("Div", b.cast(out, FLOAT), wide)
+        value = b.op("Gather", value, _indices(b, node, size, out, scale), axis=axis)
+    return value
+
+
+def _indices(b: Builder, node: Node, size: str, out: str, scale: str) -> str:
+    places = b.cast(b.op("Range", b.scalar(0, dtype=7), out, b.scalar(1, dtype=7)), FLOAT)
+    half = b.scalar(0.5)
+    if node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel":
+        at = b.op("Sub", b.op("Div", b.op("Add", places, half), scale), half)
+    else:
+        at = b.op("Div", places, scale)
+    how = node.attr("nearest_mode", "round_prefer_floor")
+    if how == "floor":
+        at = b.op("Floor", at)
+    elif how == "ceil":
+        at = b.op("Ceil", at)
+    elif how == "round_prefer_floor":
+        at = b.op("Ceil", b.op("Sub", at, half))
+    else:
+        at = b.op("Floor", b.op("Add", at, half))
+    last = b.op("Sub", size, b.scalar(1, dtype=7))
+    return b.op("Min", b.op("Max", b.cast(at, 7), b.scalar(0, dtype=7)), last)
+
+
+RULE = Rule(
+    name="resize-nearest",
+    why="TensorRT 8.6 rounds nearest Resize in another way for scales like 1.7; Gather takes the right rows.",
+    ops=("Resize",),
+    find=find,
+    needed=only_tensorrt_8,
+    before="Resize(x, scales=[1, 1, 1.7, 1.7], mode=nearest)",
+    after="Gather(Gather(x, rows, axis=2), columns, axis=3)",
+)
