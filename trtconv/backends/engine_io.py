@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import EngineTensor, Profile, Shape
 from trtconv.core.dtypes import DType, parse_dtype
-from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,8 @@ def require_inputs(given: Mapping[str, Any], inputs: tuple[EngineTensor, ...]) -
     for tensor in inputs:
         if tensor.name not in given:
             names = [t.name for t in inputs]
-            near = next((did_you_mean(n, names) for n in given if n not in names), "")
+            odd = [n for n in given if n not in names]
+            near = f"; what is '{odd[0]}'?" if odd else ""
             raise InvalidRequestError(
                 f"the engine's input '{tensor.name}' is missing{near}", hint="its inputs are " + ", ".join(names)
             )

@@ -1,15 +1,16 @@
 """Long native calls that the user can stop, and see going on.
 
-The call runs in a thread of its own, so that Ctrl-C reaches the main thread at once; the monitor then tells the
-builder to stop at its next step, and KeyboardInterrupt is raised when it has.
+The call runs in a thread of its own, so that the main thread hears Ctrl-C at once; the monitor then tells the builder
+to stop at its next step, and KeyboardInterrupt is raised when it has.
 """
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from trtconv.core.progress import Progress
@@ -47,18 +48,33 @@ def run_interruptible(work: Callable[[], T], cancellation: Cancellation, waiting
 
     thread = threading.Thread(target=body, name="trtconv-build", daemon=True)
     start = time.monotonic()
-    thread.start()
-    while thread.is_alive():
-        try:
+    with _ctrl_c_cancels(cancellation):
+        thread.start()
+        while thread.is_alive():
             thread.join(_TICK_S)
             waiting(time.monotonic() - start)
-        except KeyboardInterrupt:
-            cancellation.cancel()
     if cancellation.requested:
         raise KeyboardInterrupt
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextlib.contextmanager
+def _ctrl_c_cancels(cancellation: Cancellation) -> Iterator[None]:
+    """Ctrl-C sets the cancellation instead of raising somewhere between two lines of the loop that waits.
+
+    Only the main thread may change handlers; elsewhere, and where SIGINT is ignored, nothing is changed.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: cancellation.cancel())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def make_monitor(trt: Any, progress: Progress, cancellation: Cancellation) -> Any:

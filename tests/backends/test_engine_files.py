@@ -1,0 +1,136 @@
+"""Header, manifest and fit: what is known of an engine before TensorRT sees it."""
+
+import json
+
+import pytest
+
+from trtconv.backends.cuda_driver import Gpu
+from trtconv.backends.engine_fit import read_fit, require_gpu, require_model, require_plugins, require_version
+from trtconv.backends.manifest import EngineManifest, read_engine_manifest, write_manifest
+from trtconv.backends.plan_header import parse_plan_header, read_plan_header
+from trtconv.backends.protocol import Capabilities
+from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.shapes import parse_space
+from trtconv.core.tensors import parse_tensor
+
+H200 = Gpu(0, "NVIDIA H200", "9.0", 1 << 37, 132, "00")
+TENSORRT = Capabilities("tensorrt", "8.6.0", 8, True, True, False)
+RTX = Capabilities("tensorrt-rtx", "1.7.1.116", 11, False, False, False)
+
+
+def plan(tag=b"ftrt", version=(8, 6, 0, 0), size=200) -> bytes:
+    # The tag is a 32-bit number, little endian.
+    return tag[::-1] + bytes(20) + bytes(version) + bytes(size - 28)
+
+
+def manifest_of(path, **changes) -> EngineManifest:
+    values = {
+        "engine_sha256": sha256_file(path), "engine_bytes": path.stat().st_size, "model_files": {"m.onnx": "00"},
+        "backend": "tensorrt", "version": "8.6.0", "trtconv": "0", "inputs": (parse_tensor("x:float32[N,3]"),),
+        "outputs": (parse_tensor("y:float32[N]"),), "space": parse_space(["N=1:2:4"]),
+        "profiles": ({"x": ((1, 3), (2, 3), (4, 3))},), "precision": "fp32",
+        "environment": {"gpu": "NVIDIA H200", "compute_capability": "9.0"},
+    } | changes  # fmt: skip
+    return EngineManifest(**values)
+
+
+@pytest.fixture
+def engine(tmp_path):
+    path = tmp_path / "m.engine"
+    path.write_bytes(plan())
+    write_manifest(path, manifest_of(path))
+    return path
+
+
+def test_header_of_both_families():
+    assert str(parse_plan_header(plan())) == "tensorrt 8.6.0"
+    assert str(parse_plan_header(plan(b"vtrt", (1, 7, 1, 116)))) == "tensorrt-rtx 1.7.1.116"
+    assert parse_plan_header(b"PK\x03\x04" + bytes(100)) is None
+
+
+@pytest.mark.parametrize(("data", "words"), [(b"", "is empty"), (plan()[:20], "is cut off"), (bytes(99), "is no Ten")])
+def test_files_that_are_no_engines(tmp_path, data, words):
+    path = tmp_path / "bad.engine"
+    path.write_bytes(data)
+    with pytest.raises(InvalidRequestError, match=words):
+        read_plan_header(path)
+
+
+def test_manifest_round_trip(engine):
+    assert read_engine_manifest(engine) == manifest_of(engine)
+
+
+def test_an_engine_that_changed_after_its_manifest_was_written(engine):
+    engine.write_bytes(plan(size=100))
+    with pytest.raises(InvalidRequestError, match="it has 100 bytes of 200"):
+        read_engine_manifest(engine)
+    engine.write_bytes(plan(version=(8, 6, 1, 0)))
+    with pytest.raises(InvalidRequestError, match="is not the engine"):
+        read_fit(engine)
+    assert read_engine_manifest(engine, verify=False).version == "8.6.0"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 99}', '{"schema": 1}'])
+def test_damaged_manifests(engine, text):
+    manifest_path(engine).write_text(text)
+    with pytest.raises(InvalidRequestError):
+        read_engine_manifest(engine)
+
+
+def test_without_a_manifest(engine):
+    manifest_path(engine).unlink()
+    assert read_fit(engine)[1] is None
+    with pytest.raises(InvalidRequestError, match="has no manifest"):
+        read_engine_manifest(engine)
+
+
+def test_versions(engine):
+    header, manifest = read_fit(engine)
+    require_version(engine, header, manifest, TENSORRT)
+    with pytest.raises(UnsupportedError, match=r"made by tensorrt 8.6.0, and tensorrt-rtx 1.7.1.116 cannot"):
+        require_version(engine, header, manifest, RTX)
+    newer = Capabilities("tensorrt", "8.6.1", 8, True, True, False)
+    with pytest.raises(UnsupportedError, match=r"made by tensorrt 8.6.0, this is tensorrt 8.6.1"):
+        require_version(engine, header, manifest, newer)
+    portable = manifest_of(engine, options={"version_compatible": True})
+    require_version(engine, header, portable, newer)
+    with pytest.raises(UnsupportedError):
+        require_version(engine, header, portable, Capabilities("tensorrt", "10.0.1", 10, True, True, False))
+
+
+def test_gpus(engine):
+    manifest = manifest_of(engine)
+    assert require_gpu(engine, manifest, TENSORRT, H200) == ()
+    same = Gpu(0, "NVIDIA H100", "9.0", 1, 132, "00")
+    assert "tuned on NVIDIA H200" in require_gpu(engine, manifest, TENSORRT, same)[0]
+    other = Gpu(0, "NVIDIA A100", "8.0", 1, 108, "00")
+    with pytest.raises(UnsupportedError, match=r"built on NVIDIA H200 .* 9.0; this is NVIDIA A100 with 8.0"):
+        require_gpu(engine, manifest, TENSORRT, other)
+    portable = manifest_of(engine, options={"hardware_compatibility": "ampere_plus"})
+    require_gpu(engine, portable, TENSORRT, other)
+    with pytest.raises(UnsupportedError, match=r"does not run on compute capability 9.0"):
+        require_gpu(engine, None, RTX, H200)
+    ahead = manifest_of(engine, compute_capabilities=("8.6", "8.9"), environment={})
+    with pytest.raises(UnsupportedError, match=r"built for compute capability 8.6, 8.9"):
+        require_gpu(engine, ahead, RTX, other)
+
+
+def test_the_model_beside_it(engine, tmp_path):
+    manifest = read_engine_manifest(engine)
+    require_model(engine, manifest)
+    (tmp_path / "m.onnx").write_bytes(b"another one")
+    with pytest.raises(InvalidRequestError, match=r"another 'm.onnx' than the one beside it"):
+        require_model(engine, manifest)
+
+
+def test_plugins(engine, tmp_path):
+    manifest = manifest_of(engine, plugins={"libx.so": "00"})
+    with pytest.raises(InvalidRequestError, match=r"needs the plugin library libx.so"):
+        require_plugins(engine, manifest, ())
+    require_plugins(engine, manifest, (tmp_path / "libx.so",))
+
+
+def test_manifest_is_plain_sorted_json(engine):
+    text = manifest_path(engine).read_text()
+    assert list(json.loads(text)) == sorted(json.loads(text))
