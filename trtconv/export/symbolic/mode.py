@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from trtconv.export.symbolic import convolution, grids, numerics, order, resize
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, max_pool
 
@@ -17,8 +18,16 @@ def handlers() -> dict[str, Handler]:
 
     A handler gets the function and its arguments; NotImplemented means that the function is traced as it is.
     """
-    table: dict[str, Handler] = {}
+    table: dict[str, Handler] = {
+        "interpolate": resize.interpolate, "conv2d": convolution.conv2d, "affine_grid": grids.affine_grid,
+        "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
+        "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
+        "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
+        "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid, "logsigmoid": numerics.logsigmoid, "cdist": numerics.cdist,
+        "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
+    }  # fmt: skip
     for rank in (1, 2, 3):
+        table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)
         table[f"avg_pool{rank}d"] = average_pool(rank)
         table[f"max_pool{rank}d"] = max_pool(rank)
         table[f"adaptive_avg_pool{rank}d"] = adaptive_pool(rank, "average")
@@ -29,19 +38,20 @@ def handlers() -> dict[str, Handler]:
 @contextmanager
 def symbolic_functions() -> Iterator[None]:
     """Trace with the handlers for the time of the block."""
+    import torch
     from torch.overrides import TorchFunctionMode
 
-    table = handlers()
+    table, unfold = handlers(), torch.Tensor.unfold
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
-            handler = table.get(getattr(func, "__name__", ""))
+            handler = table.get("Tensor.unfold" if func is unfold else getattr(func, "__name__", ""))
             if handler is not None:
                 result = handler(func, *args, **named)
                 if result is not NotImplemented:
                     return result
             return func(*args, **named)
 
-    with SymbolicFunctions():
+    with convolution.unchecked_output_size(), SymbolicFunctions():
         yield

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trtconv.export.symbolic import windows
-from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, maximum, minimum, per_axis, same_size
+from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, per_axis, same_size
 
 Handler = Callable[..., Any]
 
@@ -108,7 +108,8 @@ def max_pool(rank: int) -> Handler:
 
 
 def _does_something(pool: Pool, moving: list[int]) -> bool:
-    return any((pool.kernel[i], pool.stride[i], pool.padding[i]) != (1, 1, 0) for i in range(pool.rank) if i not in moving)
+    fixed = [i for i in range(pool.rank) if i not in moving]
+    return any((pool.kernel[i], pool.stride[i], pool.padding[i]) != (1, 1, 0) for i in fixed)
 
 
 def _windows(x: Any, axis: int, pool: Pool, index: int, count_padding: bool) -> tuple[Any, Any, Any]:
@@ -126,5 +127,6 @@ def _windows(x: Any, axis: int, pool: Pool, index: int, count_padding: bool) -> 
 def _at_most(values: Any, limit: Any) -> Any:
     import torch
 
-    ceiling = limit if isinstance(limit, torch.Tensor) else torch.full((), limit, dtype=torch.int64, device=values.device)
-    return torch.minimum(values, ceiling)
+    if not isinstance(limit, torch.Tensor):
+        limit = torch.full((), limit, dtype=torch.int64, device=values.device)
+    return torch.minimum(values, limit)

@@ -1,0 +1,42 @@
+"""Antialiased resizing by a scale factor, as two products with matrices of filter weights.
+
+torch keeps the given factor for the filter, where ONNX's Resize with sizes takes the ratio of the sizes, which differs
+when the output size was rounded down.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trtconv.export.symbolic.sizes import arange
+from trtconv.export.symbolic.windows import along_axis
+
+
+def resize_antialiased(x: Any, sizes: list[Any], steps: list[float], mode: str) -> Any:
+    """Resize the last axes of x to `sizes`; `steps` are input pixels per output pixel."""
+    for i, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        axis = i - len(sizes)
+        x = along_axis(x, axis, _weights(x, x.shape[axis], size, step, mode))
+    return x
+
+
+def _weights(x: Any, length: Any, size: Any, step: float, mode: str) -> Any:
+    """[size, length]: the filter around each output's centre, rows summing to one."""
+    import torch
+
+    stretch = max(step, 1.0)
+    centre = (arange(size, x).to(torch.float32) + 0.5).unsqueeze(1) * step
+    place = (arange(length, x).to(torch.float32) + 0.5).unsqueeze(0)
+    distance = ((place - centre) / stretch).abs()
+    weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance)
+    return (weights / weights.sum(1, keepdim=True)).to(x.dtype)
+
+
+def _cubic(d: Any) -> Any:
+    """Keys' cubic with a = -0.5, which torch uses when it antialiases."""
+    import torch
+
+    a = -0.5
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return torch.where(d < 1, near, torch.where(d < 2, far, torch.zeros_like(d)))

@@ -1,0 +1,79 @@
+"""Convolutions whose parameters follow a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from trtconv.export.symbolic.sizes import any_symbolic, is_symbolic, per_axis
+
+
+def conv_transpose(rank: int) -> Callable[..., Any]:
+    """The handler of conv_transpose: an output padding that follows a shape becomes a fixed one and a slice."""
+
+    def handle(
+        func: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+        groups: int = 1, dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        extra = per_axis(output_padding, rank)
+        if not any_symbolic(extra):
+            return NotImplemented
+        strides, pads, dilations = (per_axis(v, rank) for v in (stride, padding, dilation))
+        full = func(x, weight, bias, stride, padding, [s - 1 for s in strides], groups, dilation)
+        for i in range(rank):
+            kernel = dilations[i] * (weight.shape[i - rank] - 1) + 1
+            length = (x.shape[i - rank] - 1) * strides[i] - 2 * pads[i] + kernel + extra[i]
+            full = full.narrow(i - rank, 0, length)
+        return full
+
+    return handle
+
+
+def conv2d(
+    func: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: Any = 1,
+) -> Any:  # fmt: skip
+    """The handler of conv2d: as many groups as samples (one kernel per sample) become unfold and a product."""
+    import torch
+    from torch.nn import functional
+
+    if not is_symbolic(groups) or isinstance(padding, str):
+        return NotImplemented
+    strides, pads, dilations = (per_axis(v, 2) for v in (stride, padding, dilation))
+    channels, kh, kw = weight.shape[1], weight.shape[2], weight.shape[3]
+    samples = x.reshape(groups, channels, x.shape[2], x.shape[3])
+    taps = functional.unfold(samples, (kh, kw), dilations, pads, strides)
+    kernels = weight.reshape(groups, -1, channels * kh * kw)
+    made = torch.matmul(kernels, taps)
+    out = [
+        (x.shape[2 + i] + 2 * pads[i] - dilations[i] * (k - 1) - 1) // strides[i] + 1 for i, k in enumerate((kh, kw))
+    ]
+    made = made.reshape(1, weight.shape[0], out[0], out[1])
+    return made if bias is None else made + bias.reshape(1, -1, 1, 1)
+
+
+@contextmanager
+def unchecked_output_size() -> Iterator[None]:
+    """Let nn.ConvTranspose compute its output padding from `output_size` without comparing sizes."""
+    from torch.nn.modules.conv import _ConvTransposeNd
+
+    original = _ConvTransposeNd._output_padding
+
+    def output_padding(
+        self: Any, x: Any, output_size: Any, stride: Any, padding: Any, kernel_size: Any, rank: int,
+        dilation: Any = None,
+    ) -> Any:  # fmt: skip
+        wanted = list(output_size)[-rank:] if output_size is not None else []
+        if not any_symbolic([*wanted, *x.shape[-rank:]]) or not wanted:
+            return original(self, x, output_size, stride, padding, kernel_size, rank, dilation)
+        dilations = dilation if dilation is not None else [1] * rank
+        return [
+            wanted[i]
+            - ((x.shape[i - rank] - 1) * stride[i] - 2 * padding[i] + dilations[i] * (kernel_size[i] - 1) + 1)
+            for i in range(rank)
+        ]
+
+    with mock.patch.object(_ConvTransposeNd, "_output_padding", output_padding):
+        yield

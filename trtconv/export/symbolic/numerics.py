@@ -1,0 +1,40 @@
+"""Functions whose exported form overflows or loses digits where torch's own does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def logsigmoid(func: Any, x: Any) -> Any:
+    """log(sigmoid(x)) without the log of zero: min(x, 0) - log(1 + exp(-|x|))."""
+    import torch
+
+    return x.clamp(max=0.0) - torch.log(torch.exp(-x.abs()) + 1.0)
+
+
+def cdist(func: Any, x: Any, y: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """Distances between all pairs of rows, from differences; the product form cancels for rows that are near."""
+    if p != 2.0:
+        return NotImplemented
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+    return (difference * difference).sum(-1).sqrt()
+
+
+def instance_norm(
+    func: Any, x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """With running statistics it is a batch norm, which TorchScript can export."""
+    from torch.nn import functional
+
+    if use_input_stats or running_mean is None:
+        return NotImplemented
+    return functional.batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+
+
+def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:
+    """A whole number and a fraction as bounds of a float tensor: both as fractions."""
+    kinds = {type(b) for b in (min, max) if isinstance(b, (int, float)) and not isinstance(b, bool)}
+    if kinds != {int, float} or not x.dtype.is_floating_point:
+        return NotImplemented
+    return func(x, float(min), float(max))

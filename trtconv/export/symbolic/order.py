@@ -1,0 +1,143 @@
+"""Order statistics and running extremes, written with sorting, comparisons and reductions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from trtconv.export.symbolic.sizes import arange
+
+
+class ValuesIndices(NamedTuple):
+    """What torch returns from median, kthvalue and cummax."""
+
+    values: Any
+    indices: Any
+
+
+def median(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The lower median along an axis, or of all elements."""
+    if dim is None:
+        flat = x.reshape(-1)
+        return flat.sort(0)[0].narrow(0, (flat.shape[0] - 1) // 2, 1).squeeze(0)
+    return _ranked(x, (x.shape[dim] - 1) // 2, dim, keepdim)
+
+
+def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along an axis."""
+    return _ranked(x, k - 1, dim, keepdim)
+
+
+def _ranked(x: Any, place: Any, dim: int, keepdim: bool) -> ValuesIndices:
+    values, indices = x.sort(dim)
+    picked = values.narrow(dim, place, 1), indices.narrow(dim, place, 1)
+    return ValuesIndices(*picked) if keepdim else ValuesIndices(*(p.squeeze(dim) for p in picked))
+
+
+def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
+    """Running products: for every place the product of what comes no later."""
+    import torch
+
+    last, earlier = _triangle(x if dtype is None else x.to(dtype), dim)
+    ones = torch.ones((), dtype=last.dtype, device=x.device)
+    return torch.where(earlier, last.unsqueeze(-2), ones).prod(-1).transpose(dim, -1)
+
+
+def cummax(func: Any, x: Any, dim: int) -> ValuesIndices:
+    """Running maxima, with the place of the latest of equal ones."""
+    return _running(x, dim, 1.0)
+
+
+def cummin(func: Any, x: Any, dim: int) -> ValuesIndices:
+    """Running minima, with the place of the latest of equal ones."""
+    found = _running(-x, dim, -1.0)
+    return ValuesIndices(-found.values, found.indices)
+
+
+def _running(x: Any, dim: int, sign: float) -> ValuesIndices:
+    import torch
+
+    last, earlier = _triangle(x, dim)
+    low = torch.finfo(x.dtype).min if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    lowest = torch.full((), low, dtype=x.dtype, device=x.device)
+    spread = torch.where(earlier, last.unsqueeze(-2), lowest)
+    values = spread.amax(-1)
+    hit = torch.logical_and(spread == values.unsqueeze(-1), earlier)
+    places = arange(last.shape[-1], x)
+    indices = torch.where(hit, places, torch.zeros_like(places)).amax(-1)
+    return ValuesIndices(values.transpose(dim, -1), indices.transpose(dim, -1))
+
+
+def logcumsumexp(func: Any, x: Any, dim: int) -> Any:
+    """Running log-sum-exp, shifted by the running maximum."""
+    import torch
+
+    last, earlier = _triangle(x, dim)
+    lowest = torch.full((), torch.finfo(x.dtype).min, dtype=x.dtype, device=x.device)
+    spread = torch.where(earlier, last.unsqueeze(-2), lowest)
+    top = spread.amax(-1, keepdim=True)
+    total = (torch.exp(spread - top) * earlier.to(x.dtype)).sum(-1)
+    return (torch.log(total) + top.squeeze(-1)).transpose(dim, -1)
+
+
+def _triangle(x: Any, dim: int) -> tuple[Any, Any]:
+    """x with the axis last, and [length, length]: whether column j comes no later than row i."""
+    last = x.transpose(dim, -1)
+    place = arange(last.shape[-1], x)
+    return last, place.unsqueeze(0) <= place.unsqueeze(1)
+
+
+def searchsorted(
+    func: Any, sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: Any = None,
+    sorter: Any = None,
+) -> Any:  # fmt: skip
+    """How many elements of the sequence come before each value."""
+    import torch
+
+    if sorter is not None or not isinstance(values, torch.Tensor):
+        return NotImplemented
+    after_equal = right or side == "right"
+    row = sorted_sequence if sorted_sequence.dim() == 1 else sorted_sequence.unsqueeze(-2)
+    before = row <= values.unsqueeze(-1) if after_equal else row < values.unsqueeze(-1)
+    return before.to(torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+def bucketize(func: Any, values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """`searchsorted` with its arguments the other way round."""
+    return searchsorted(func, boundaries, values, out_int32=out_int32, right=right)
+
+
+def isin(func: Any, elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether each element is one of a few."""
+    import torch
+
+    if not isinstance(elements, torch.Tensor) or not isinstance(test_elements, torch.Tensor):
+        return NotImplemented
+    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    return torch.logical_not(found) if invert else found
+
+
+def take_along_dim(func: Any, x: Any, indices: Any, dim: Any = None) -> Any:
+    """gather, after the axes of length 1 are expanded to the other's."""
+    if dim is None:
+        return x.reshape(-1).gather(0, indices.reshape(-1)).reshape(indices.shape)
+    if x.dim() != indices.dim():
+        return NotImplemented
+    axis = dim % x.dim()
+    shape = [_longer(x.shape[i], indices.shape[i]) for i in range(x.dim())]
+    index = [indices.shape[i] if i == axis else s for i, s in enumerate(shape)]
+    table = [x.shape[i] if i == axis else s for i, s in enumerate(shape)]
+    return x.expand(table).gather(axis, indices.expand(index))
+
+
+def _longer(a: Any, b: Any) -> Any:
+    return b if isinstance(a, int) and a == 1 else a
+
+
+def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> Any:
+    """Tensor.unfold: windows of `size` every `step` elements, as a gather."""
+    axis = dimension % x.dim()
+    count = (x.shape[axis] - size) // step + 1
+    index = (arange(count, x) * step).unsqueeze(1) + arange(size, x).unsqueeze(0)
+    taken = x.index_select(axis, index.reshape(-1))
+    shape = [*x.shape[:axis], count, size, *x.shape[axis + 1 :]]
+    return taken.reshape(shape).movedim(axis + 1, -1)

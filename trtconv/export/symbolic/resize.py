@@ -1,0 +1,97 @@
+"""interpolate: area, sizes from a ratio of shapes, and nearest where rounding would pick another pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trtconv.export.symbolic.adaptive import pool_to
+from trtconv.export.symbolic.antialias import resize_antialiased
+from trtconv.export.symbolic.rounding import nearest_is_safe
+from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
+
+
+def interpolate(
+    func: Any, x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """The handler of torch.nn.functional.interpolate. x is [N, C, ...spatial]."""
+    rank = x.dim() - 2
+    scales = None if scale_factor is None else per_axis(scale_factor, rank)
+    sizes = per_axis(size, rank) if size is not None else None
+    if scales is not None and (any_symbolic(scales) or recompute_scale_factor):
+        sizes, scales = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)], None
+    if mode == "area":
+        return pool_to(x, sizes or [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales or ())], "average")
+    if antialias and scales is not None and mode in ("bilinear", "bicubic"):
+        out = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)]
+        return resize_antialiased(x, out, [1.0 / s for s in scales], mode)
+    if mode == "nearest" and any_symbolic([*x.shape[2:], *(sizes or ())]):
+        picked = _nearest(x, sizes, scales, rank)
+        if picked is not None:
+            return picked
+    if sizes is not None and size is None:
+        return func(x, sizes, None, mode, align_corners, None, antialias)
+    return NotImplemented
+
+
+def _scaled(length: Any, scale: Any) -> Any:
+    """floor(length * scale) as torch computes it; exact in integers when the scale is a size over this length."""
+    import torch
+
+    if isinstance(length, torch.Tensor) or isinstance(scale, torch.Tensor):
+        return torch.floor(torch.as_tensor(length) * scale).to(torch.int64)
+    ratio = _numerator_over(length, scale) if is_symbolic(scale) else None
+    return torch.sym_int(length * scale) if ratio is None else ratio
+
+
+def _numerator_over(length: Any, scale: Any) -> Any:
+    """`a` when the scale was computed as a / length; None otherwise."""
+    import torch
+
+    expression = getattr(scale.node, "expr", None) if isinstance(scale, torch.SymFloat) else None
+    if type(expression).__name__ not in ("IntTrueDiv", "FloatTrueDiv") or not isinstance(length, torch.SymInt):
+        return None
+    numerator, denominator = expression.args  # type: ignore[union-attr]
+    if denominator != length.node.expr:
+        return None
+    environment = length.node.shape_env
+    return environment.create_symintnode(numerator, hint=int(environment.size_hint(numerator)))
+
+
+def _nearest(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: int) -> Any:
+    """Pick pixels by integer index along the axes where Resize may round to a neighbour; None when none may."""
+    risky = []
+    for i in range(rank):
+        length = x.shape[i - rank]
+        out = sizes[i] if sizes is not None else None
+        factor = scales[i] if scales is not None else None
+        if not nearest_is_safe(length, out, factor):
+            risky.append(i)
+    if not risky:
+        return None
+    for i in range(rank):
+        length = x.shape[i - rank]
+        out = sizes[i] if sizes is not None else _scaled(length, (scales or [])[i])
+        x = x.index_select(i - rank, _picked(x, length, out, None if scales is None else 1.0 / scales[i]))
+    return x
+
+
+def _picked(x: Any, length: Any, out: Any, step: float | None) -> Any:
+    """min(floor(i * length / out), length - 1) in float32, which is how torch picks."""
+    import torch
+
+    place = arange(out, x).to(torch.float32)
+    if step is None:
+        ratio = _as_float(length, x) / _as_float(out, x)
+    else:
+        ratio = torch.full((), step, dtype=torch.float32, device=x.device)
+    last = (_as_float(length, x) - 1).to(torch.int64)
+    return torch.minimum(torch.floor(place * ratio).to(torch.int64), last)
+
+
+def _as_float(size: Any, x: Any) -> Any:
+    import torch
+
+    if isinstance(size, torch.Tensor):
+        return size.to(torch.float32)
+    return torch.full((), size, dtype=torch.int64, device=x.device).to(torch.float32)
