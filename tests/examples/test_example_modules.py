@@ -123,3 +123,9 @@ def test_examples_are_plain_torch(path: Any) -> None:
         elif isinstance(node, ast.ImportFrom):
             roots.add(str(node.module).partition(".")[0])
     assert roots <= {"__future__", "importlib", "itertools", "pathlib", "torch"}
+
+
+def test_the_readme_lists_every_config() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [p.name for p in ROOT.glob("*.toml") if f"`{p.name}`" not in text]
+    assert not missing
