@@ -32,9 +32,10 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
             hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
         )
     model = to_onnx(program_of(trace), trace, chosen)
+    floors = _python_floors(model)
     origins = _origins(model, trace)
     _write(model, output)
-    finish(output, trace, origins)
+    finish(output, trace, origins, floors)
     return Candidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
 
 
@@ -75,6 +76,15 @@ def to_onnx(program: torch.export.ExportedProgram, trace: Trace, opset: int) -> 
     assert made is not None
     clean_up(made.model)
     return made.model
+
+
+def _python_floors(model: Any) -> set[str]:
+    """The names of the divisions that were Python's `//` of sizes."""
+    return {
+        node.name or ""
+        for node in model.graph.all_nodes()
+        if node.op_type == "Div" and "floordiv" in node.metadata_props.get("pkg.torch.onnx.fx_node", "")
+    }
 
 
 def _origins(model: Any, trace: Trace) -> Origins:

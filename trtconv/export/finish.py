@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from trtconv.core.onnx_file import EXTERNAL_ABOVE, load_model, set_metadata
 from trtconv.core.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.flat_module import PREFIX
+from trtconv.export.floor_division import floor_negative_divisions
 from trtconv.export.trace import Trace
 
 if TYPE_CHECKING:
@@ -23,8 +24,13 @@ class StaticAxisError(TrtconvError):
     """The exporter made an axis static that the user wants dynamic."""
 
 
-def finish(path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]]) -> None:
-    """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number."""
+def finish(
+    path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]], floors: Collection[str] | None = None
+) -> None:
+    """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
+
+    `floors` names the divisions that are Python's `//`; None means all that divide sizes.
+    """
     model = load_model(path)
     _put_weights_in_one_file(model, path)
     renamed = name_dims(model, trace)
@@ -33,6 +39,7 @@ def finish(path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]]) -> 
     last = ("", "")
     for node in model.graph.node:
         last = _describe(node, origins.get(node.name, ("", "")), last)
+    floor_negative_divisions(model.graph, trace, floors)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
     model.producer_name = "trtconv"
