@@ -38,7 +38,7 @@ class DeviceArray:
 
     def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
         # 1 and 2 are the legacy and the per-thread default stream by the array API standard; -1 asks for no order.
-        if stream != -1:
+        if stream not in (-1, self.stream):
             wait_for(self.driver, 0 if stream in (*_DEFAULT_STREAMS, 1) else int(stream or 0), self.stream)
         return export_cuda(self.pointer, self.shape, self.dtype, self.device, self)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _SHORT = (("BF16", "bfloat16"), ("BFloat16", "bfloat16"), ("FP32", "float32"), ("FP16", "float16"),
-          ("Half", "float16"), ("Float", "float32"), ("INT64", "int64"), ("Int64", "int64"), ("Int32", "int32"), ("INT32", "int32"),
+          ("Half", "float16"), ("Float", "float32"), ("INT64", "int64"), ("Int64", "int64"), ("Int32", "int32"),
+          ("INT32", "int32"),
           ("Int8", "int8"), ("INT8", "int8"), ("FP8", "float8"), ("Bool", "bool"))  # fmt: skip
 
 

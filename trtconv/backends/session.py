@@ -18,9 +18,10 @@ from trtconv.backends.layers import LayerInfo, make_profiler, read_layers, with_
 from trtconv.backends.manifest import EngineManifest
 from trtconv.backends.messages import logger_of
 from trtconv.backends.plugin_loading import load_plugins
+from trtconv.backends.prepared import Prepared
 from trtconv.backends.protocol import Capabilities, EngineTensor, Profile, Shape
 from trtconv.core.dtypes import DType
-from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,6 +105,22 @@ class EngineSession:
         if on_device and len(on_device) == len(imported):
             return dict(self._run_device(execution, given, on_device))
         return self._run_host(execution, given)
+
+    def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
+        """Put these inputs into the engine's buffers, run once, and give what launches it again with next to no cost.
+
+        With `cuda_graph` the launch is captured. Raises UnsupportedError when a graph cannot hold this engine's run.
+        """
+        require_inputs(inputs, self.inputs)
+        execution = self.execution
+        self._memory.activate()
+        self._run_host(execution, inputs)
+        if cuda_graph and not execution.capturable:
+            raise UnsupportedError(
+                "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
+                hint="run it without --cuda-graph",
+            )
+        return Prepared(execution, cuda_graph=cuda_graph)
 
     def _run_host(self, execution: Execution, given: Mapping[str, Any]) -> dict[str, Array]:
         arrays = {t.name: as_input(given[t.name], t) for t in self.inputs}

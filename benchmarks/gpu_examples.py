@@ -1,0 +1,73 @@
+"""Build every prepared example with TensorRT and check the engine at all sample points: gpu_examples.py FOLDER JSON
+
+FOLDER/NAME/ holds model.trt.onnx and model.reference.safetensors (benchmarks/gpu_prepare.py makes them). No torch is
+needed. Each example is built twice with one timing cache, so that the table shows what the cache saves.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.manifest import read_engine_manifest
+from trtconv.build import build_engine
+from trtconv.check import check_model
+from trtconv.core.errors import TrtconvError
+from trtconv.core.requests import BuildRequest, CheckRequest
+from trtconv.core.shapes import ShapeSpace
+
+
+def example(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = {"name": folder.name}
+    model = folder / "model.trt.onnx"
+    if not model.exists():
+        log = folder / "log"
+        words = log.read_text().strip().splitlines()[-4:] if log.exists() else []
+        return {**found, "verdict": "not exported", "words": words}
+    cache = folder / "timing.cache"
+    request = BuildRequest(
+        model, folder / "model.engine", dynamic=ShapeSpace(), backend="tensorrt", timing_cache=cache
+    )  # fmt: skip
+    try:
+        built = build_engine(request)
+        again = build_engine(replace(request, output=folder / "again.engine"))
+        manifest = read_engine_manifest(built.engine)
+        found |= {
+            "build_s": round(built.seconds, 2), "build_with_cache_s": round(again.seconds, 2),
+            "engine_mib": round(built.engine_bytes / 2**20, 1), "layers": manifest.layers,
+            "warnings": len(built.messages),
+        }  # fmt: skip
+        start = time.monotonic()
+        report = check_model(CheckRequest(built.engine, reference=folder / "model.reference.safetensors"))
+    except TrtconvError as error:
+        return {**found, "verdict": "refused", "words": [error.message, *error.details[:6]]}
+    worst = report.worst
+    return {
+        **found, "verdict": "equal" if report.passed else "NOT EQUAL",
+        "points": len({c.point for c in report.comparisons}),
+        "worst": worst.as_dict() if worst else None, "check_s": round(time.monotonic() - start, 1),
+        "failures": [c.as_dict() for c in report.comparisons if not c.passed][:5],
+        "findings": [f.message for f in report.findings], "runner": report.runner,
+    }  # fmt: skip
+
+
+def main() -> None:
+    root, output = Path(sys.argv[1]), Path(sys.argv[2])
+    names = sys.argv[3:]
+    folders = [p for p in sorted(root.iterdir()) if p.is_dir() and (not names or p.name in names)]
+    results = []
+    for folder in folders:
+        result = example(folder)
+        results.append(result)
+        print({k: v for k, v in result.items() if k not in ("worst", "failures")}, flush=True)
+        state = probe_cuda()
+        data = {"gpu": state.gpus[0].name, "driver": state.driver, "examples": results}
+        output.write_text(json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
