@@ -5,9 +5,9 @@ of the finite expected elements but at least 1. The scale matters for inputs of 
 FP32 is relative to the magnitude of the sums, so elements that cancel to nearly nothing cannot be held to an
 absolute 1e-4 when their neighbours are 1e6.
 
-At points with values of large magnitude the module itself may be ill conditioned (a softmax over logits of 1e4). There
-export measures the module's own rounding, the largest difference between its FP32 and FP64 outputs, and
-`ROUNDING_FACTOR` times that measured number is added to the tolerance of the output.
+At points with large, zero or denormal values the module itself may be ill conditioned (a softmax over logits of 1e4,
+the normalisation of a flat image). There export measures the module's own rounding, the largest difference between its
+FP32 and FP64 outputs, and `ROUNDING_FACTOR` times that measured number is added to the tolerance of the output.
 
 NaN agrees with NaN, an infinity with the same infinity.
 """
