@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from trtconv.export.flat_module import flat_module
 from trtconv.export.module_runner import ModuleRunner, to_tensor
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples
+from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.torchscript import export_torchscript
 from trtconv.export.trace import Candidate, Trace
 from trtconv.export.user_code import blame
@@ -23,10 +26,22 @@ Export = Callable[[Trace, Path, int | None], Candidate]
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way to export; `symbolic` traces with Python's own number functions replaced by ones that keep sizes."""
+
+    exporter: str
+    export: Export
+    symbolic: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.exporter} with symbolic int, min and max" if self.symbolic else self.exporter
+
+
+@dataclass(frozen=True)
 class Attempt:
     """What one exporter came to: a candidate with its verdict, or the error that it raised."""
 
-    exporter: str
+    way: str
     candidate: Candidate | None = None
     verdict: Verdict | None = None
     error: Exception | None = None
@@ -34,10 +49,10 @@ class Attempt:
     def describe(self) -> str:
         """One line for the manifest and for error details."""
         if self.verdict is None:
-            return f"{self.exporter}: could not export: {first_line(self.error)}"
+            return f"{self.way}: could not export: {first_line(self.error)}"
         if self.verdict.failure is None:
-            return f"{self.exporter}: equal at every sample point (largest error {self.verdict.worst:.2g})"
-        return f"{self.exporter}: {describe_failure(self.verdict.failure)}"
+            return f"{self.way}: equal at every sample point (largest error {self.verdict.worst:.2g})"
+        return f"{self.way}: {describe_failure(self.verdict.failure)}"
 
 
 @dataclass(frozen=True)
@@ -61,9 +76,9 @@ def choose(
     """
     trace = make_trace(request, runner, samples, sizes)
     attempts: list[Attempt] = []
-    for name, export in _order(request):
-        progress.phase(f"exporting with {name}")
-        attempt = _try(name, export, trace, request, samples, folder, seconds)
+    for way in _order(request):
+        progress.phase(f"exporting with {way}")
+        attempt = _try(way, trace, request, samples, folder, seconds)
         attempts.append(attempt)
         if attempt.candidate is not None and attempt.verdict is not None and attempt.verdict.equal:
             notes = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
@@ -80,34 +95,35 @@ def make_trace(request: ExportRequest, runner: ModuleRunner, samples: Samples, s
     )  # fmt: skip
 
 
-def _order(request: ExportRequest) -> tuple[tuple[str, Export], ...]:
-    both: tuple[tuple[str, Export], ...] = (("dynamo", export_dynamo), ("torchscript", export_torchscript))
+def _order(request: ExportRequest) -> tuple[Way, ...]:
+    ways = (
+        Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, True),
+        Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, True),
+    )  # fmt: skip
     if request.exporter != "auto":
-        return tuple(e for e in both if e[0] == request.exporter)
+        return tuple(w for w in ways if w.exporter == request.exporter)
     old = request.opset is not None and request.opset < OLDEST_OPSET
-    return both[1:] if old else both
+    return ways[2:] if old else ways
 
 
 def _try(
-    name: str, export: Export, trace: Trace, request: ExportRequest, samples: Samples, folder: Path,
-    seconds: dict[str, float],
-) -> Attempt:  # fmt: skip
-    import time
-
-    place = folder / name
+    way: Way, trace: Trace, request: ExportRequest, samples: Samples, folder: Path, seconds: dict[str, float]
+) -> Attempt:
+    place = folder / f"{way.exporter}-{int(way.symbolic)}"
     place.mkdir(exist_ok=True)
     started = time.monotonic()
     try:
-        candidate = export(trace, place / request.output.name, request.opset)
+        with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
+            candidate = way.export(trace, place / request.output.name, request.opset)
     except InvalidRequestError:
         raise
     except Exception as error:  # noqa: BLE001 - torch's exporters raise whatever a module makes them raise
-        seconds[f"export:{name}"] = time.monotonic() - started
-        return Attempt(name, error=error)
-    seconds[f"export:{name}"] = time.monotonic() - started
+        return Attempt(str(way), error=error)
+    finally:
+        seconds[f"export:{way.exporter}"] = seconds.get(f"export:{way.exporter}", 0.0) + time.monotonic() - started
     verdict = prove(candidate.model, samples.items, request.tolerance)
     seconds["compare"] = seconds.get("compare", 0.0) + verdict.seconds
-    return Attempt(name, candidate, verdict)
+    return Attempt(str(way), candidate, verdict)
 
 
 def _failure(attempts: list[Attempt], request: ExportRequest) -> TrtconvError:

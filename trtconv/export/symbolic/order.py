@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trtconv.export.symbolic.sizes import arange
+from trtconv.export.symbolic.sizes import any_symbolic, arange
 
 
 class ValuesIndices(NamedTuple):
@@ -131,6 +131,21 @@ def take_along_dim(func: Any, x: Any, indices: Any, dim: Any = None) -> Any:
 
 def _longer(a: Any, b: Any) -> Any:
     return b if isinstance(a, int) and a == 1 else a
+
+
+def roll(func: Any, x: Any, shifts: Any, dims: Any = None) -> Any:
+    """roll by a shift that is read from a shape: the axis is cut and joined the other way round."""
+    import torch
+
+    moves = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
+    axes = list(dims) if isinstance(dims, (list, tuple)) else [dims]
+    if not any_symbolic(moves) or len(moves) != len(axes) or None in axes:
+        return NotImplemented
+    for shift, axis in zip(moves, axes, strict=True):
+        length = x.shape[axis]
+        cut = shift % length
+        x = torch.cat([x.narrow(axis, length - cut, cut), x.narrow(axis, 0, length - cut)], axis)
+    return x
 
 
 def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> Any:

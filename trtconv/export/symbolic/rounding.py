@@ -52,8 +52,9 @@ def _pairs(length: Any, out: Any) -> list[tuple[int, int]]:
 
 def _values(environment: Any, symbol: Any, most: int) -> list[int]:
     bounds = environment.var_to_range[symbol]
-    low = int(bounds.lower) if bounds.lower.is_finite else 1
-    high = min(int(bounds.upper), low + 8192) if bounds.upper.is_finite else low + 8192
+    # A size read back from a tensor has infinite bounds.
+    low = int(bounds.lower) if bounds.lower > -(1 << 40) else 1
+    high = min(int(bounds.upper), low + 8192) if bounds.upper < 1 << 40 else low + 8192
     step = max(1, (high - low) // most)
     return list(range(low, high + 1, step))
 

@@ -1,0 +1,175 @@
+"""`int`, `float`, `min`, `max`, `len` and `math` that keep a size symbolic, put into the user's modules while tracing.
+
+`int(x.shape[2] * 1.5)` with Python's own int ends in a number: the size at which the module happened to be traced.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
+from trtconv.export.user_code import is_library, is_machinery
+
+if TYPE_CHECKING:
+    from torch import nn
+
+OWN_PACKAGE = __name__.split(".")[0]
+
+
+class _LikeBuiltin(type):
+    """Makes `isinstance(x, int)` and `issubclass` in the user's code mean what they say."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1])
+
+
+class SymbolicInt(int, metaclass=_LikeBuiltin):
+    """`int` that truncates a symbolic number without fixing it."""
+
+    def __new__(cls, value: Any = 0, *rest: Any) -> Any:
+        """What int(value) would be."""
+        import torch
+
+        if not _stays(value):
+            return builtins.int(value, *rest)
+        if isinstance(value, torch.Tensor):
+            return value.to(torch.int64)
+        return torch.sym_int(value) if isinstance(value, torch.SymFloat) else value
+
+
+class SymbolicFloat(float, metaclass=_LikeBuiltin):
+    """`float` of a symbolic number without fixing it."""
+
+    def __new__(cls, value: Any = 0.0) -> Any:
+        """What float(value) would be."""
+        import torch
+
+        if not _stays(value):
+            return builtins.float(value)
+        if isinstance(value, torch.Tensor):
+            return value.to(torch.float32)
+        return torch.sym_float(value) if isinstance(value, torch.SymInt) else value
+
+
+def _stays(value: Any) -> bool:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value.dim() == 0 and bool(torch.jit.is_tracing())
+    return is_symbolic(value)
+
+
+def _extreme(pick: Any, plain: Any) -> Any:
+    def extreme(*values: Any, **options: Any) -> Any:
+        if options or not (items := _numbers(values)) or not any(_stays(v) for v in items):
+            return plain(*values, **options)
+        best = items[0]
+        for item in items[1:]:
+            best = pick(best, item)
+        return best
+
+    return extreme
+
+
+def _numbers(values: tuple[Any, ...]) -> list[Any]:
+    listed = list(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else list(values)
+    return listed if listed and all(isinstance(v, (int, float)) or _stays(v) for v in listed) else []
+
+
+def _length(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor) and value.dim() > 0 and is_symbolic(value.shape[0]):
+        return value.shape[0]
+    return len(value)
+
+
+def _symbolic_math() -> types.SimpleNamespace:
+    import torch
+
+    def rounded(plain: Any, of_tensor: Any) -> Any:
+        def apply(value: Any) -> Any:
+            if isinstance(value, torch.Tensor) and _stays(value):
+                return of_tensor(value).to(torch.int64) if value.dtype.is_floating_point else value
+            return plain(value)
+
+        return apply
+
+    def root(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and _stays(value):
+            return value.to(torch.float32).sqrt()
+        return torch.sym_sqrt(value) if is_symbolic(value) else math.sqrt(value)
+
+    replaced = {
+        "floor": rounded(math.floor, torch.floor),
+        "ceil": rounded(math.ceil, torch.ceil),
+        "trunc": lambda v: SymbolicInt(v),
+        "sqrt": root,
+    }
+    return types.SimpleNamespace(**{**vars(math), **replaced})
+
+
+def replacements() -> dict[str, Any]:
+    """What is put in, by name."""
+    return {
+        "int": SymbolicInt, "float": SymbolicFloat, "min": _extreme(minimum, builtins.min),
+        "max": _extreme(maximum, builtins.max), "len": _length,
+    }  # fmt: skip
+
+
+@contextmanager
+def symbolic_builtins(module: nn.Module) -> Iterator[None]:
+    """For the time of the block the modules of the user's code see the replacements as globals."""
+    spaces = _user_namespaces(module)
+    new, shim = replacements(), _symbolic_math()
+    undo: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for space in spaces:
+            for name, value in new.items():
+                if name not in space:
+                    undo.append((space, name, None))
+                    space[name] = value
+            for name, value in list(space.items()):
+                if value is math:
+                    undo.append((space, name, math))
+                    space[name] = shim
+                elif (imported := _changed_function(value, shim)) is not None:
+                    undo.append((space, name, value))
+                    space[name] = imported
+        yield
+    finally:
+        for space, name, old in undo:
+            if old is None:
+                del space[name]
+            else:
+                space[name] = old
+
+
+def _changed_function(value: Any, shim: types.SimpleNamespace) -> Any:
+    """The shim's form of a function that came by `from math import ...`; None for anything else."""
+    name = getattr(value, "__name__", "") if isinstance(value, types.BuiltinFunctionType) else ""
+    if not name or vars(math).get(name) is not value or getattr(shim, name) is value:
+        return None
+    return getattr(shim, name)
+
+
+def _user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
+    """The globals of the files that define the module's parts, and of all files that are not libraries."""
+    names = {type(part).__module__ for part in module.modules()}
+    found = []
+    for name, loaded in list(sys.modules.items()):
+        file = getattr(loaded, "__file__", None)
+        if not file or name.split(".")[0] == OWN_PACKAGE or is_machinery(file):
+            continue
+        if name in names or not is_library(file):
+            found.append(vars(loaded))
+    return found
