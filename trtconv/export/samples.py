@@ -122,7 +122,7 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
             scale = max(1.0, float(np.abs(output).max(initial=0.0, where=np.isfinite(output))))
             if error > 0.01 * scale:
                 notes.append(
-                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is {error:.2g} from its "
-                    "FP64, so the comparison there shows little"
+                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is {error:.2g} from "
+                    "its FP64, so the comparison there shows little"
                 )
     return notes
