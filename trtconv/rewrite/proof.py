@@ -112,17 +112,20 @@ def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: t
 
 
 def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
-    """Both sides in ONNX Runtime, or both in the reference evaluator where it lacks an op."""
-    try:
-        pair = (OnnxRuntimeRunner(fragment.before.SerializeToString(), threads=1),
-                OnnxRuntimeRunner(fragment.after.SerializeToString(), threads=1))  # fmt: skip
-        return pair, "onnxruntime", ""
-    except TrtconvError as error:
-        problem = error.message
-    try:
-        return (ReferenceRunner(fragment.before), ReferenceRunner(fragment.after)), "onnx.reference", ""
-    except TrtconvError as error:
-        return None, "", f"{problem}; {error.message}"
+    """Each side in ONNX Runtime, or in the reference evaluator where it lacks an op."""
+    sides: list[tuple[Run, str]] = []
+    for model in (fragment.before, fragment.after):
+        try:
+            sides.append((OnnxRuntimeRunner(model.SerializeToString(), threads=1), "onnxruntime"))
+            continue
+        except TrtconvError as error:
+            problem = error.message
+        try:
+            sides.append((ReferenceRunner(model), "onnx.reference"))
+        except TrtconvError as error:
+            return None, "", f"{problem}; {error.message}"
+    names = dict.fromkeys(name for _, name in sides)
+    return (sides[0][0], sides[1][0]), " and ".join(names), ""
 
 
 class ReferenceRunner:

@@ -1,12 +1,10 @@
+# ruff: noqa: E501 - a case stands on one line
 """CumProd."""
 
-import onnx
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.cum_prod import RULE
-
-pytestmark = pytest.mark.skipif(onnx.defs.onnx_opset_version() < 26, reason="CumProd came with opset 26")
 
 CASES = [
     Case(

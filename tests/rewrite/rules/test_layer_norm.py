@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case stands on one line
 """LayerNormalization with more than one output."""
 
 import pytest
@@ -8,9 +9,9 @@ from trtconv.rewrite.rules.layer_norm import RULE
 CASES = [
     Case(
         "the mean is used",
-        "n, m, i = LayerNormalization<axis=1>(x, s) y = Add(n, m)",
-        "float[N,8,6,5] x",
-        constants="float[1] s = {2.0}",
+        "n, m, i = LayerNormalization<axis=3>(x, s) y = Add(n, m)",
+        "float[N,8,H,5] x",
+        constants="float[5] s = {2.0,1,3,4,5}",
         gone=("LayerNormalization",),
     ),
     Case(

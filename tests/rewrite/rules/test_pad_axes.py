@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case stands on one line
 """Pad with axes before TensorRT 11."""
 
 import pytest

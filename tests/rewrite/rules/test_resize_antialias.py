@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case stands on one line
 """Antialiased Resize."""
 
 import pytest

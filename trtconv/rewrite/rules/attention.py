@@ -99,7 +99,7 @@ def _biases(b: Builder, node: Node, q: str, k: str, dtype: int) -> list[str]:
 
 RULE = Rule(
     name="attention",
-    why="TensorRT has no kernel for Attention in FP32, and none at all before 10.14; MatMul and Softmax run everywhere.",
+    why="TensorRT has no kernel for Attention in FP32, and none at all before 10.14; MatMul and Softmax run anywhere.",
     ops=("Attention",),
     find=find,
     before="Attention(q, k, v, mask)",
