@@ -21,7 +21,7 @@ import numpy as np
 
 
 def chain(path: Path, nodes: int, repeats: bool) -> None:
-    """A chain of element-wise nodes; with `repeats` a hand-written norm after every 100 nodes, which a rule rewrites."""
+    """A chain of element-wise nodes; with `repeats` a hand-written norm after every 100 nodes."""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -136,9 +136,8 @@ def measure(what: str, source: Path, target: Path) -> dict[str, float]:
 
 def show(name: str, got: dict[str, float], nodes: int, base: dict[str, float] | None = None) -> None:
     ratio = f"{got['seconds'] / base['seconds']:6.2f}x" if base else "       "
-    print(
-        f"{name:34} {got['seconds']:8.2f} s {ratio} {1e6 * got['seconds'] / nodes:8.1f} us/node {got['mb']:7.0f} MB  {got['fired']:.0f} rewrites"
-    )
+    per_node = f"{1e6 * got['seconds'] / nodes:8.1f} us/node"
+    print(f"{name:34} {got['seconds']:8.2f} s {ratio} {per_node} {got['mb']:7.0f} MB  {got['fired']:.0f} rewrites")
 
 
 def main() -> None:

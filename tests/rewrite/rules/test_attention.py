@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """Attention in FP32."""
 
 import pytest

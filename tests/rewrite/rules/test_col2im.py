@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """Col2Im, of columns that a convolution makes so that their number fits."""
 
 import numpy as np

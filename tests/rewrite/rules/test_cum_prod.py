@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """CumProd."""
 
 import pytest

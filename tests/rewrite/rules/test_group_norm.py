@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """GroupNormalization before TensorRT 11."""
 
 import pytest

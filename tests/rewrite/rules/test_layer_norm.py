@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """LayerNormalization with more than one output."""
 
 import pytest

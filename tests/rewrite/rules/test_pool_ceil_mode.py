@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """AveragePool with ceil_mode for TensorRT 8.6."""
 
 import pytest

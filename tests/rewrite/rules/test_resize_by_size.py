@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss

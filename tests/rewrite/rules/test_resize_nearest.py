@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """Nearest Resize for TensorRT 8.6."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """RMSNormalization before TensorRT 11."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """ScatterND with reduction add."""
 
 import pytest

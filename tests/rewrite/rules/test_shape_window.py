@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """Shape with start and end for TensorRT 8.6."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case stands on one line
 """Split with num_outputs for TensorRT 8.6."""
 
 import pytest
