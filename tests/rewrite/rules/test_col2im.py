@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """Col2Im, of columns that a convolution makes so that their number fits."""
 
 import numpy as np

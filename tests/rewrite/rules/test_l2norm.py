@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 import dataclasses
 
 import numpy as np

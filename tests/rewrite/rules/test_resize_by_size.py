@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
