@@ -1,4 +1,4 @@
-// A thread takes a small bin, a warp a medium one, a block a large one (global pooling of a whole plane).
+// A thread takes a small bin, eight threads or a warp a medium one, a block a large one (global pooling of a plane).
 #include "adaptive_pool/kernel.h"
 
 #include "common/device.h"
@@ -64,20 +64,32 @@ __device__ __forceinline__ float join(bool maximum, float a, float b)
 template <typename T>
 __device__ __forceinline__ float reduceBin(T const* __restrict__ x, Layout const& l, Bin const& bin, int32_t first, int32_t step)
 {
-    float result = l.maximum ? -INFINITY : 0.0F;
+    constexpr int ahead = 4;
+    float const nothing = l.maximum ? -INFINITY : 0.0F;
+    float result = nothing;
     int32_t row = first / bin.columns;
     int32_t column = first - row * bin.columns;
     int32_t const downBy = step / bin.columns;
     int32_t const rightBy = step - downBy * bin.columns;
     while (row < bin.rows)
     {
-        result = join(l.maximum, result, toFloat(x[bin.start + row * l.width + column]));
-        row += downBy;
-        column += rightBy;
-        if (column >= bin.columns)
+        float values[ahead];
+#pragma unroll
+        for (int i = 0; i < ahead; ++i)
         {
-            column -= bin.columns;
-            ++row;
+            values[i] = row < bin.rows ? toFloat(x[bin.start + row * l.width + column]) : nothing;
+            row += downBy;
+            column += rightBy;
+            if (column >= bin.columns)
+            {
+                column -= bin.columns;
+                ++row;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ahead; ++i)
+        {
+            result = join(l.maximum, result, values[i]);
         }
     }
     return result;
@@ -118,7 +130,7 @@ __device__ __forceinline__ float finish(Layout const& l, Bin const& bin, float v
     return l.maximum ? value : value / (static_cast<float>(bin.rows) * static_cast<float>(bin.columns));
 }
 
-// GROUP threads share a bin; GROUP is 1, 32 or the whole block.
+// GROUP threads share a bin; GROUP is 1, 8, 32 or the whole block.
 template <typename T, int GROUP, bool NARROW>
 __global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
@@ -135,10 +147,11 @@ __global__ void __launch_bounds__(kThreads) pool(T const* __restrict__ x, T* __r
         : reduceBin(x, l, bin, rank, GROUP);
     if constexpr (GROUP > 1)
     {
+        uint32_t const mask = GROUP < 32 ? ((1U << (GROUP % 32)) - 1U) << (threadIdx.x % 32 / GROUP * GROUP) : 0xffffffffU;
 #pragma unroll
-        for (int step = 16; step > 0; step /= 2)
+        for (int step = (GROUP < 32 ? GROUP : 32) / 2; step > 0; step /= 2)
         {
-            float const other = __shfl_xor_sync(0xffffffffU, value, step);
+            float const other = __shfl_xor_sync(mask, value, step);
             value = join(l.maximum, value, other);
         }
     }
@@ -206,11 +219,15 @@ cudaError_t launch(Problem const& p, void const* x, void* y, cudaStream_t stream
         using T = decltype(element);
         auto const* const from = static_cast<T const*>(x);
         auto* const to = static_cast<T*>(y);
-        if (values <= 32)
+        if (values <= 16)
         {
             return launchGroups<T, 1>(l, from, to, stream);
         }
-        return values <= 2048 ? launchGroups<T, 32>(l, from, to, stream) : launchGroups<T, kThreads>(l, from, to, stream);
+        if (values <= 256)
+        {
+            return launchGroups<T, 8>(l, from, to, stream);
+        }
+        return values <= 8192 ? launchGroups<T, 32>(l, from, to, stream) : launchGroups<T, kThreads>(l, from, to, stream);
     });
 }
 } // namespace trtconv::adaptive_pool

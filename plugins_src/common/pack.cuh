@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace trtconv
 {
@@ -48,6 +49,68 @@ template <>
 __device__ __forceinline__ __nv_bfloat16 fromFloat<__nv_bfloat16>(float value)
 {
     return __float2bfloat16_rn(value);
+}
+
+// A whole pack to floats and back; 16-bit types go two at a time, for which there are instructions.
+template <typename T, int V>
+__device__ __forceinline__ void unpack(Pack<T, V> const& pack, float (&values)[V])
+{
+    if constexpr (sizeof(T) == 2 && V % 2 == 0)
+    {
+#pragma unroll
+        for (int v = 0; v < V; v += 2)
+        {
+            float2 pair;
+            if constexpr (std::is_same_v<T, __half>)
+            {
+                pair = __half22float2(*reinterpret_cast<__half2 const*>(&pack.value[v]));
+            }
+            else
+            {
+                pair = __bfloat1622float2(*reinterpret_cast<__nv_bfloat162 const*>(&pack.value[v]));
+            }
+            values[v] = pair.x;
+            values[v + 1] = pair.y;
+        }
+    }
+    else
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            values[v] = toFloat(pack.value[v]);
+        }
+    }
+}
+
+template <typename T, int V>
+__device__ __forceinline__ Pack<T, V> repack(float const (&values)[V])
+{
+    Pack<T, V> pack;
+    if constexpr (sizeof(T) == 2 && V % 2 == 0)
+    {
+#pragma unroll
+        for (int v = 0; v < V; v += 2)
+        {
+            if constexpr (std::is_same_v<T, __half>)
+            {
+                *reinterpret_cast<__half2*>(&pack.value[v]) = __floats2half2_rn(values[v], values[v + 1]);
+            }
+            else
+            {
+                *reinterpret_cast<__nv_bfloat162*>(&pack.value[v]) = __floats2bfloat162_rn(values[v], values[v + 1]);
+            }
+        }
+    }
+    else
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            pack.value[v] = fromFloat<T>(values[v]);
+        }
+    }
+    return pack;
 }
 
 // A per-channel parameter, whose type is chosen apart from that of the tensor.
@@ -124,10 +187,23 @@ __device__ __forceinline__ void waitCopies()
 #endif
 }
 
+// One access, whatever branches lie around it: written as an assignment of a Pack, the compiler may split it.
 template <typename T, int V>
 __device__ __forceinline__ void store(T* to, Pack<T, V> const& pack)
 {
-    *reinterpret_cast<Pack<T, V>*>(to) = pack;
+    constexpr int bytes = sizeof(T) * V;
+    if constexpr (bytes == 16)
+    {
+        __stcg(reinterpret_cast<uint4*>(to), *reinterpret_cast<uint4 const*>(&pack));
+    }
+    else if constexpr (bytes == 8)
+    {
+        __stcg(reinterpret_cast<uint2*>(to), *reinterpret_cast<uint2 const*>(&pack));
+    }
+    else
+    {
+        *reinterpret_cast<Pack<T, V>*>(to) = pack;
+    }
 }
 
 // Makes the compiler forget converted copies of packs that are used again after a barrier, which would double their

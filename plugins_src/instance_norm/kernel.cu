@@ -1,260 +1,24 @@
 // A plane is read once where it fits on chip: in a warp's registers, in a block's shared memory, or spread over the
-// shared memory of a thread-block cluster. Larger planes are taken in groups that stay in L2 between two reads.
+// shared memory of a thread-block cluster or of the whole device. Otherwise planes are taken in groups that stay in L2
+// between two reads.
 #include "instance_norm/kernel.h"
 
 #include "common/device.h"
-#include "common/pack.cuh"
-#include "instance_norm/moments.cuh"
-#include "instance_norm/onchip.cuh"
-
-#include <cooperative_groups.h>
+#include "instance_norm/planes.cuh"
 
 namespace trtconv::instance_norm
 {
 namespace
 {
-constexpr int32_t kMaxCluster = 16;
-constexpr int32_t kWarpThreads = 128;
 constexpr int32_t kWarpItems = 8;
 constexpr int64_t kSplitBytes = 32 * 1024;
 // Bytes of a part beside its values: the granules at its edges.
 constexpr int64_t kSlack = 2 * kVectorBytes;
 // What the other shared variables of the on-chip kernel take, rounded up.
 constexpr int64_t kReserved = 2048;
-
-struct Plane
-{
-    int64_t planes;
-    int64_t channels;
-    int64_t area;
-    int64_t part; // values in each part but the last
-    int32_t parts;
-    float epsilon;
-    bool relu;
-    ElementType parameterType;
-    void const* scale;
-    void const* bias;
-
-    __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
-    {
-        int64_t const channel = plane % channels;
-        return affineOf(moments, area, epsilon, parameter(scale, parameterType, channel),
-            parameter(bias, parameterType, channel));
-    }
-
-    __device__ __forceinline__ int32_t valuesIn(int32_t index) const
-    {
-        int64_t const rest = area - index * part;
-        return static_cast<int32_t>(rest < 0 ? 0 : (rest < part ? rest : part));
-    }
-};
-
-template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
-{
-    int64_t const plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
-    if (plane >= p.planes)
-    {
-        return; // whole warps leave
-    }
-    int32_t const lane = threadIdx.x % 32;
-    int32_t const area = static_cast<int32_t>(p.area);
-    int64_t const base = plane * p.area;
-    Pack<T, V> held[ITEMS];
-    float sum = 0.0F;
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        held[i] = {};
-        int32_t const at = (i * 32 + lane) * V;
-        if (at < area)
-        {
-            held[i] = loadOnce<T, V>(x + base + at);
-        }
-    }
-    auto const forValues = [&](auto const& use) {
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            if ((i * 32 + lane) * V < area)
-            {
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                {
-                    use(toFloat(held[i].value[v]));
-                }
-            }
-        }
-    };
-    forValues([&](float value) { sum += value; });
-    float const shift = warpSum(sum) / static_cast<float>(area);
-    float2 sums = {0.0F, 0.0F};
-    forValues([&](float value) {
-        sums.x += value - shift;
-        sums.y = fmaf(value - shift, value - shift, sums.y);
-    });
-    Affine const affine = p.affine(momentsOf(shift, warpSum(sums.x), warpSum(sums.y), area), plane);
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        int32_t const at = (i * 32 + lane) * V;
-        if (at < area)
-        {
-            Pack<T, V> result;
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                result.value[v] = apply(held[i].value[v], affine, p.relu);
-            }
-            store<T, V>(y + base + at, result);
-        }
-    }
-}
-
-// parts == 1: a block takes a plane. Otherwise `parts` is the size of the cluster that does, and the blocks push their
-// moments into each other's shared memory. Blocks stay: while one plane is worked on, the next depth - 1 are copied.
-template <typename T>
-__global__ void __launch_bounds__(1024)
-    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, int32_t depth, int32_t slotBytes)
-{
-    extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barriers[kMaxDepth];
-    __shared__ float2 scratch[32];
-    __shared__ Moments gathered[2][kMaxCluster];
-    __shared__ Affine shared;
-    int64_t const first = blockIdx.x / p.parts;
-    int64_t const step = gridDim.x / p.parts;
-    int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    int32_t const count = p.valuesIn(index);
-    auto const slotOf = [&](int32_t slot) { return Slot<T>{reinterpret_cast<T*>(memory + slot * slotBytes), barriers + slot}; };
-    auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
-    for (int32_t d = 0; d < depth; ++d)
-    {
-        slotOf(d).prepare();
-        if (first + d * step < p.planes)
-        {
-            slotOf(d).fill(partOf(first + d * step));
-        }
-    }
-    __syncthreads();
-#if TRTCONV_BULK_COPY
-    auto const cluster = cooperative_groups::this_cluster();
-    if (p.parts > 1)
-    {
-        cluster.sync(); // all blocks of the cluster run, so that their shared memory may be written
-    }
-#endif
-    int32_t slot = 0;
-    int32_t use = 0;
-    int32_t side = 0;
-    for (int64_t plane = first; plane < p.planes; plane += step)
-    {
-        Slot<T> const current = slotOf(slot);
-        Part<T> const part = partOf(plane);
-        current.wait(use);
-        Moments const own = count > 0 ? partMoments(part, current.held, scratch) : Moments{0.0, 0.0};
-#if TRTCONV_BULK_COPY
-        if (p.parts > 1)
-        {
-            if (threadIdx.x < static_cast<uint32_t>(p.parts))
-            {
-                *cluster.map_shared_rank(&gathered[side][index], threadIdx.x) = own;
-            }
-            cluster.sync();
-        }
-#endif
-        if (threadIdx.x < 32)
-        {
-            Moments const moments = p.parts > 1 ? combine(gathered[side], p.parts, p.part, p.area) : own;
-            if (threadIdx.x == 0)
-            {
-                shared = p.affine(moments, plane);
-            }
-        }
-        __syncthreads();
-        writePart(part, current.held, y + plane * p.area + index * p.part, shared, p.relu);
-        current.release();
-        __syncthreads();
-        if (plane + depth * step < p.planes)
-        {
-            current.fill(partOf(plane + depth * step));
-        }
-        side ^= 1;
-        slot = slot + 1 == depth ? 0 : slot + 1;
-        use += slot == 0 ? 1 : 0;
-        if (depth == 1)
-        {
-            __syncthreads(); // the edges are there
-        }
-    }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(256) splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
-{
-    extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barrier;
-    __shared__ float2 scratch[32];
-    int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
-    Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
-    slot.prepare();
-    slot.fill(part);
-    __syncthreads();
-    slot.wait(0);
-    Moments const own = partMoments(part, slot.held, scratch);
-    if (threadIdx.x == 0)
-    {
-        moments[blockIdx.x] = own;
-    }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(256)
-    splitApply(T const* __restrict__ x, T* __restrict__ y, Moments const* __restrict__ moments, Plane const p, int64_t plane0)
-{
-    constexpr int32_t V = Part<T>::V;
-    __shared__ Affine shared;
-    int64_t const plane = blockIdx.x / p.parts;
-    int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    if (threadIdx.x < 32)
-    {
-        Moments const all = combine(moments + plane * p.parts, p.parts, p.part, p.area);
-        if (threadIdx.x == 0)
-        {
-            shared = p.affine(all, plane0 + plane);
-        }
-    }
-    __syncthreads();
-    int64_t const at = plane * p.area + index * p.part;
-    Part<T> const part(x + at, p.valuesIn(index));
-    T* const base = y + at - part.skip;
-    bool const aligned = reinterpret_cast<uintptr_t>(base) % kVectorBytes == 0;
-#pragma unroll 4
-    for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
-    {
-        if (aligned && part.whole(g))
-        {
-            Pack<T, V> pack = loadOnce<T, V>(part.base + g * V);
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                pack.value[v] = apply(pack.value[v], shared, p.relu);
-            }
-            store<T, V>(base + g * V, pack);
-        }
-        else
-        {
-            for (int v = 0; v < V; ++v)
-            {
-                if (part.has(g, v))
-                {
-                    base[g * V + v] = apply(part.base[g * V + v], shared, p.relu);
-                }
-            }
-        }
-    }
-}
+constexpr int64_t kCounterBytes = 128;
+constexpr int32_t kMaxMultiprocessors = 512;
+constexpr int64_t kLeastGridBytes = 3 << 20;
 
 template <typename T>
 struct Launch
@@ -264,6 +28,7 @@ struct Launch
     void* workspace;
     Plane plane;
     Device device;
+    int32_t threads;
     cudaStream_t stream;
 };
 
@@ -329,11 +94,13 @@ cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t co
     return status;
 }
 
+// `gather` with `parts` blocks to a plane; for the grid all of them are there at once, which the launch makes sure of.
 template <typename T>
-cudaError_t launchOnChip(Launch<T> l, int32_t cluster, int32_t depth)
+cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t depth)
 {
-    l.plane.part = partOf<T>(l.plane.area, cluster);
-    l.plane.parts = cluster;
+    int32_t const cluster = gather == Gather::kCluster ? parts : 1;
+    l.plane.part = partOf<T>(l.plane.area, parts);
+    l.plane.parts = parts;
     int64_t const slot = sharedFor<T>(l.plane.part);
     if (slot * depth + kReserved > l.device.sharedPerBlock)
     {
@@ -351,15 +118,23 @@ cudaError_t launchOnChip(Launch<T> l, int32_t cluster, int32_t depth)
         return status;
     }
     cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<uint32_t>(cluster), 1, 1};
+    attribute.id = gather == Gather::kGrid ? cudaLaunchAttributeCooperative : cudaLaunchAttributeClusterDimension;
+    if (gather == Gather::kGrid)
+    {
+        attribute.val.cooperative = 1;
+    }
+    else
+    {
+        attribute.val.clusterDim = {static_cast<uint32_t>(cluster), 1, 1};
+    }
+    int32_t const threads = l.threads > 0 ? l.threads : threadsFor(ceilDiv(l.plane.part, perGranule<T>()));
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<uint32_t>(cluster));
-    config.blockDim = dim3(static_cast<uint32_t>(threadsFor(ceilDiv(l.plane.part, perGranule<T>()))));
+    config.blockDim = dim3(static_cast<uint32_t>(threads));
     config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = l.stream;
     config.attrs = &attribute;
-    config.numAttrs = cluster > 1 ? 1 : 0;
+    config.numAttrs = gather == Gather::kBlock ? 0 : 1;
     int64_t resident = 0;
     status = residentBlocks(resident, kernel, config, cluster, l.device);
     if (status != cudaSuccess || resident < 1)
@@ -367,9 +142,38 @@ cudaError_t launchOnChip(Launch<T> l, int32_t cluster, int32_t depth)
         (void) cudaGetLastError(); // a cluster of that size is not for this device
         return cudaErrorInvalidConfiguration;
     }
-    int64_t const wanted = l.plane.planes * cluster;
-    config.gridDim = dim3(static_cast<uint32_t>(wanted < resident ? wanted : resident));
-    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, depth, static_cast<int32_t>(slot));
+    int64_t const wanted = l.plane.planes * parts;
+    int64_t const grid = gather == Gather::kGrid ? parts : (wanted < resident ? wanted : resident);
+    if (grid > resident)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    config.gridDim = dim3(static_cast<uint32_t>(grid));
+    Meeting const meeting{static_cast<uint32_t*>(l.workspace),
+        reinterpret_cast<Moments*>(static_cast<unsigned char*>(l.workspace) + kCounterBytes)};
+    if (gather == Gather::kGrid)
+    {
+        status = cudaMemsetAsync(l.workspace, 0, kCounterBytes, l.stream);
+        if (status != cudaSuccess)
+        {
+            return status;
+        }
+    }
+    return cudaLaunchKernelEx(
+        &config, kernel, l.x, l.y, l.plane, depth, static_cast<int32_t>(slot), gather, meeting);
+}
+
+// A part for each multiprocessor, as deep as shared memory allows.
+template <typename T>
+cudaError_t launchGrid(Launch<T> const& l)
+{
+    int64_t const slot = sharedFor<T>(partOf<T>(l.plane.area, l.device.multiprocessors));
+    int64_t const depth = (l.device.sharedPerBlock - kReserved) / slot;
+    if (depth < 1 || l.device.multiprocessors > kMaxMultiprocessors)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    return launchOnChip<T>(l, Gather::kGrid, l.device.multiprocessors, static_cast<int32_t>(depth < kMaxDepth ? depth : kMaxDepth));
 }
 
 // Planes of a group stay in L2 between the two reads, yet give every multiprocessor work.
@@ -469,10 +273,11 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     switch (problem.route)
     {
     case Route::kWarp: return launchWarpRoute<T>(l, width);
-    case Route::kBlock: return launchOnChip<T>(l, 1, spread.depth);
+    case Route::kBlock: return launchOnChip<T>(l, Gather::kBlock, 1, spread.depth);
     case Route::kCluster:
-        return spread.cluster > 0 ? launchOnChip<T>(l, spread.cluster, spread.depth) : cudaErrorInvalidConfiguration;
+        return spread.cluster > 0 ? launchOnChip<T>(l, Gather::kCluster, spread.cluster, spread.depth) : cudaErrorInvalidConfiguration;
     case Route::kSplit: return launchSplit<T>(l);
+    case Route::kGrid: return launchGrid<T>(l);
     default: break;
     }
     if (problem.area <= 32 * width * kWarpItems)
@@ -483,11 +288,21 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     {
         for (int32_t depth = spread.depth; depth > 0; --depth)
         {
-            cudaError_t const status = launchOnChip<T>(l, tried, depth);
+            Gather const gather = tried > 1 ? Gather::kCluster : Gather::kBlock;
+            cudaError_t const status = launchOnChip<T>(l, gather, tried, depth);
             if (status != cudaErrorInvalidConfiguration)
             {
                 return status;
             }
+        }
+    }
+    // Below that a meeting of all blocks takes longer than the plane.
+    if (problem.area * static_cast<int64_t>(sizeof(T)) >= kLeastGridBytes)
+    {
+        cudaError_t const status = launchGrid<T>(l);
+        if (status != cudaErrorInvalidConfiguration && status != cudaErrorCooperativeLaunchTooLarge)
+        {
+            return status;
         }
     }
     return launchSplit<T>(l);
@@ -497,7 +312,7 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 int64_t workspaceBytes(ElementType type, int64_t planes, int64_t area) noexcept
 {
     int64_t const parts = ceilDiv(area * sizeOf(type), kSplitBytes);
-    return planes * parts * static_cast<int64_t>(sizeof(Moments));
+    return kCounterBytes + (planes * parts + 2 * kMaxMultiprocessors) * static_cast<int64_t>(sizeof(Moments));
 }
 
 cudaError_t launch(Problem const& problem, void const* x, void const* scale, void const* bias, void* y, void* workspace,
@@ -521,7 +336,7 @@ cudaError_t launch(Problem const& problem, void const* x, void const* scale, voi
     return dispatchElement(problem.type, [&](auto element) {
         using T = decltype(element);
         return launchTyped<T>(
-            problem, Launch<T>{static_cast<T const*>(x), static_cast<T*>(y), workspace, plane, device, stream});
+            problem, Launch<T>{static_cast<T const*>(x), static_cast<T*>(y), workspace, plane, device, problem.threads, stream});
     });
 }
 } // namespace trtconv::instance_norm

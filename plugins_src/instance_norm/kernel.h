@@ -15,6 +15,7 @@ enum class Route : int32_t
     kBlock = 2,   // shared memory of one block
     kCluster = 3, // shared memory of a thread-block cluster (compute capability 9.0 and later)
     kSplit = 4,   // not held: statistics, then a second read out of L2 where it fits
+    kGrid = 5,    // shared memory of the whole device
 };
 
 struct Problem
@@ -31,6 +32,8 @@ struct Problem
     int32_t cluster{0};
     // Planes that a block or cluster has on chip at a time, up to 3; 0 chooses.
     int32_t depth{0};
+    // Threads in a block of the on-chip routes; 0 chooses.
+    int32_t threads{0};
 };
 
 // Bytes of device memory that `launch` needs. It grows with planes and area, so that the size for the largest shape

@@ -63,12 +63,23 @@ __device__ __forceinline__ Affine affineOf(Moments const& moments, int64_t total
     return {high, low, static_cast<float>(inverse * static_cast<double>(scale)), bias};
 }
 
-template <typename T>
-__device__ __forceinline__ T apply(T value, Affine const& a, bool relu)
+__device__ __forceinline__ float apply(float value, Affine const& a, bool relu)
 {
-    float result = fmaf((toFloat(value) - a.high) - a.low, a.gain, a.bias);
+    float const result = fmaf((value - a.high) - a.low, a.gain, a.bias);
     // Not fmaxf, which would turn a NaN into zero.
-    result = relu && result < 0.0F ? 0.0F : result;
-    return fromFloat<T>(result);
+    return relu && result < 0.0F ? 0.0F : result;
+}
+
+template <typename T, int V>
+__device__ __forceinline__ Pack<T, V> apply(Pack<T, V> const& pack, Affine const& affine, bool relu)
+{
+    float values[V];
+    unpack(pack, values);
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        values[v] = apply(values[v], affine, relu);
+    }
+    return repack<T>(values);
 }
 } // namespace trtconv::instance_norm

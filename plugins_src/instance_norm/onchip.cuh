@@ -101,7 +101,7 @@ struct Slot
         {
             if (part.whole(g))
             {
-                store<T, V>(held + g * V, loadOnce<T, V>(part.base + g * V));
+                *reinterpret_cast<Pack<T, V>*>(held + g * V) = loadOnce<T, V>(part.base + g * V);
             }
         }
 #endif
@@ -189,10 +189,12 @@ __device__ __forceinline__ void forEach(Part<T> const& part, T const* held, int3
         Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(held + g * V);
         if (part.whole(g))
         {
+            float values[V];
+            unpack(pack, values);
 #pragma unroll
             for (int v = 0; v < V; ++v)
             {
-                use(toFloat(pack.value[v]));
+                use(values[v]);
             }
         }
         else
@@ -240,12 +242,7 @@ __device__ __forceinline__ void writePart(Part<T> const& part, T const* held, T*
 #pragma unroll 4
     for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
     {
-        Pack<T, V> pack = *reinterpret_cast<Pack<T, V> const*>(held + g * V);
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            pack.value[v] = apply(pack.value[v], affine, relu);
-        }
+        Pack<T, V> const pack = apply(*reinterpret_cast<Pack<T, V> const*>(held + g * V), affine, relu);
         if (aligned && part.whole(g))
         {
             store<T, V>(base + g * V, pack);

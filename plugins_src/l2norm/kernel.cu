@@ -32,15 +32,16 @@ struct Column
     ElementType scaleType;
 };
 
-// Adds `sum` over the block's rows of lanes; every thread gets the totals of its own positions.
+// From the threads' sums of squares of their own values the reciprocal norms of their positions. One thread a position
+// adds up the warps' sums, so that square roots and divisions are done once.
 template <int V>
-__device__ __forceinline__ void sumRows(float (&sum)[V], int32_t lanes)
+__device__ __forceinline__ void reciprocalNorms(float (&sum)[V], int32_t lanes, float epsilon, int32_t mode)
 {
-    __shared__ __align__(16) float shared[kWarps][32 * V];
-    __syncthreads(); // an earlier use of `shared` is over
+    __shared__ __align__(16) float partial[kWarps][32 * V];
+    __shared__ __align__(16) float norms[32 * V];
     int32_t const warp = threadIdx.x / 32;
     int32_t const lane = threadIdx.x % 32;
-    int32_t const column = lane & (lanes - 1);
+    int32_t const column = (lane & (lanes - 1)) * V;
 #pragma unroll
     for (int v = 0; v < V; ++v)
     {
@@ -50,24 +51,55 @@ __device__ __forceinline__ void sumRows(float (&sum)[V], int32_t lanes)
         }
         if (lane < lanes)
         {
-            shared[warp][column * V + v] = sum[v];
+            partial[warp][column + v] = sum[v];
         }
+    }
+    __syncthreads();
+    for (int32_t i = threadIdx.x; i < lanes * V; i += kThreads)
+    {
+        float total = 0.0F;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w)
+        {
+            total += partial[w][i];
+        }
+        norms[i] = reciprocalNorm(total, epsilon, mode);
     }
     __syncthreads();
 #pragma unroll
     for (int v = 0; v < V; ++v)
     {
-        sum[v] = 0.0F;
+        sum[v] = norms[column + v];
     }
+}
+
+template <typename T, int V, int ITEMS>
+__device__ __forceinline__ void addSquares(Pack<T, V> const (&held)[ITEMS], float (&sum)[V])
+{
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w)
+    for (int i = 0; i < ITEMS; ++i)
     {
+        float values[V];
+        unpack(held[i], values);
 #pragma unroll
         for (int v = 0; v < V; ++v)
         {
-            sum[v] += shared[w][column * V + v];
+            sum[v] = fmaf(values[v], values[v], sum[v]);
         }
     }
+}
+
+template <typename T, int V>
+__device__ __forceinline__ Pack<T, V> scaled(Pack<T, V> const& pack, float const (&inverse)[V], float factor)
+{
+    float values[V];
+    unpack(pack, values);
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        values[v] *= inverse[v] * factor;
+    }
+    return repack<T>(values);
 }
 
 // Two blocks to a multiprocessor, so that one loads while the other stores.
@@ -95,36 +127,16 @@ __global__ void __launch_bounds__(kThreads, ITEMS <= 8 ? 2 : 1)
         }
     }
     float sum[V] = {};
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            float const value = toFloat(held[i].value[v]);
-            sum[v] += value * value;
-        }
-    }
-    sumRows<V>(sum, lanes);
+    addSquares(held, sum);
+    reciprocalNorms<V>(sum, lanes, p.epsilon, p.mode);
     keepPacked(held);
-#pragma unroll
-    for (int v = 0; v < V; ++v)
-    {
-        sum[v] = reciprocalNorm(sum[v], p.epsilon, p.mode);
-    }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
         if (inside && row + i * rows < p.channels)
         {
             float const factor = parameter(scale, p.scaleType, row + i * rows);
-            Pack<T, V> result;
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * sum[v] * factor);
-            }
-            store<T, V>(y + base + i * step, result);
+            store<T, V>(y + base + i * step, scaled(held[i], sum, factor));
         }
     }
 }
@@ -203,25 +215,11 @@ __global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ?
                 held[i] = ring[(slot * ITEMS + i) * kThreads];
             }
         }
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                float const value = toFloat(held[i].value[v]);
-                sum[v] = fmaf(value, value, sum[v]);
-            }
-        }
+        addSquares(held, sum);
         keepPacked(held);
         start(next, slot); // the slot's values are in registers
         next.advance(p, outerStep, tileStep);
-        sumRows<V>(sum, lanes);
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            sum[v] = reciprocalNorm(sum[v], p.epsilon, p.mode);
-        }
+        reciprocalNorms<V>(sum, lanes, p.epsilon, p.mode);
         T* const to = y + baseOf(now);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
@@ -229,13 +227,7 @@ __global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ?
             if (inside && row + i * rows < p.channels)
             {
                 float const factor = parameter(scale, p.scaleType, row + i * rows);
-                Pack<T, V> result;
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                {
-                    result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * sum[v] * factor);
-                }
-                store<T, V>(to + i * step, result);
+                store<T, V>(to + i * step, scaled(held[i], sum, factor));
             }
         }
         now.advance(p, outerStep, tileStep);
@@ -266,15 +258,14 @@ __global__ void __launch_bounds__(kThreads)
             sum[0] += value * value;
         }
     }
-    sumRows<1>(sum, lanes);
-    float const inverse = reciprocalNorm(sum[0], p.epsilon, p.mode);
+    reciprocalNorms<1>(sum, lanes, p.epsilon, p.mode);
     if (inside)
     {
 #pragma unroll 4
         for (int32_t c = row; c < p.channels; c += rows)
         {
             float const value = toFloat(x[base + c * p.inner]);
-            y[base + c * p.inner] = fromFloat<T>(value * inverse * parameter(scale, p.scaleType, c));
+            y[base + c * p.inner] = fromFloat<T>(value * sum[0] * parameter(scale, p.scaleType, c));
         }
     }
 }

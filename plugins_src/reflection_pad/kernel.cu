@@ -131,23 +131,33 @@ __global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x,
             }
         }
     }
+    __syncthreads();
+    auto const listedAt = [&](int32_t e) { return first + static_cast<int64_t>(listed[e / V]) * V + e % V; };
+    auto const valueAt = [&](int64_t index) { return x[source(l, placeOf<NARROW>(l, index))]; };
+    // The list's first loads go out before those above are waited for.
+    auto const mine = static_cast<int32_t>(threadIdx.x);
+    int64_t const index0 = mine < length * V ? listedAt(mine) : l.elements;
+    T const value0 = index0 < l.elements ? valueAt(index0) : T{};
 #pragma unroll
     for (int i = 0; i < kItems; ++i)
     {
-        int32_t const granule = i * kThreads + static_cast<int32_t>(threadIdx.x);
+        int32_t const granule = i * kThreads + mine;
         if (shift[i] >= 0)
         {
-            *reinterpret_cast<uint4*>(y + first + static_cast<int64_t>(granule) * V)
-                = extract<sizeof(T)>(low[i], high[i], shift[i]);
+            __stcg(reinterpret_cast<uint4*>(y + first + static_cast<int64_t>(granule) * V),
+                extract<sizeof(T)>(low[i], high[i], shift[i]));
         }
     }
-    __syncthreads();
-    for (int32_t e = threadIdx.x; e < length * V; e += kThreads)
+    if (index0 < l.elements)
     {
-        int64_t const index = first + static_cast<int64_t>(listed[e / V]) * V + e % V;
+        y[index0] = value0;
+    }
+    for (int32_t e = mine + kThreads; e < length * V; e += kThreads)
+    {
+        int64_t const index = listedAt(e);
         if (index < l.elements)
         {
-            y[index] = x[source(l, placeOf<NARROW>(l, index))];
+            y[index] = valueAt(index);
         }
     }
 }
