@@ -49,7 +49,9 @@ class ConsoleProgress:
         self._finish(ok=kind is None)
 
     def stage(self, name: str) -> None:
-        """A new stage begins; the one before ended well."""
+        """A new stage begins; the one before ended well. A room may name itself after its caller did."""
+        if name == self._stage:
+            return
         self._finish(ok=True)
         self._stage, self._since = name, time.monotonic()
         self.phase("")
