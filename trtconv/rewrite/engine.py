@@ -35,6 +35,7 @@ class Record:
     rejected: list[Rejected] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     refused: set[tuple[str, str]] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,11 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.facts import opset_of
+from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
+from trtconv.rewrite.lower import lower_opset
 from trtconv.rewrite.points import model_space
+from trtconv.rewrite.refuse import refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
@@ -41,7 +44,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),
-        time.perf_counter() - started, whole,
+        time.perf_counter() - started, whole, tuple(record.notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))
@@ -94,7 +97,12 @@ def _run(
     model = onnx.ModelProto()
     model.CopyFrom(original)
     record = Record()
+    model, inlined = inline_functions(model)
+    if inlined:
+        record.notes.append(f"{inlined} local functions were written out at their calls")
     apply_rules(model, rules, setting, progress, record)
+    lower_opset(model, setting, progress, record)
+    refuse_silently_wrong(model, setting.target, record.skipped)
     return model, record
 
 

@@ -1,0 +1,76 @@
+"""Bringing a model to the newest opset that its target reads without dropping what nodes say (8.6: opset 17)."""
+
+from __future__ import annotations
+
+import onnx
+
+from trtconv.core.errors import UnsupportedError
+from trtconv.core.progress import Progress
+from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.engine import NOT_PROVED, Record, Setting, describe, node_text
+from trtconv.rewrite.facts import index_model, opset_of
+from trtconv.rewrite.fragment import cut
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.opset import Obstacle, Restated, restate
+from trtconv.rewrite.points import Points
+from trtconv.rewrite.proof import Prover
+from trtconv.rewrite.result import Entry
+from trtconv.rewrite.rule import PROOF_TOLERANCE
+from trtconv.rewrite.splice import splice, write_back
+
+NAME = "opset"
+OLDEST_IR = 8
+
+
+def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, record: Record) -> None:
+    """Restate every node in the target's opset, in place. Raises UnsupportedError naming the nodes that have no form.
+
+    Only TensorRT 8.6 needs this: its parser takes later opsets without complaint and drops what is new in them.
+    """
+    opset, wanted = opset_of(model), setting.target.max_opset
+    if setting.target.generation != 8 or opset <= wanted:
+        return
+    progress.phase(f"opset {opset} to {wanted}")
+    graph = index_model(model, setting.target)
+    found = [(g, n, restate(g, n, wanted)) for g in graph.scopes() for n in list(g.nodes.values())]
+    _refuse([(n, r) for _, n, r in found if isinstance(r, Obstacle)], setting, wanted)
+    prover = Prover(Points.of(model, setting.space, setting.specs)) if setting.proof else None
+    for scope, node, restated in found:
+        if isinstance(restated, Restated):
+            _replace(scope, node, restated, prover, record, wanted)
+    write_back(graph)
+    for entry in model.opset_import:
+        if entry.domain in ("", "ai.onnx"):
+            entry.version = wanted
+    model.ir_version = min(model.ir_version, OLDEST_IR)
+
+
+def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: Setting, wanted: int) -> None:
+    if obstacles:
+        node, first = obstacles[0]
+        raise UnsupportedError(
+            f"{describe(node)} has no form in opset {wanted}, the newest that {setting.target} reads: {first.reason}",
+            hint="choose a newer target, or change the module there",
+            details=[f"{describe(n)}: {o.reason}" for n, o in obstacles[1:]],
+            where=node.origin.source or None,
+        )
+
+
+def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None, record: Record, wanted: int) -> None:
+    builder = Builder(graph, f"{node.output}/{NAME}", wanted)
+    values = restated.build(builder)
+    proof = NOT_PROVED
+    if prover is not None:
+        proof = prover(cut(graph, [node], builder, values, graph.opset), PROOF_TOLERANCE, {})
+        if proof.passed is False:
+            raise UnsupportedError(
+                f"{describe(node)} computes something else in opset {wanted}: {proof.note}",
+                hint="this is a mistake of trtconv; choose a newer target",
+            )
+    before = (node_text(node.proto),)
+    origin, name = node.origin, node.name
+    new = splice(graph, [node], builder, values, NAME)
+    why = f"The newest opset that the target reads without dropping what nodes say is {wanted}."
+    record.entries.append(
+        Entry(NAME, why, name, origin, graph.scope, before, tuple(node_text(n.proto) for n in new), proof)
+    )
