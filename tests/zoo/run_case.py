@@ -77,7 +77,7 @@ def _run(name: str, stages: tuple[str, ...], folder: Path) -> Outcome:
             return outcome("wrong", differs)
         if "rewrite" in stages:
             rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx"))
-            used.update(stage="rewrite", rules=tuple(sorted({f.rule for f in rewritten.firings})))
+            used.update(stage="rewrite", rules=tuple(sorted({e.rule for e in rewritten.entries})))
             model = folder / "model.trt.onnx"
             differs = blind_check(name, model, space, case.inputs)
             if differs:

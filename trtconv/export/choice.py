@@ -2,136 +2,103 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from trtconv.core.comparison import describe_failure
-from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError
-from trtconv.core.progress import Progress
+from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.requests import ExportRequest
+from trtconv.export.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
-from trtconv.export.flat_module import flat_module
-from trtconv.export.module_runner import ModuleRunner, to_tensor
+from trtconv.export.explain import Fork, find_fork, where
 from trtconv.export.proof import Verdict, prove
-from trtconv.export.samples import Samples
-from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.export.samples import Samples, with_rounding
 from trtconv.export.torchscript import export_torchscript
-from trtconv.export.trace import Candidate, Trace
+from trtconv.export.trace import Candidate
 from trtconv.export.user_code import blame
 
-Export = Callable[[Trace, Path, int | None], Candidate]
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to export; `symbolic` traces with Python's own number functions replaced by ones that keep sizes."""
-
-    exporter: str
-    export: Export
-    symbolic: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.exporter} with symbolic int, min and max" if self.symbolic else self.exporter
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What one exporter came to: a candidate with its verdict, or the error that it raised."""
-
-    way: str
-    candidate: Candidate | None = None
-    verdict: Verdict | None = None
-    error: Exception | None = None
-
-    def describe(self) -> str:
-        """One line for the manifest and for error details."""
-        if self.verdict is None:
-            return f"{self.way}: could not export: {first_line(self.error)}"
-        if self.verdict.failure is None:
-            return f"{self.way}: equal at every sample point (largest error {self.verdict.worst:.2g})"
-        return f"{self.way}: {describe_failure(self.verdict.failure)}"
+# The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
+# numbers were replaced, and generalising, which traces many times, comes last.
+WAYS = (
+    Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, symbolic=True),
+    Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
+    Way("torchscript", export_torchscript, generalises=True),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The proven candidate, and what led to it."""
+    """The proven candidate, what led to it, and the samples (with the rounding measured meanwhile)."""
 
     candidate: Candidate
     verdict: Verdict
     attempts: tuple[Attempt, ...]
+    samples: Samples
     notes: tuple[str, ...] = ()
 
 
-def choose(
-    request: ExportRequest, runner: ModuleRunner, samples: Samples, sizes: dict[str, int], folder: Path,
-    progress: Progress, seconds: dict[str, float],
-) -> Choice:  # fmt: skip
-    """Try the exporters in order and take the first whose file equals the module.
+def choose(job: Job) -> Choice:
+    """Try the ways in order and take the first whose file equals the module.
 
-    `auto` prefers dynamo, whose file keeps higher-level operators. Raises AccuracyError or TrtconvError when none is
-    equal.
+    Raises AccuracyError when files were made but none is equal, TrtconvError when no exporter made one.
     """
-    trace = make_trace(request, runner, samples, sizes)
     attempts: list[Attempt] = []
-    for way in _order(request):
-        progress.phase(f"exporting with {way}")
-        attempt = _try(way, trace, request, samples, folder, seconds)
-        attempts.append(attempt)
-        if attempt.candidate is not None and attempt.verdict is not None and attempt.verdict.equal:
-            notes = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            return Choice(attempt.candidate, attempt.verdict, tuple(attempts), notes)
-    raise _failure(attempts, request)
+    for way in ways(job.request):
+        made = attempt(way, job)
+        job, made = _allow_for_rounding(job, made)
+        attempts.append(made)
+        if made.equal and made.candidate is not None and made.verdict is not None:
+            told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
+            notes = (*told, *made.candidate.notes)
+            return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes)
+    raise failure(attempts, job)
 
 
-def make_trace(request: ExportRequest, runner: ModuleRunner, samples: Samples, sizes: dict[str, int]) -> Trace:
-    """What the exporters need, with the inputs of the first sample, which is the traced size."""
-    first = samples.items[0]
-    return Trace(
-        flat_module(runner.module, runner.binding), tuple(to_tensor(first.inputs[s.name]) for s in request.inputs),
-        request.inputs, tuple(first.outputs), request.space, tuple(sizes.items()), request.source.base,
-    )  # fmt: skip
-
-
-def _order(request: ExportRequest) -> tuple[Way, ...]:
-    ways = (
-        Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, True),
-        Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, True),
-    )  # fmt: skip
+def ways(request: ExportRequest) -> tuple[Way, ...]:
+    """The ways that a request allows."""
     if request.exporter != "auto":
-        return tuple(w for w in ways if w.exporter == request.exporter)
-    old = request.opset is not None and request.opset < OLDEST_OPSET
-    return ways[2:] if old else ways
+        return tuple(w for w in WAYS if w.exporter == request.exporter)
+    too_old = request.opset is not None and request.opset < OLDEST_OPSET
+    return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
 
 
-def _try(
-    way: Way, trace: Trace, request: ExportRequest, samples: Samples, folder: Path, seconds: dict[str, float]
-) -> Attempt:
-    place = folder / f"{way.exporter}-{int(way.symbolic)}"
-    place.mkdir(exist_ok=True)
-    started = time.monotonic()
-    try:
-        with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
-            candidate = way.export(trace, place / request.output.name, request.opset)
-    except InvalidRequestError:
-        raise
-    except Exception as error:  # noqa: BLE001 - torch's exporters raise whatever a module makes them raise
-        return Attempt(str(way), error=error)
-    finally:
-        seconds[f"export:{way.exporter}"] = seconds.get(f"export:{way.exporter}", 0.0) + time.monotonic() - started
-    verdict = prove(candidate.model, samples.items, request.tolerance)
-    seconds["compare"] = seconds.get("compare", 0.0) + verdict.seconds
-    return Attempt(str(way), candidate, verdict)
+def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
+    """Where a file differs by little, measure how far the module's own FP32 is from its FP64, and compare again.
+
+    The product form of cdist, for one, is off by 1e-3 where two rows are equal; no file can be held to less.
+    """
+    for _ in range(len(job.samples.items)):
+        verdict = made.verdict
+        if verdict is None or verdict.at is None or verdict.failure is None or made.candidate is None:
+            return job, made
+        if verdict.failure.max_abs is None or verdict.failure.max_abs == float("inf"):
+            return job, made
+        measured = with_rounding(job.samples, verdict.at, job.runner)
+        if measured is None:
+            return job, made
+        job = replace(job, samples=measured)
+        made = replace(made, verdict=prove(made.candidate.model, measured.items, job.request.tolerance))
+        if made.verdict is not None and made.verdict.at == verdict.at:
+            return job, made
+    return job, made
 
 
-def _failure(attempts: list[Attempt], request: ExportRequest) -> TrtconvError:
+def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
+    """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
+    base = job.request.source.base
     details = [a.describe() for a in attempts]
-    wrong = next((a for a in attempts if a.verdict is not None and a.verdict.failure is not None), None)
-    if wrong is not None and wrong.verdict is not None and wrong.verdict.failure is not None:
+    wrong = next((a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None), None)
+    fork, at = _fork(job, wrong)
+    if fork is not None:
+        here = str(job.samples.items[0].point)
         return AccuracyError(
-            f"the exported model differs from the module: {describe_failure(wrong.verdict.failure)}",
+            f"the way through the module depends on the size: {fork.describe(here, at, base)}",
+            hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
+            "by tensor operations, or give ranges with --dynamic for which one way holds",
+            details=details, where=where(fork, base),
+        )  # fmt: skip
+    if wrong is not None and wrong.failure is not None:
+        return AccuracyError(
+            f"the exported model differs from the module: {describe_failure(wrong.failure)}",
             hint="no file was written; see the lines above for what each exporter gave", details=details,
         )  # fmt: skip
     error = attempts[0].error
@@ -139,18 +106,16 @@ def _failure(attempts: list[Attempt], request: ExportRequest) -> TrtconvError:
     return TrtconvError(
         f"the module cannot be exported: {first_line(error)}",
         hint="rewrite that line with operations that the exporters know",
-        details=details, where=blame(error, request.source.base),
+        details=details, where=blame(error, base),
     )  # fmt: skip
 
 
-def first_line(error: BaseException | None) -> str:
-    """The line of an exporter's error that says what is wrong."""
-    if error is None:
-        return ""
-    if isinstance(error, TrtconvError):
-        return error.message
-    seen: BaseException = error
-    while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
-        seen = seen.__cause__
-    lines = [line.strip() for line in str(seen).splitlines() if line.strip()]
-    return f"{type(seen).__name__}: {lines[0][:300] if lines else ''}"
+def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str]:
+    """Where the run at the first sample and a run at another size part; the failing size is looked at first."""
+    first, *others = job.samples.items
+    others.sort(key=lambda s: wrong is None or s.point != wrong.at)
+    for other in others[:6]:
+        fork = find_fork(job.runner, first.inputs, other.inputs)
+        if fork is not None:
+            return fork, str(other.point)
+    return None, ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -84,6 +83,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock) -> ExportResult:
+    from trtconv.export.attempt import Job
     from trtconv.export.choice import choose
     from trtconv.export.module_runner import ModuleRunner, set_eval
     from trtconv.export.module_source import load_module
@@ -103,19 +103,12 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("module"):
         progress.phase("running the module at the sample points")
         samples = run_samples(runner, request.inputs, points, make, request.source.sample is not None, Budget())
-    choice = choose(request, runner, samples, sizes, folder, progress, clock.seconds)
+    job = Job(request, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
+    choice = choose(job)
     notes += [*samples.notes, *choice.notes]
     with clock.step("write"):
-        write_artifacts(request, choice, samples, notes, clock.seconds)
+        write_artifacts(request, choice, notes, clock.seconds)
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, samples.points, choice.verdict.comparisons, tuple(notes),
     )  # fmt: skip
-
-
-def move_into_place(source: Path, target: Path) -> None:
-    """Rename a finished file over the target (same file system), or copy it when that is not possible."""
-    try:
-        source.replace(target)
-    except OSError:
-        shutil.copyfile(source, target)

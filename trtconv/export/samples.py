@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,3 +126,19 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
                     "its FP64, so the comparison there shows little"
                 )
     return notes
+
+
+def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Samples | None:
+    """The samples with the module's own rounding measured at a point; None when it was, or cannot be."""
+    index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
+    if index is None or samples.items[index].rounding:
+        return None
+    sample = samples.items[index]
+    rounding = rounding_errors(runner, sample.inputs, sample.outputs)
+    if not rounding:
+        return None
+    measured = replace(sample, rounding=rounding)
+    items = (*samples.items[:index], measured, *samples.items[index + 1 :])
+    shown = ", ".join(f"'{n}' {e:.2g}" for n, e in rounding.items())
+    note = f"at {at} the module's own rounding (FP32 against FP64) was measured and allowed for: {shown}"
+    return replace(samples, items=items, notes=(*samples.notes, note))

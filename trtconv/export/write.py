@@ -12,24 +12,23 @@ from trtconv.core.onnx_file import load_model, save_model
 from trtconv.core.reference import ReferenceInfo, write_reference
 from trtconv.core.requests import ExportRequest
 from trtconv.export.choice import Choice
-from trtconv.export.samples import Samples
 
 SCHEMA = 1
 
 
 def write_artifacts(
-    request: ExportRequest, choice: Choice, samples: Samples, notes: Sequence[str], seconds: Mapping[str, float]
+    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float]
 ) -> None:
     """Write the three files, each atomically; the model last but the manifest, which names its hash."""
-    names = tuple(samples.items[0].outputs)
-    info = ReferenceInfo(samples.points, request.inputs, names, request.space, request.source.spec)
-    write_reference(beside(request.output, ".reference.safetensors"), info, list(samples.items))
+    names = tuple(choice.samples.items[0].outputs)
+    info = ReferenceInfo(choice.samples.points, request.inputs, names, request.space, request.source.spec)
+    write_reference(beside(request.output, ".reference.safetensors"), info, list(choice.samples.items))
     save_model(load_model(choice.candidate.model), request.output, weights_from=choice.candidate.model)
-    write_json(manifest_path(request.output), manifest(request, choice, samples, notes, seconds))
+    write_json(manifest_path(request.output), manifest(request, choice, notes, seconds))
 
 
 def manifest(
-    request: ExportRequest, choice: Choice, samples: Samples, notes: Sequence[str], seconds: Mapping[str, float]
+    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """Everything that tells how the model came to be; plain data for JSON."""
     comparisons = choice.verdict.comparisons
@@ -44,7 +43,7 @@ def manifest(
             "seed": request.source.seed,
         },
         "inputs": [str(s) for s in request.inputs],
-        "outputs": list(samples.items[0].outputs),
+        "outputs": list(choice.samples.items[0].outputs),
         "space": str(request.space),
         "traced": dict(choice.candidate.sizes),
         "exporter": choice.candidate.exporter,

@@ -23,8 +23,8 @@ def handlers() -> dict[str, Handler]:
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
-        "roll": order.roll, "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid, "cdist": numerics.cdist,
-        "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
+        "roll": order.roll, "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
+        "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

@@ -1,0 +1,131 @@
+"""One way to export, tried: a file with its verdict, or the error that came instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.comparison import describe_failure
+from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.progress import Progress
+from trtconv.core.requests import ExportRequest
+from trtconv.core.sampling import SamplePoint
+from trtconv.export.flat_module import flat_module
+from trtconv.export.module_runner import ModuleRunner, to_tensor
+from trtconv.export.proof import Verdict, prove
+from trtconv.export.samples import MakeInputs, Samples
+from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.export.trace import Candidate, Trace
+
+Export = Callable[[Trace, Path, int | None], Candidate]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is exported and where to: everything that an attempt needs."""
+
+    request: ExportRequest
+    runner: ModuleRunner
+    samples: Samples
+    make: MakeInputs
+    sizes: tuple[tuple[str, int], ...]
+    folder: Path
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def trace(self, sizes: dict[str, int] | None = None) -> Trace:
+        """The module with inputs of the traced sizes, or of others."""
+        chosen = dict(self.sizes) if sizes is None else sizes
+        first = self.samples.items[0]
+        inputs = first.inputs
+        if sizes is not None:
+            inputs = self.make(SamplePoint("traced", tuple(sizes.items()), "random", first.point.seed))
+        specs = self.request.inputs
+        return Trace(
+            flat_module(self.runner.module, self.runner.binding), tuple(to_tensor(inputs[s.name]) for s in specs),
+            specs, tuple(first.outputs), self.request.space, tuple(chosen.items()), self.request.source.base,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to export; `symbolic` traces with Python's own number functions replaced by ones that keep sizes."""
+
+    exporter: str
+    export: Export
+    symbolic: bool = False
+    generalises: bool = False
+
+    def __str__(self) -> str:
+        tail = " with symbolic int, min and max" if self.symbolic else ""
+        return f"{self.exporter}{tail}{' at several sizes, generalised' if self.generalises else ''}"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one way came to: a candidate with its verdict, or the error that it raised."""
+
+    way: Way
+    candidate: Candidate | None = None
+    verdict: Verdict | None = None
+    error: Exception | None = None
+
+    @property
+    def equal(self) -> bool:
+        """True when there is a file, and it equals the module at every sample point."""
+        return self.verdict is not None and self.verdict.equal
+
+    def describe(self) -> str:
+        """One line for the manifest and for error details."""
+        if self.verdict is None:
+            return f"{self.way}: could not export: {first_line(self.error)}"
+        if self.verdict.failure is None:
+            return f"{self.way}: equal at every sample point (largest error {self.verdict.worst:.2g})"
+        return f"{self.way}: {describe_failure(self.verdict.failure)}"
+
+
+def attempt(way: Way, job: Job) -> Attempt:
+    """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
+    job.progress.phase(f"exporting with {way}")
+    place = job.folder / f"{way.exporter}-{int(way.symbolic)}-{int(way.generalises)}"
+    place.mkdir(exist_ok=True)
+    started = time.monotonic()
+    try:
+        trace = job.trace()
+        with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
+            candidate = _export(way, job, trace, place)
+    except InvalidRequestError:
+        raise
+    except Exception as error:  # noqa: BLE001 - torch's exporters raise whatever a module makes them raise
+        return Attempt(way, error=error)
+    finally:
+        key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
+        job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
+    verdict = prove(candidate.model, job.samples.items, job.request.tolerance)
+    job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
+    return Attempt(way, candidate, verdict)
+
+
+def _export(way: Way, job: Job, trace: Trace, place: Path) -> Candidate:
+    from trtconv.export.generalise.method import generalise
+
+    name, opset = job.request.output.name, job.request.opset
+    if way.generalises:
+        return generalise(way.export, job.trace, trace, place, name, opset)
+    return way.export(trace, place / name, opset)
+
+
+def first_line(error: BaseException | None) -> str:
+    """The line of an exporter's error that says what is wrong."""
+    if error is None:
+        return ""
+    if isinstance(error, TrtconvError):
+        return error.message
+    seen: BaseException = error
+    while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
+        seen = seen.__cause__
+    lines = [line.strip() for line in str(seen).splitlines() if line.strip()]
+    return f"{type(seen).__name__}: {lines[0][:300] if lines else ''}"
