@@ -3,6 +3,7 @@
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from tests.rewrite.harness import SIZES, Case, _assert_equal, all_nodes, model_of
@@ -52,6 +53,8 @@ def rewrite(case, tmp_path, target="tensorrt==8.6"):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_lowered_to_opset_17(case, tmp_path):
+    if case.name == "nothing to reduce" and tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 23):
+        pytest.skip("this ONNX Runtime fails on noop_with_empty_axes without axes")
     before, after, result = rewrite(case, tmp_path)
     assert opset_of(after) == 17
     assert not after.functions

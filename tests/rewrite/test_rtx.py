@@ -1,0 +1,50 @@
+"""What the rules make is parsed and built by TensorRT-RTX, which needs no GPU for that."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.rewrite.harness import Case, apply, model_of, skip_newer
+from trtconv.core.onnx_file import tensor_spec
+from trtconv.core.progress import SilentProgress
+from trtconv.rewrite.rules import RULES
+
+pytest.importorskip("tensorrt_rtx")
+pytestmark = pytest.mark.slow
+
+MODULES = [m.stem for m in sorted((Path(__file__).parent / "rules").glob("test_*.py"))]
+CASES = [
+    (module.RULE, case)
+    for module in (importlib.import_module(f"tests.rewrite.rules.{name}") for name in MODULES)
+    for case in getattr(module, "CASES", ())
+]
+
+
+def test_every_rule_has_a_test_module():
+    tested = {rule.name for rule, _ in CASES}
+    assert {r.name for r in RULES} <= tested
+
+
+@pytest.mark.parametrize(("rule", "case"), CASES, ids=lambda v: getattr(v, "name", str(v)))
+def test_the_result_builds(rule, case: Case, tmp_path):
+    from trtconv.backends.protocol import EngineSettings
+    from trtconv.backends.select import choose_backend
+
+    skip_newer(case)
+    model = model_of(case)
+    record = apply(model, (rule,), case.target)
+    assert record.entries
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    profile = {}
+    for value in model.graph.input:
+        shapes = [tensor_spec(value).shape(sizes) for sizes in case.sizes]
+        low, high = (tuple(pick(axis) for axis in zip(*shapes, strict=True)) for pick in (min, max))
+        if low != high:
+            profile[value.name] = (low, low, high)
+    settings = EngineSettings(path, (profile,) if profile else ())
+    built = choose_backend("tensorrt-rtx").build(settings, SilentProgress())
+    assert len(built.plan) > 0
