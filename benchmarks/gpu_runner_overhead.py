@@ -51,12 +51,12 @@ def main() -> None:
         session = backend_of(engine).load(engine)
         x = np.ones((2, 3, 32, 32), np.float32)
         prepared = session.prepare({"x": x})
-        execution, synchronize = session.execution, prepared.synchronize
+        execution, synchronize = prepared.execution, prepared.synchronize
         context, stream = execution.context, execution.stream
         rows = {"bare execute_async_v3": per_call(lambda: context.execute_async_v3(stream), synchronize)}
         rows["prepared run"] = per_call(prepared, synchronize)
         captured = session.prepare({"x": x}, cuda_graph=True)
-        rows["bare cuGraphLaunch"] = per_call(graph_replay(session._driver, captured._graph, stream), synchronize)
+        rows["bare cuGraphLaunch"] = per_call(graph_replay(session._driver, captured.graph, stream), synchronize)
         rows["prepared run, CUDA graph"] = per_call(captured, synchronize)
         # The engine's own output buffer of the same element type serves as a tensor that is on the GPU already.
         source = execution.memory.allocate(x.nbytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +46,7 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        count = self.dtype.size
-        for dim in self.shape:
-            count *= dim
-        return count
+        return math.prod(self.shape) * self.dtype.size
 
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         """A copy in host memory."""

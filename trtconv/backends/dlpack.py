@@ -6,6 +6,7 @@ Layouts are those of dlpack.h version 0.8, the unversioned `dltensor` capsule th
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,11 @@ class Imported:
     dtype: DType
     device: int
     owner: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * self.dtype.size
 
 
 def import_cuda(source: Any, stream: int) -> Imported | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,15 @@ def engine_profiles(engine: Any, tensors: tuple[EngineTensor, ...]) -> tuple[Pro
     """The optimization profiles; inputs in host memory are left out, since their profile is about values."""
     inputs = [t for t in tensors if t.is_input and not t.host]
     return tuple(
-        {t.name: _triple(engine.get_tensor_profile_shape(t.name, index)) for t in inputs}
-        for index in range(engine.num_optimization_profiles)
+        {t.name: _triple(engine, t, index) for t in inputs} for index in range(max(1, engine.num_optimization_profiles))
     )
 
 
-def _triple(shapes: Any) -> tuple[Shape, Shape, Shape]:
+def _triple(engine: Any, tensor: EngineTensor, index: int) -> tuple[Shape, Shape, Shape]:
+    # A static input has no shapes in a profile, and 8.6 answers with dims of rank -1.
+    if -1 not in tensor.shape:
+        return tensor.shape, tensor.shape, tensor.shape
+    shapes = engine.get_tensor_profile_shape(tensor.name, index)
     low, opt, high = (tuple(int(d) for d in shape) for shape in shapes)
     return low, opt, high
 
@@ -69,16 +73,9 @@ def choose_profile(profiles: tuple[Profile, ...], shapes: Mapping[str, Shape]) -
     def rank(index: int) -> tuple[bool, int, int]:
         profile = profiles[index]
         exact = all(profile[n][1] == s for n, s in shapes.items() if n in profile)
-        return not exact, sum(_volume(t[2]) for t in profile.values()), index
+        return not exact, sum(math.prod(t[2]) for t in profile.values()), index
 
     return min(fits, key=rank)
-
-
-def _volume(shape: Shape) -> int:
-    count = 1
-    for dim in shape:
-        count *= dim
-    return count
 
 
 def _outside(profile: Profile, shapes: Mapping[str, Shape]) -> str:
@@ -105,6 +102,14 @@ def require_inputs(given: Mapping[str, Any], inputs: tuple[EngineTensor, ...]) -
             raise InvalidRequestError(
                 f"the engine's input '{tensor.name}' is missing{near}", hint="its inputs are " + ", ".join(names)
             )
+
+
+def shape_of(value: Any) -> Shape:
+    """The shape of an array of any library, or of what NumPy can make one of."""
+    import numpy as np
+
+    shape = getattr(value, "shape", None)
+    return tuple(int(d) for d in (np.shape(value) if shape is None else shape))
 
 
 def as_input(value: Any, tensor: EngineTensor) -> Array:

@@ -6,6 +6,7 @@ more than the launch itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -121,10 +122,6 @@ class Execution:
                 raise TrtconvError(f"TensorRT refuses the address of '{name}'")
             self._addresses[name] = pointer
 
-    def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Where every tensor lies now; a CUDA graph holds for these only."""
-        return tuple(sorted(self._addresses.items()))
-
     def retain(self, owners: tuple[object, ...]) -> None:
         """Keep what the launched run reads until it is over: a caller may drop a tensor right after the call."""
         older, newer = self._retained
@@ -164,6 +161,8 @@ class Execution:
 
     def close(self) -> None:
         """Free context and buffers."""
+        if self.context is None:
+            return
         self.memory.synchronize(self.stream)
         self.context = None
         self._buffers.clear()
@@ -171,7 +170,4 @@ class Execution:
 
 
 def _nbytes(shape: Shape, tensor: EngineTensor) -> int:
-    count = tensor.dtype.size
-    for dim in shape:
-        count *= dim
-    return count
+    return math.prod(shape) * tensor.dtype.size

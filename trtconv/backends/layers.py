@@ -54,7 +54,8 @@ def read_layers(trt: Any, engine: Any, context: Any = None) -> tuple[LayerInfo, 
 
 def parse_layers(text: str) -> tuple[LayerInfo, ...]:
     """Read the inspector's JSON, of 8.6 to 10 and of 11 (where a tensor's format and datatype are apart)."""
-    data = json.loads(text)
+    # 8.6 separates ONNX layers by an unescaped control character.
+    data = json.loads(text, strict=False)
     return tuple(_layer(item) for item in data.get("Layers", ()))
 
 

@@ -1,9 +1,10 @@
-"""A run with everything set: the cheapest way to launch an engine again and again."""
+"""An execution with the way in which it is launched: again and again by TensorRT, or as a CUDA graph."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trtconv.backends.cuda_context import CudaGraph
 from trtconv.backends.device_array import DeviceArray
 from trtconv.backends.execution import Execution
 
@@ -12,27 +13,41 @@ if TYPE_CHECKING:
 
 
 class Prepared:
-    """Launches an engine on inputs that lie in its buffers; belongs to the thread that made it.
+    """`prepared()` launches the engine on the inputs in its buffers and returns at once.
 
-    `prepared()` only enqueues; `outputs()` are on the device, `synchronize()` waits. Another run in the same thread
-    with other shapes or buffers makes it invalid, except for a CUDA graph, which keeps its own addresses.
+    `outputs()` lie on the device in stream order, `synchronize()` waits. With `cuda_graph` the first launch is an
+    ordinary one (TensorRT prepares itself for new shapes then), after which the work is captured and replayed. A
+    graph needs an execution whose shapes never change again: TensorRT bakes its context's state into it.
     """
 
     def __init__(self, execution: Execution, *, cuda_graph: bool) -> None:
-        self._execution = execution
+        self.execution = execution
         self.stream: int = execution.stream
         self.memory: CudaMemory = execution.memory
-        self._graph = execution.capture() if cuda_graph else None
-        self._launch = self._graph.launch if self._graph else execution.enqueue
+        self._wants_graph = cuda_graph
+        self.graph: CudaGraph | None = None
 
     def __call__(self) -> None:
         """Launch."""
-        self._launch()
+        if self.graph is not None:
+            self.graph.launch()
+            return
+        self.execution.enqueue()
+        if self._wants_graph and self.execution.capturable:
+            self.synchronize()
+            self.graph = self.execution.capture()
 
     def outputs(self) -> dict[str, DeviceArray]:
-        """The outputs on the device, in stream order."""
-        return {t.name: self._execution.output(t) for t in self._execution.outputs}
+        """The outputs on the device."""
+        return {t.name: self.execution.output(t) for t in self.execution.outputs}
 
     def synchronize(self) -> None:
         """Wait for what was launched."""
         self.memory.synchronize(self.stream)
+
+    def close(self) -> None:
+        """Free the graph, then the execution."""
+        if self.graph is not None:
+            self.graph.close()
+            self.graph = None
+        self.execution.close()

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from trtconv.backends.cuda_context import CudaGraph, open_driver
+from trtconv.backends.cuda_context import open_driver
 from trtconv.backends.cuda_driver import Gpu
 from trtconv.backends.cuda_memory import CudaMemory, open_cuda_memory
 from trtconv.backends.device_array import DeviceArray
 from trtconv.backends.dlpack import Imported, import_cuda
-from trtconv.backends.engine_io import as_input, engine_profiles, engine_tensors, require_inputs
+from trtconv.backends.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
 from trtconv.backends.execution import Execution
 from trtconv.backends.layers import LayerInfo, make_profiler, read_layers, with_times
 from trtconv.backends.manifest import EngineManifest
 from trtconv.backends.messages import logger_of
 from trtconv.backends.plugin_loading import load_plugins
 from trtconv.backends.prepared import Prepared
-from trtconv.backends.protocol import Capabilities, EngineTensor, Profile, Shape
+from trtconv.backends.protocol import Capabilities, Profile
 from trtconv.core.dtypes import DType
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_GRAPHS = 16
 
 
 def open_session(
@@ -74,73 +77,84 @@ class EngineSession:
         self.warnings = warnings
         self.cuda_graph = False
         self._local = threading.local()
-        self._executions: list[Execution] = []
+        # Weak, so that the context of a thread goes with the thread.
+        self._made: weakref.WeakSet[Prepared] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    @property
-    def execution(self) -> Execution:
-        """The calling thread's execution context, made at its first use."""
-        found: Execution | None = getattr(self._local, "execution", None)
-        if found is None:
-            if self._engine is None:
-                raise InvalidRequestError("the engine is closed")
-            with logger_of(self._trt).collect() as messages, self._lock:
-                try:
-                    found = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory, self._driver)
-                except TrtconvError as error:
-                    raise _with(error, messages.errors) from error
-                self._executions.append(found)
-            self._local.execution = found
-            self._local.graphs = {}
-        return found
+    def _make(self, *, cuda_graph: bool = False) -> Prepared:
+        """A new execution context. TensorRT makes them one after another."""
+        if self._engine is None:
+            raise InvalidRequestError("the engine is closed")
+        with logger_of(self._trt).collect() as messages, self._lock:
+            try:
+                execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory, self._driver)
+            except TrtconvError as error:
+                raise _with(error, messages.errors) from error
+            lane = Prepared(execution, cuda_graph=cuda_graph)
+            self._made.add(lane)
+            return lane
+
+    def _lane(self, given: Mapping[str, Any]) -> Prepared:
+        """What runs these shapes in this thread: its own context, or a context with a CUDA graph for these shapes."""
+        local = self._local
+        if getattr(local, "main", None) is None:
+            local.main, local.graphs = self._make(), {}
+        if not self.cuda_graph:
+            return cast("Prepared", local.main)
+        key = tuple(shape_of(given[t.name]) for t in self.inputs)
+        if key not in local.graphs:
+            local.graphs[key] = None
+        elif local.graphs[key] is None and sum(g is not None for g in local.graphs.values()) < MOST_GRAPHS:
+            local.graphs[key] = self._make(cuda_graph=True)
+        return cast("Prepared", local.graphs[key] or local.main)
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
         given = {**(inputs or {}), **named}
         require_inputs(given, self.inputs)
-        execution = self.execution
         self._memory.activate()
-        imported = {t.name: import_cuda(given[t.name], execution.stream) for t in self.inputs if not t.host}
-        on_device = {n: i for n, i in imported.items() if i is not None}
-        if on_device and len(on_device) == len(imported):
-            return dict(self._run_device(execution, given, on_device))
-        return self._run_host(execution, given)
-
-    def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
-        """Put these inputs into the engine's buffers, run once, and give what launches it again with next to no cost.
-
-        With `cuda_graph` the launch is captured. Raises UnsupportedError when a graph cannot hold this engine's run.
-        """
-        require_inputs(inputs, self.inputs)
-        execution = self.execution
-        self._memory.activate()
-        self._run_host(execution, inputs)
-        if cuda_graph and not execution.capturable:
-            raise UnsupportedError(
-                "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
-                hint="run it without --cuda-graph",
-            )
-        return Prepared(execution, cuda_graph=cuda_graph)
-
-    def _run_host(self, execution: Execution, given: Mapping[str, Any]) -> dict[str, Array]:
-        arrays = {t.name: as_input(given[t.name], t) for t in self.inputs}
-        shapes = {n: tuple(a.shape) for n, a in arrays.items()}
-        host = {t.name: arrays[t.name] for t in self.inputs if t.host}
+        lane = self._lane(given)
+        imported = {t.name: import_cuda(given[t.name], lane.stream) for t in self.inputs if not t.host}
         with logger_of(self._trt).collect() as messages:
             try:
-                execution.set_shapes(shapes, host)
-                for name, array in arrays.items():
-                    if name not in host:
-                        buffer = execution.buffer(name, array.nbytes)
-                        execution.point_input(name, buffer.pointer)
-                        self._memory.upload(buffer.pointer, array, execution.stream)
-                self._launch(execution, shapes)
-                return self._collect(execution)
+                if imported and all(imported.values()):
+                    return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported)))
+                self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
+                lane()
+                return self._collect(lane.execution)
             except TrtconvError as error:
                 raise _with(error, messages.errors) from error
 
+    def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
+        """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.
+
+        With `cuda_graph` launches replay a captured graph. Raises UnsupportedError when a graph cannot hold the run.
+        """
+        require_inputs(inputs, self.inputs)
+        self._memory.activate()
+        lane = self._make(cuda_graph=cuda_graph)
+        self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
+        if cuda_graph and not lane.execution.capturable:
+            raise UnsupportedError(
+                "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
+                hint="run it without a CUDA graph",
+            )
+        lane()
+        lane.synchronize()
+        return lane
+
+    def _put(self, execution: Execution, arrays: Mapping[str, Array]) -> None:
+        """Set the shapes and copy the inputs to the device."""
+        host = {t.name: arrays[t.name] for t in self.inputs if t.host}
+        execution.set_shapes({n: tuple(a.shape) for n, a in arrays.items()}, host)
+        for name, array in arrays.items():
+            if name not in host:
+                buffer = execution.buffer(name, array.nbytes)
+                execution.point_input(name, buffer.pointer)
+                self._memory.upload(buffer.pointer, array, execution.stream)
+
     def _run_device(
-        self, execution: Execution, given: Mapping[str, Any], imported: Mapping[str, Imported]
+        self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported]
     ) -> dict[str, DeviceArray]:
         for tensor in (t for t in self.inputs if not t.host):
             kind = imported[tensor.name].dtype
@@ -149,36 +163,20 @@ class EngineSession:
                     f"input '{tensor.name}' is {kind.name}, the engine takes {tensor.dtype.name}",
                     hint="convert the tensor on the GPU first",
                 )
+        execution = lane.execution
         host = {t.name: as_input(given[t.name], t) for t in self.inputs if t.host}
         shapes = {n: i.shape for n, i in imported.items()} | {n: tuple(a.shape) for n, a in host.items()}
         execution.set_shapes(shapes, host)
         for name, source in imported.items():
-            # An empty tensor's pointer is null, which TensorRT refuses.
-            pointer = source.pointer or execution.buffer(name, 1).pointer
-            if self.cuda_graph and source.pointer:
-                target = execution.buffer(name, _size(source))
-                self._memory.copy(target.pointer, source.pointer, _size(source), execution.stream)
-                pointer = target.pointer
+            pointer = source.pointer
+            # A graph reads from where it was captured, and an empty tensor's null pointer is refused by TensorRT.
+            if lane is not self._local.main or not pointer:
+                pointer = execution.buffer(name, source.nbytes).pointer
+                self._memory.copy(pointer, source.pointer, source.nbytes, execution.stream)
             execution.point_input(name, pointer)
-        self._launch(execution, shapes)
+        lane()
         execution.retain(tuple(imported.values()))
-        return {t.name: execution.output(t) for t in self.outputs}
-
-    def _launch(self, execution: Execution, shapes: Mapping[str, Shape]) -> None:
-        """Launch, by a CUDA graph where one was captured for these shapes at the present addresses."""
-        if not self.cuda_graph or not execution.capturable:
-            execution.enqueue()
-            return
-        graphs: dict[Any, CudaGraph | None] = self._local.graphs
-        key = (tuple(shapes.items()), execution.addresses())
-        if key not in graphs:
-            graphs[key] = None
-            execution.enqueue()
-            return
-        graph = graphs[key]
-        if graph is None:
-            graph = graphs[key] = execution.capture()
-        graph.launch()
+        return lane.outputs()
 
     def _collect(self, execution: Execution) -> dict[str, Array]:
         import numpy as np
@@ -206,45 +204,28 @@ class EngineSession:
         """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""
         if not runs or any(t.host for t in self.inputs):
             return read_layers(self._trt, self._engine)
-        execution = self.execution
-        inputs = {t.name: self._ones(t) for t in self.inputs}
-        self(inputs)
-        profiler = make_profiler(self._trt)
-        execution.context.profiler = profiler
-        try:
-            for _ in range(runs):
-                execution.enqueue()
-                self._memory.synchronize(execution.stream)
-        finally:
-            execution.context.profiler = None
-        seconds = {name: total / runs for name, total in profiler.seconds.items()}
-        return with_times(read_layers(self._trt, self._engine, execution.context), seconds)
-
-    def _ones(self, tensor: EngineTensor) -> Array:
         import numpy as np
 
-        return np.ones(self.profiles[0][tensor.name][1], tensor.dtype.numpy())
-
-    @property
-    def engine(self) -> Any:
-        """The `ICudaEngine`, for inspection."""
-        return self._engine
+        opt = {t.name: np.ones(self.profiles[0][t.name][1], t.dtype.numpy()) for t in self.inputs}
+        lane = self.prepare(opt)
+        context = lane.execution.context
+        profiler = make_profiler(self._trt)
+        context.profiler = profiler
+        for _ in range(runs):
+            lane()
+            lane.synchronize()
+        seconds = {name: total / runs for name, total in profiler.seconds.items()}
+        found = with_times(read_layers(self._trt, self._engine, context), seconds)
+        lane.close()
+        return found
 
     def close(self) -> None:
         """Free contexts, then the engine, then the runtime: the order that TensorRT demands."""
-        for execution in self._executions:
-            execution.close()
-        self._executions.clear()
+        for lane in tuple(self._made):
+            lane.close()
         self._local = threading.local()
         self._engine = None
         self._runtime = None
-
-
-def _size(source: Imported) -> int:
-    count = source.dtype.size
-    for dim in source.shape:
-        count *= dim
-    return count
 
 
 def _with(error: TrtconvError, lines: tuple[str, ...]) -> TrtconvError:

@@ -1,0 +1,144 @@
+"""The zoo for TensorRT 8.6 in two halves: gpu_zoo.py prepare OUT (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
+
+`prepare` exports and rewrites every case with target tensorrt==8.6; `run` builds each engine and checks it at all
+sample points against the module's saved outputs. A case is equal, refused (with the reason), wrong, or was not
+exported.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+JOBS_PREPARE, JOBS_RUN = 10, 6
+
+
+def prepare_one(work: tuple[str, str]) -> dict[str, str]:
+    name, out = work
+    import torch
+
+    from tests.zoo.registry import all_cases
+    from tests.zoo.run_case import source_of
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.progress import SilentProgress
+    from trtconv.core.requests import ExportRequest, RewriteRequest
+    from trtconv.core.shapes import parse_space
+    from trtconv.core.targets import parse_target
+    from trtconv.core.tensors import parse_tensor
+    from trtconv.export import export_model
+    from trtconv.rewrite import rewrite_model
+
+    torch.set_num_threads(1)
+    case = all_cases()[name]
+    folder = Path(out) / name.replace("/", "__")
+    folder.mkdir(parents=True, exist_ok=True)
+    space, specs = parse_space([case.space]), tuple(parse_tensor(t) for t in case.inputs)
+    found = {"case": name, "stage": "export"}
+    try:
+        export_model(ExportRequest(source_of(name), specs, space, folder / "model.onnx"), SilentProgress())
+        found["stage"] = "rewrite"
+        rewrite_model(
+            RewriteRequest(folder / "model.onnx", folder / "model.trt.onnx", parse_target("tensorrt==8.6")),
+            SilentProgress(),
+        )
+        found["stage"] = "prepared"
+    except TrtconvError as error:
+        found["reason"] = f"{error.message}"[:300]
+    except Exception as error:
+        found["reason"] = f"internal: {type(error).__name__}: {error}"[:300]
+    (folder / "prepared.json").write_text(json.dumps(found))
+    return found
+
+
+def prepare(out: str) -> None:
+    from tests.zoo.registry import all_cases
+
+    names = list(all_cases())
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(JOBS_PREPARE, maxtasksperchild=20) as pool:
+        for count, found in enumerate(pool.imap_unordered(prepare_one, [(n, out) for n in names])):
+            print(count, found, flush=True)
+    (Path(out) / "done").write_text("done")
+
+
+def run_one(folder: str) -> dict[str, object]:
+    from trtconv.build import build_engine
+    from trtconv.check import check_model
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.requests import BuildRequest, CheckRequest
+    from trtconv.core.shapes import ShapeSpace
+
+    place = Path(folder)
+    found = json.loads((place / "prepared.json").read_text())
+    if found["stage"] != "prepared":
+        return {**found, "verdict": "not exported" if found["stage"] == "export" else "refused by rewrite"}
+    start = time.monotonic()
+    try:
+        built = build_engine(
+            BuildRequest(place / "model.trt.onnx", place / "model.engine", dynamic=ShapeSpace(), backend="tensorrt")
+        )
+        report = check_model(CheckRequest(built.engine, reference=place / "model.reference.safetensors"))
+    except TrtconvError as error:
+        return {
+            **found,
+            "verdict": "refused by TensorRT",
+            "reason": " | ".join([error.message, *error.details[:3]])[:500],
+        }
+    except Exception as error:
+        return {**found, "verdict": "crashed", "reason": f"{type(error).__name__}: {error}"[:300]}
+    worst = report.worst
+    failed = next((c for c in report.comparisons if not c.passed), None)
+    return {
+        **found, "verdict": "equal" if report.passed else "WRONG", "points": len({c.point for c in report.comparisons}),
+        "max_abs": worst.max_abs if worst else None, "seconds": round(time.monotonic() - start, 1),
+        "reason": (f"{failed.output} at {failed.point}: {failed.reason}; max_abs {failed.max_abs}" if failed else
+                   "; ".join(f.message for f in report.errors)),
+    }  # fmt: skip
+
+
+def run(root: str, output: str) -> None:
+    from trtconv.backends.cuda_driver import probe_cuda
+
+    folders = [str(p.parent) for p in sorted(Path(root).glob("*/prepared.json"))]
+    results: list[dict[str, object]] = []
+    # Every build and check gets a process of its own: a crash is that case's alone.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ThreadPoolExecutor(JOBS_RUN) as threads:
+        waiting = [threads.submit(_apart, context, folder) for folder in folders]
+        for done in concurrent.futures.as_completed(waiting):
+            results.append(done.result())
+            if results[-1]["verdict"] != "equal":
+                print(results[-1], flush=True)
+            write(results, output, probe_cuda())
+    print(Counter(str(r["verdict"]) for r in results))
+
+
+def _apart(context, folder: str) -> dict[str, object]:
+    with context.Pool(1) as pool:
+        try:
+            return pool.apply_async(run_one, (folder,)).get(timeout=180)
+        except multiprocessing.TimeoutError:
+            return {"case": Path(folder).name.replace("__", "/"), "verdict": "crashed", "reason": "no answer in 180 s"}
+
+
+def write(results: list[dict[str, object]], output: str, state) -> None:
+    counts = Counter(str(r["verdict"]) for r in results)
+    reached = sum(n for v, n in counts.items() if v != "not exported")
+    data = {
+        "gpu": state.gpus[0].name, "driver": state.driver, "tensorrt": "8.6.0", "counts": dict(sorted(counts.items())),
+        "exported": reached, "equal_share_of_exported": round(counts["equal"] / reached, 4) if reached else None,
+        "cases": sorted(results, key=lambda r: str(r["case"])),
+    }  # fmt: skip
+    Path(output).write_text(json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "prepare":
+        prepare(sys.argv[2])
+    else:
+        run(sys.argv[2], sys.argv[3])
