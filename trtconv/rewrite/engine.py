@@ -92,6 +92,8 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
     for node in graph.find(*rule.ops):
         if id(node) not in graph.nodes or (rule.name, node.name) in record.refused:
             continue
+        if not any(graph.users.get(o) or o in graph.outputs for o in node.outputs if o):
+            continue
         found = rule.find(graph, node)
         if isinstance(found, Found):
             _try(graph, rule, found, prover, record)

@@ -21,6 +21,7 @@ from trtconv.rewrite.result import Proof
 
 Ranges = Mapping[str, tuple[float, float]]
 LARGE_VALUE = {onnx.TensorProto.FLOAT16: 64.0}
+EXACT = Tolerance(rtol=0.0, atol=0.0, why="integers are equal or wrong")
 HALF_TOLERANCE = {
     "float16": Tolerance(rtol=2e-3, atol=2e-3, why="11 bits: two or three roundings in FP16"),
     "bfloat16": Tolerance(rtol=1.6e-2, atol=1.6e-2, why="8 bits: two or three roundings in BF16"),
@@ -83,8 +84,7 @@ def prove(
         except TrtconvError as error:
             return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
         got = dict(zip(fragment.outputs, actual.values(), strict=True))
-        halves = {o: HALF_TOLERANCE[a.dtype.name] for o, a in got.items() if a.dtype.name in HALF_TOLERANCE}
-        results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, halves)
+        results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, by_type(got))
         shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
         labels.append(f"{label}, {kind}")
     failure = first_failure(tuple(results))
@@ -93,6 +93,17 @@ def prove(
     if not results:
         return Proof(None, runner, note=f"before: {notes[0]}" if notes else "nothing was compared")
     return Proof(True, runner, tuple(labels), tuple(shapes), tuple(results))
+
+
+def by_type(outputs: Mapping[str, Array]) -> dict[str, Tolerance]:
+    """Tolerances of the outputs that are no FP32: integers and booleans are exact, half types have fewer bits."""
+    chosen = {}
+    for name, array in outputs.items():
+        if array.dtype.name in HALF_TOLERANCE:
+            chosen[name] = HALF_TOLERANCE[array.dtype.name]
+        elif array.dtype.kind in "iub":
+            chosen[name] = EXACT
+    return chosen
 
 
 def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: tuple[float, float] | None) -> Array:

@@ -22,11 +22,16 @@ from trtconv.rewrite.refuse import refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
+from trtconv.rewrite.tidy import tidy
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.whole import compare_whole
 
 if TYPE_CHECKING:
     import onnx
+
+# Leftovers are tidied with the rules of the cleanup group, and left when the user left those out.
+TIDY = FOLD_CONSTANTS.name
 
 
 def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
@@ -102,6 +107,8 @@ def _run(
         record.notes.append(f"{inlined} local functions were written out at their calls")
     apply_rules(model, rules, setting, progress, record)
     lower_opset(model, setting, progress, record)
+    if TIDY in [r.name for r in rules]:
+        record.notes += tidy(model, setting.target)
     refuse_silently_wrong(model, setting.target, record.skipped)
     return model, record
 

@@ -32,7 +32,7 @@ def splice(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequ
             alias = builder.op("Identity", new)
             renamed[alias] = old
         else:
-            _rewire(graph, old, new)
+            rewire(graph, old, new)
     _take_out_of_index(graph, root)
     graph.initializers.update({t.name: t for t in builder.constants})
     graph.names.update(t.name for t in builder.constants)
@@ -64,8 +64,8 @@ def _captured(graph: Graph, name: str) -> bool:
     return any(name in n.implicit for n in graph.uses(name))
 
 
-def _rewire(graph: Graph, old: str, new: str) -> None:
-    """Let every user of `old` in this scope use `new`."""
+def rewire(graph: Graph, old: str, new: str) -> None:
+    """Let every user of `old` in this scope use `new`; bodies that capture it are not changed."""
     for node in graph.uses(old):
         node.inputs = [new if i == old else i for i in node.inputs]
         node.proto.input[:] = node.inputs

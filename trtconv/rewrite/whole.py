@@ -17,6 +17,7 @@ from trtconv.core.onnx_file import external_files
 from trtconv.core.sampling import SamplePoint, sample_inputs, sample_points
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.rewrite.proof import by_type
 from trtconv.rewrite.result import Proof
 
 MAX_BYTES = 1 << 30
@@ -61,7 +62,7 @@ def _compare(
             actual = last(feed)
         except TrtconvError as error:
             return Proof(False, "onnxruntime", note=f"after, at {point}: {error.message}")
-        results += compare_outputs(str(point), expected, actual, DEFAULT_TOLERANCE)
+        results += compare_outputs(str(point), expected, actual, DEFAULT_TOLERANCE, by_type(actual))
         shapes.append(tuple((n, tuple(a.shape)) for n, a in feed.items()))
         labels.append(str(point))
     failure = first_failure(tuple(results))

@@ -11,7 +11,9 @@ from trtconv.rewrite.rules import (
     col2im,
     cum_prod,
     deform_conv,
+    drop_identity,
     einsum,
+    fold_constants,
     gelu,
     group_norm,
     hardmax,
@@ -19,6 +21,8 @@ from trtconv.rewrite.rules import (
     l2norm,
     layer_norm,
     masked_fill,
+    merge_casts,
+    merge_transposes,
     mish,
     pad_axes,
     pad_wrap,
@@ -70,4 +74,9 @@ RULES: tuple[Rule, ...] = (
     pad_wrap.RULE,
     split_parts.RULE,
     shape_window.RULE,
+    # Cleanup.
+    drop_identity.RULE,
+    merge_casts.RULE,
+    merge_transposes.RULE,
+    fold_constants.RULE,
 )

@@ -1,0 +1,38 @@
+"""Nodes that hand their input on: Identity, Cast to the type it has, Transpose in order, Dropout at inference."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match where users can take the input itself: inside the graph, and not from within a body."""
+    value, output = node.inputs[0], node.output
+    if output in graph.outputs or any(output in user.implicit for user in graph.uses(output)):
+        return NOT_THIS
+    if not graph.uses(output) or not _hands_on(graph, node):
+        return NOT_THIS
+    return Found((node,), lambda b: value)
+
+
+def _hands_on(graph: Graph, node: Node) -> bool:
+    if node.key == "Identity":
+        return True
+    if node.key == "Cast":
+        return bool(graph.dtype(node.inputs[0]) == node.attr("to"))
+    if node.key == "Transpose":
+        perm = node.attr("perm")
+        return perm is not None and list(perm) == sorted(perm)
+    mask = node.outputs[1] if len(node.outputs) > 1 else ""
+    return graph.opset >= 12 and not node.input(2) and not (mask and (graph.uses(mask) or mask in graph.outputs))
+
+
+RULE = Rule(
+    name="drop-identity",
+    why="A node that hands its input on only hides the pattern behind it.",
+    ops=("Identity", "Cast", "Transpose", "Dropout"),
+    find=find,
+    before="Relu(Identity(x))",
+    after="Relu(x)",
+)

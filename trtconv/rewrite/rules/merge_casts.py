@@ -1,0 +1,39 @@
+"""Two casts in a row as one, where the first loses nothing."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+
+FLOAT16, BFLOAT16, FLOAT, DOUBLE = 10, 16, 1, 11
+INT32, INT64, BOOL, UINT8 = 6, 7, 9, 2
+# What holds every value of the type on the left.
+WIDER = {
+    FLOAT16: (FLOAT, DOUBLE), BFLOAT16: (FLOAT, DOUBLE), FLOAT: (DOUBLE,), INT32: (INT64, DOUBLE),
+    UINT8: (INT32, INT64, FLOAT, FLOAT16), BOOL: (UINT8, INT32, INT64, FLOAT, FLOAT16),
+}  # fmt: skip
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match Cast of Cast whose first step widens."""
+    first = graph.maker(node.inputs[0], "Cast")
+    if first is None:
+        return NOT_THIS
+    source, middle, last = graph.dtype(first.inputs[0]), first.attr("to"), node.attr("to")
+    if middle not in WIDER.get(source, ()):
+        return NOT_THIS
+    if last == source and node.output not in graph.outputs:
+        captured = any(node.output in user.implicit for user in graph.uses(node.output))
+        if not captured:
+            return Found((first, node), lambda b: first.inputs[0])
+    return Found((first, node), lambda b: b.cast(first.inputs[0], last))
+
+
+RULE = Rule(
+    name="merge-casts",
+    why="A cast to a wider type and on to another is one cast.",
+    ops=("Cast",),
+    find=find,
+    before="Cast(Cast(x, to=float32), to=float16), x float16",
+    after="x",
+)

@@ -1,0 +1,63 @@
+"""What is left over after the rules: nodes and constants that nobody uses, constants that are there twice."""
+
+from __future__ import annotations
+
+import hashlib
+
+import onnx
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.graph import Graph
+from trtconv.rewrite.splice import remove_dead, rewire, write_back
+
+
+def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
+    """Remove leftovers in place; return what was done, in words."""
+    graph = Graph(model.graph, {}, opset=1, target=target)
+    notes = []
+    dead = sum(remove_dead(g, list(g.nodes.values())) for g in graph.scopes())
+    if dead:
+        notes.append(f"{dead} nodes that nobody used were removed")
+    merged = _merge_duplicates(graph)
+    if merged:
+        notes.append(f"{merged} constants that were there twice were merged")
+    named = {*graph.inputs, *graph.outputs}
+    unused = [n for n in graph.initializers if not graph.users.get(n) and n not in named]
+    if unused and not merged:
+        notes.append(f"{len(unused)} constants that nobody used were removed")
+    if notes:
+        write_back(graph)
+    return notes
+
+
+def captured_names(graph: Graph) -> frozenset[str]:
+    """Names that bodies take from the main graph."""
+    return frozenset(n for node in graph.nodes.values() for n in node.implicit)
+
+
+def _merge_duplicates(graph: Graph) -> int:
+    """Let the users of equal constants in memory use the first one; return how many became free."""
+    groups: dict[tuple[object, ...], list[onnx.TensorProto]] = {}
+    captured, named = captured_names(graph), {*graph.inputs, *graph.outputs}
+    for tensor in graph.initializers.values():
+        external = tensor.data_location == onnx.TensorProto.EXTERNAL
+        if external or tensor.name in captured or tensor.name in named:
+            continue
+        groups.setdefault((tensor.data_type, tuple(tensor.dims)), []).append(tensor)
+    merged = 0
+    for tensors in groups.values():
+        first: dict[bytes, str] = {}
+        for tensor in tensors if len(tensors) > 1 else ():
+            kept = first.setdefault(_content(tensor), tensor.name)
+            if kept != tensor.name and graph.users.get(tensor.name):
+                rewire(graph, tensor.name, kept)
+                merged += 1
+    return merged
+
+
+def _content(tensor: onnx.TensorProto) -> bytes:
+    bare = onnx.TensorProto()
+    bare.CopyFrom(tensor)
+    bare.ClearField("name")
+    bare.ClearField("doc_string")
+    return hashlib.sha256(bare.SerializeToString(deterministic=True)).digest()
