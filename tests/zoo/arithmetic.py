@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Activations, statistics, complex-looking arithmetic, other dtypes."""
 
 from __future__ import annotations

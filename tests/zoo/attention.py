@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Attention in its many forms, positions, windows, masks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Sampling grids, affine grids, regions of interest, deformable convolution."""
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Warp(nn.Module):
     """Backward warping by a flow, the grid made by hand."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        n, _, h, w = x.shape
+        _n, _, h, w = x.shape
         ys, xs = torch.meshgrid(torch.arange(h, device=x.device), torch.arange(w, device=x.device), indexing="ij")
         grid = torch.stack((xs, ys), 0).float()[None] + torch.tanh(x[:, :2]) * 2
         gx = 2.0 * grid[:, 0] / max(w - 1, 1) - 1.0

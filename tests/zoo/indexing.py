@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Masks, gathers, scatters, sorting, top-k, non-zero, unique, cumulative sums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+
 """Normalisations, canonical and hand-written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Pooling with fixed windows, windows that follow the size, and adaptive pooling."""
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class CoordinateAttention(nn.Module):
         self.conv = nn.Conv2d(8, 8, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        n, c, h, w = x.size()
+        _n, _c, h, w = x.size()
         rows = F.adaptive_avg_pool2d(x, (None, 1))
         cols = F.adaptive_avg_pool2d(x, (1, None)).permute(0, 1, 3, 2)
         a, b = torch.split(self.conv(torch.cat([rows, cols], dim=2)), [h, w], dim=2)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Recurrent layers, 1-D and 3-D convolutions, and small whole networks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Resizing: by factor, by a size from a shape, antialiased, area, and by arithmetic on sizes."""
 
 from __future__ import annotations

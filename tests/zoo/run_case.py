@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.zoo.registry import all_cases
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_outputs, describe_failure, first_failure
 from trtconv.core.errors import TrtconvError
@@ -19,7 +20,6 @@ from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.shapes import ShapeSpace, parse_space
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import parse_tensor
-from tests.zoo.registry import all_cases
 
 STAGES = ("export", "rewrite", "build")
 BLIND_SIZES = 4
@@ -87,7 +87,8 @@ def _run(name: str, stages: tuple[str, ...], folder: Path) -> Outcome:
             used.update(stage="build")
     except TrtconvError as error:
         where = f" [{error.where}]" if error.where else ""
-        return outcome("refused", f"{type(error).__name__}: {error.message}{where}")
+        words = "; ".join([error.message, *error.details[:2]]).replace(f"{folder}/", "")
+        return outcome("refused", f"{type(error).__name__}: {words}{where}")
     return outcome("through")
 
 
@@ -119,6 +120,7 @@ def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ..
     """Compare with the module at random sizes; an empty text when all agree, else what differs."""
     from trtconv.export.module_runner import ModuleRunner
     from trtconv.export.module_source import load_module
+    from trtconv.export.rounding import rounding_errors
 
     specs = [parse_tensor(t) for t in inputs]
     module, onnx = ModuleRunner(load_module(source_of(name)), specs), OnnxRuntimeRunner(model)
@@ -127,7 +129,11 @@ def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ..
         dims = tuple((n, chance.choice(list(r.values()))) for n, r in space.dims)
         point = SamplePoint(f"blind-{turn}", dims, "random", 77 + turn)
         arrays = sample_inputs(specs, point)
-        failed = first_failure(compare_outputs(str(point), module(arrays), onnx(arrays), DEFAULT_TOLERANCE))
+        want, got = module(arrays), onnx(arrays)
+        failed = first_failure(compare_outputs(str(point), want, got, DEFAULT_TOLERANCE))
+        if failed:
+            rounding = rounding_errors(module, arrays, want)
+            failed = first_failure(compare_outputs(str(point), want, got, DEFAULT_TOLERANCE, rounding=rounding))
         if failed:
             return describe_failure(failed)
     return ""

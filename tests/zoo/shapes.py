@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Branches on shapes, integer arithmetic, ranges, reshapes, fold and unfold, shuffles, splits, einsum."""
 
 from __future__ import annotations

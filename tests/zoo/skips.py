@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line reads best as a table
 """Odd sizes: skips that have to be cropped or padded to fit, transposed convolutions, paddings from shapes."""
 
 from __future__ import annotations

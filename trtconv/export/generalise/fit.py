@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DENOMINATORS = (1, 2, 4, 8, 16, 32, 64, 3, 5, 6, 7, 10, 12)
-NUMERATORS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, -1, -2)
+NUMERATORS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)
 Sizes = Mapping[str, int]
 
 
@@ -35,20 +35,34 @@ class Term:
 
 @dataclass(frozen=True)
 class Expression:
-    """A whole number times a product of terms, or (`sums`) a whole number plus their sum."""
+    """A whole number times a product of terms, or (`sums`) a whole number plus their sum.
+
+    `least` and `most` bound the whole: `min(H, 20)` has 20 as `most`.
+    """
 
     terms: tuple[Term, ...]
     constant: int = 1
     sums: bool = False
+    least: int | None = None
+    most: int | None = None
 
     def at(self, sizes: Sizes) -> int:
         """The value at the sizes."""
         values = [t.at(sizes) for t in self.terms]
-        return self.constant + sum(values) if self.sums else self.constant * math.prod(values)
+        whole = self.constant + sum(values) if self.sums else self.constant * math.prod(values)
+        whole = whole if self.most is None else min(whole, self.most)
+        return whole if self.least is None else max(whole, self.least)
 
     def __str__(self) -> str:
+        text = self._unbounded()
+        text = text if self.most is None else f"min({text}, {self.most})"
+        return text if self.least is None else f"max({text}, {self.least})"
+
+    def _unbounded(self) -> str:
         sign = " + " if self.sums else " * "
-        parts = [str(t) if len(self.terms) == 1 else f"({t})" for t in self.terms]
+        parts = [str(t) if len(self.terms) == 1 or str(t) == t.dim else f"({t})" for t in self.terms]
+        if self.constant == -1 and not self.sums:
+            return f"-({' * '.join(parts)})"
         neutral = 0 if self.sums else 1
         return sign.join([*([] if self.constant == neutral else [str(self.constant)]), *parts])
 
@@ -81,12 +95,24 @@ def fit(seen: Sequence[Observation]) -> Expression | None:
         return None
     lines = {d: [o for o in seen if _only(o.by_name, base, d)] for d in moved}
     if len(moved) == 1:
-        candidates = [Expression((t,)) for t in terms(moved[0], lines[moved[0]], 1)]
+        candidates = _of_one(moved[0], lines[moved[0]])
     elif len(moved) == 2:
         candidates = [*_products(moved, lines, seen[0]), *_sums(moved, lines, seen[0])]
     else:
         return None
     return next((c for c in candidates if all(c.at(o.by_name) == o.value for o in seen)), None)
+
+
+def _of_one(dim: str, seen: Sequence[Observation]) -> list[Expression]:
+    """Expressions of one dim: a term, its negative, or the dim bounded by a number."""
+    found = [Expression((t,)) for t in terms(dim, seen, 1)]
+    found += [Expression((t,), -1) for t in terms(dim, [replace(o, value=-o.value) for o in seen], 1)]
+    values = sorted({o.value for o in seen})
+    for bound, is_most in ((values[-1], True), (values[0], False)):
+        inside = [o for o in seen if o.value != bound]
+        if len(inside) < len(seen) - 1 and all(o.value == o.by_name[dim] for o in inside):
+            found.append(Expression((Term(dim),), most=bound if is_most else None, least=None if is_most else bound))
+    return found
 
 
 def _only(sizes: Sizes, base: Sizes, dim: str) -> bool:

@@ -42,6 +42,15 @@ class Builder:
             self.known[name] = name
         return name
 
+    def number(self, value: Any) -> str:
+        """The name of a 0-d constant of the value's own dtype."""
+        import numpy as np
+        from onnx import numpy_helper
+
+        name = f"trtconv_number_{len(self.tensors)}"
+        self.tensors.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
     def op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
         """The name of a node's output; equal nodes are made once."""
         import onnx
@@ -74,7 +83,9 @@ class Builder:
         total = parts[0]
         for part in parts[1:]:
             total = self.op("Add" if wanted.sums else "Mul", [total, part])
-        return total
+        if wanted.most is not None:
+            total = self.op("Min", [total, self.constant([wanted.most])])
+        return total if wanted.least is None else self.op("Max", [total, self.constant([wanted.least])])
 
 
 def repair(
@@ -102,10 +113,16 @@ def repair(
 def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes], builder: Builder) -> str:
     import numpy as np
 
-    node = graph.node[item.node]
+    node = next((n for n in graph.node if item.name in n.input), graph.node[item.node])
     values = [np.asarray(v) for v in item.values]
     first = values[0]
     where = f"{node.op_type} of {origin_of(node)}"
+    if first.dtype.kind == "f" and first.size == 1 and (number := _repair_float(values, sizes, builder)):
+        _use_instead(graph, item.name, number[0])
+        return f"{where}: {number[1]}"
+    if first.ndim == 1 and (row := _repair_range(values, sizes, builder)):
+        _use_instead(graph, item.name, row[0])
+        return f"{where}: {row[1]}"
     if first.dtype.kind not in "iu" or any(v.shape != first.shape for v in values):
         raise CannotFollowError(f"a table of {first.dtype} {list(first.shape)} in {where} was made at the traced size")
     parts, shown = [], []
@@ -126,6 +143,56 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
         whole = builder.op("Cast", [whole], to=6 if first.dtype == np.int32 else 7)
     _use_instead(graph, item.name, whole)
     return f"{where}: {', '.join(shown)}"
+
+
+def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builder) -> tuple[str, str] | None:
+    """A fraction that is a whole number at every size, or one over a whole number."""
+    import numpy as np
+
+    series = np.array([v.reshape(-1)[0] for v in values], dtype=np.float64)
+    for inverse in (False, True):
+        with np.errstate(all="ignore"):
+            numbers = 1.0 / series if inverse else series
+        if not np.all(np.isfinite(numbers)) or np.any(np.abs(numbers - np.round(numbers)) > 1e-6 * np.abs(numbers)):
+            continue
+        found = fit([Observation(s, round(float(v))) for s, v in zip(sizes, numbers, strict=True)])
+        if found is None:
+            continue
+        whole = builder.op("Cast", [builder.expression(found)], to=_onnx_type(values[0]))
+        if inverse:
+            whole = builder.op("Reciprocal", [whole])
+        whole = builder.op("Reshape", [whole, builder.constant(list(values[0].shape))])
+        return whole, f"{series[0]:g} = {f'1 / ({found})' if inverse else found}"
+    return None
+
+
+def _repair_range(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builder) -> tuple[str, str] | None:
+    """A row start, start + step, ... whose length follows the size."""
+    import numpy as np
+
+    longest = max(values, key=lambda v: v.size)
+    if len({v.size for v in values}) == 1 or longest.size < 2 or longest.dtype.kind not in "if":
+        return None
+    step = longest[1] - longest[0]
+    line = (longest[0] + step * np.arange(longest.size)).astype(longest.dtype)
+    if not np.array_equal(line, longest) or any(not np.array_equal(v, line[: v.size]) for v in values):
+        return None
+    found = fit([Observation(s, int(v.size)) for s, v in zip(sizes, values, strict=True)])
+    if found is None:
+        return None
+    scalar = builder.constant([])
+    stop = builder.op("Reshape", [builder.expression(found), scalar])
+    zero, one = (builder.op("Reshape", [builder.constant([n]), scalar]) for n in (0, 1))
+    row = builder.op("Cast", [builder.op("Range", [zero, stop, one])], to=_onnx_type(longest))
+    row = builder.op("Mul", [row, builder.number(step)])
+    row = builder.op("Add", [row, builder.number(longest[0])])
+    return row, f"a row of {values[0].size} = {found} numbers from {longest[0]:g} in steps of {step:g}"
+
+
+def _onnx_type(array: Any) -> int:
+    import onnx
+
+    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
 def _use_instead(graph: onnx.GraphProto, old: str, new: str) -> None:

@@ -1,0 +1,261 @@
+"""The room as a whole: the files it writes, what it refuses, and what it never does."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError
+from trtconv.core.onnx_file import signature
+from trtconv.core.provenance import origin_of
+from trtconv.core.reference import read_reference_info, read_samples
+
+NET = """
+class Block(nn.Module):
+    def forward(self, x):
+        return torch.relu(x * 2 + 1)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, 2, 1)
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, images):
+        x = self.conv(images)
+        for block in self.blocks:
+            x = block(x)
+        return {"features": x, "mean": x.mean((2, 3))}
+
+def make():
+    return Net()
+"""
+SPACE = "N=1:2:4 H=16:24:40 W=16:32:48%16"
+IMAGES = ["images:float32[N,3,H,W]"]
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_files_and_names(export, write_module, exporter):
+    path = write_module(NET)
+    result = export("net.py:make", IMAGES, SPACE, exporter=exporter)
+    model = onnx.load(result.model)
+    found = signature(model)
+    assert [str(s) for s in found.inputs] == IMAGES
+    assert [s.name for s in found.outputs] == ["features", "mean"]
+    assert str(found.space) == SPACE
+    assert [d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == ["N", 3, "H", "W"]
+    assert {t.name for t in model.graph.initializer} >= {"conv.weight", "conv.bias"}
+
+    lines = path.read_text().splitlines()
+    relu = next(n for n in model.graph.node if n.op_type == "Relu")
+    assert origin_of(relu).module == "blocks.0"
+    assert origin_of(relu).source == f"net.py:{lines.index('        return torch.relu(x * 2 + 1)') + 1}"
+    conv = next(n for n in model.graph.node if n.op_type == "Conv")
+    assert str(origin_of(conv)) == f"conv (net.py:{lines.index('        x = self.conv(images)') + 1})"
+    assert all(origin_of(n) for n in model.graph.node)
+
+    manifest = json.loads(result.manifest.read_text())
+    assert manifest["exporter"] == exporter == result.exporter
+    assert manifest["space"] == SPACE
+    assert all(c["passed"] for c in manifest["comparisons"])
+    assert sorted(p.name for p in result.model.parent.iterdir()) == [
+        "model.onnx", "model.onnx.json", "model.reference.safetensors",
+    ]  # fmt: skip
+
+
+def test_reference_has_all_points_and_they_are_what_the_module_computes(export, write_module):
+    write_module(NET)
+    result = export("net.py:make", IMAGES, SPACE)
+    info = read_reference_info(result.reference)
+    assert {"traced", "opt", "min", "max", "interior-1", "interior-2", "zeros", "large"} <= {
+        p.label for p in info.points
+    }
+    assert max(p.sizes["N"] for p in info.points) == 4
+    runner = OnnxRuntimeRunner(result.model)
+    for sample in read_samples(result.reference):
+        if not sample.point.advisory and sample.point.values == "random":
+            np.testing.assert_allclose(runner(sample.inputs)["mean"], sample.outputs["mean"], atol=1e-4, rtol=1e-4)
+
+
+def test_traced_sizes_are_odd_distinct_and_no_batch_of_one(export, write_module):
+    write_module(NET)
+    result = export("net.py:make", IMAGES, "N=1:2:4 H=16:24:40 W=16:32:48")
+    sizes = result.points[0].sizes
+    assert sizes["N"] >= 2
+    assert sizes["H"] % 2 == 1
+    assert sizes["W"] % 2 == 1
+    assert len({*sizes.values(), 3}) == 4
+
+
+BRANCH = """
+class Net(nn.Module):
+    def forward(self, x):
+        if x.shape[2] > 30:
+            return x * 2
+        return x + 1
+
+def make():
+    return Net()
+"""
+
+
+@pytest.mark.parametrize("exporter", ["auto", "torchscript"])
+def test_a_wrong_model_is_not_written_and_the_line_is_named(export, write_module, tmp_path, exporter):
+    write_module(BRANCH)
+    with pytest.raises(AccuracyError) as caught:
+        export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:40 W=16:24:40", exporter=exporter)
+    assert caught.value.where == "net.py:8"
+    assert "`if x.shape[2] > 30:`" in caught.value.message
+    assert caught.value.exit_code == 3
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_failed_export_leaves_the_old_file(export, write_module, tmp_path):
+    write_module(NET)
+    result = export("net.py:make", IMAGES, SPACE)
+    before = result.model.read_bytes()
+    write_module(BRANCH, "branch.py")
+    with pytest.raises(AccuracyError):
+        export("branch.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:40 W=16:24:40")
+    assert result.model.read_bytes() == before
+    assert len(list((tmp_path / "out").iterdir())) == 3
+
+
+def test_a_branch_that_the_range_excludes_is_no_obstacle(export, write_module):
+    write_module(BRANCH)
+    assert export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=31:35:40 W=16:24:40").exporter == "dynamo"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "space", "options", "words"),
+    [
+        (["image:float32[N,3,H,W]"], SPACE, {}, "takes no input 'image'. Did you mean 'images'?"),
+        (["images:float32[N,3,H,W]"], "N=1:2:4 H=16:24:40", {}, "dim 'W' without a range"),
+        (["images:float32[N,3,H,W]"], SPACE + " K=1:2:3", {}, "no input has a dim called 'K'"),
+        ([], "", {}, "no inputs are given"),
+        (IMAGES, SPACE, {"exporter": "onnx"}, "unknown exporter 'onnx'"),
+        (IMAGES, SPACE, {"opset": 9}, "opset 9 is not supported"),
+        (IMAGES, SPACE, {"opset": 17, "exporter": "dynamo"}, "writes opset 18 and newer"),
+    ],
+)
+def test_requests_that_do_not_fit(export, write_module, tmp_path, inputs, space, options, words):
+    write_module(NET)
+    with pytest.raises(InvalidRequestError) as caught:
+        export("net.py:make", inputs, space, **options)
+    assert words in caught.value.message
+    assert not (tmp_path / "out" / "model.onnx").exists()
+
+
+def test_a_module_that_raises_at_some_size_says_which_and_where(export, write_module):
+    line = "        return x[:, :, 20:].amax(2)"
+    path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n{line}\n\ndef make():\n    return Net()\n")
+    with pytest.raises(TrtconvError) as caught:
+        export("net.py:make", ["x:float32[N,3,H]"], "N=1:2:3 H=16:24:40")
+    assert caught.value.where == f"net.py:{path.read_text().splitlines().index(line) + 1}"
+    assert "for x [" in caught.value.message
+
+
+def test_output_that_cannot_be_written(export, write_module, tmp_path):
+    write_module(NET)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidRequestError, match="cannot be written"):
+        export("net.py:make", IMAGES, SPACE, output=tmp_path / "file" / "model.onnx")
+
+
+def test_sample_function(export, write_module):
+    write_module(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.e = nn.Embedding(5, 4)\n"
+        "    def forward(self, ids, lengths):\n        return self.e(ids).sum(1) / lengths[:, None]\n\n"
+        "def make():\n    return Net()\n\n"
+        "def sample(dims, generator):\n"
+        "    ids = torch.randint(0, 5, (dims['N'], dims['T']), generator=generator)\n"
+        "    return ids, torch.full((dims['N'],), dims['T'])\n\n"
+        "def short(dims, generator):\n    return torch.zeros(1, 1)\n"
+    )
+    inputs = ["ids:int64[N,T]", "lengths:int64[N]"]
+    result = export("net.py:make", inputs, "N=1:2:4 T=3:8:20", sample="net.py:sample")
+    first = next(iter(read_samples(result.reference)))
+    assert set(first.inputs["lengths"]) == {first.point.sizes["T"]}
+    assert {p.values for p in result.points} == {"random"}
+    with pytest.raises(InvalidRequestError, match="returned 1 tensors for 2 inputs"):
+        export("net.py:make", inputs, "N=1:2:4 T=3:8:20", sample="net.py:short")
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_nested_inputs_and_outputs(export, write_module, exporter):
+    write_module(
+        "from dataclasses import dataclass\n\n@dataclass\nclass Batch:\n    image: torch.Tensor\n"
+        "    ids: torch.Tensor\n\n"
+        "class Net(nn.Module):\n    def forward(self, batch: Batch, levels: list, *, flag):\n"
+        "        a = torch.where(flag, batch.image, -batch.image)\n"
+        "        return [a + levels[0], {'ids': batch.ids.float() * 2, 'deep': (levels[1].double(), None)}]\n\n"
+        "def make():\n    return Net()\n"
+    )
+    inputs = [
+        "batch.image:float16[N,4]", "batch.ids:int32[N,T]", "levels.0:float16[N,1]", "levels.1:uint8[N]",
+        "flag:bool[N,4]",
+    ]  # fmt: skip
+    result = export("net.py:make", inputs, "N=1:2:4 T=3:8:20", exporter=exporter)
+    found = signature(onnx.load(result.model))
+    assert [str(s) for s in found.inputs] == inputs
+    assert [(s.name, s.dtype.name) for s in found.outputs] == [
+        ("output_0", "float16"), ("output_1.ids", "float32"), ("output_1.deep_0", "float64"),
+    ]  # fmt: skip
+
+
+def test_training_mode_is_left_with_a_note(export, write_module):
+    write_module(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.drop, self.norm = nn.Dropout(0.5), nn.BatchNorm1d(4)\n"
+        "    def forward(self, x):\n        return self.norm(self.drop(x))\n\ndef make():\n    return Net().train()\n"
+    )
+    result = export("net.py:make", ["x:float32[N,4]"], "N=1:2:4")
+    assert any("training mode" in n for n in result.notes)
+    assert not {n.op_type for n in onnx.load(result.model).graph.node} & {"Dropout"}
+
+
+def test_unused_input_stays_an_input(export, write_module):
+    net = "class Net(nn.Module):\n    def forward(self, x, y):\n        return x * 2\n\n"
+    write_module(f"{net}def make():\n    return Net()\n")
+    for exporter in ("dynamo", "torchscript"):
+        result = export("net.py:make", ["x:float32[N,4]", "y:float32[N,T]"], "N=1:2:4 T=3:8:20", exporter=exporter)
+        assert [v.name for v in onnx.load(result.model).graph.input] == ["x", "y"]
+
+
+def test_exported_program(export, write_module, tmp_path):
+    import torch
+
+    from trtconv.core.requests import ModuleSource
+    from trtconv.export.module_source import load_module
+
+    path = write_module(NET)
+    module = load_module(ModuleSource("net.py:make", base=path.parent)).eval()
+    dim = torch.export.Dim
+    size = {0: dim("n", min=1, max=4), 2: dim("h", min=16, max=64), 3: dim("w", min=16, max=64)}
+    program = torch.export.export(module, (torch.zeros(2, 3, 20, 24),), dynamic_shapes=(size,))
+    torch.export.save(program, tmp_path / "net.pt2")
+    result = export("net.pt2", IMAGES, "N=1:2:4 H=16:24:40 W=16:32:48")
+    assert [s.name for s in signature(onnx.load(result.model)).outputs] == ["features", "mean"]
+    (tmp_path / "bad.pt2").write_bytes(b"nothing")
+    with pytest.raises(InvalidRequestError, match="no exported program"):
+        export("bad.pt2", IMAGES, SPACE)
+
+
+def test_nothing_reaches_the_terminal(export, write_module, capfd):
+    write_module(NET.replace("x = self.conv(images)", "print('from the module')\n        x = self.conv(images)"))
+    export("net.py:make", IMAGES, SPACE)
+    export("net.py:make", IMAGES, SPACE, exporter="torchscript")
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""
+
+
+def test_same_request_gives_the_same_bytes(export, write_module):
+    write_module(NET)
+    first = export("net.py:make", IMAGES, SPACE).model.read_bytes()
+    assert export("net.py:make", IMAGES, SPACE).model.read_bytes() == first
