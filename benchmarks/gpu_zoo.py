@@ -1,4 +1,4 @@
-"""The zoo for TensorRT 8.6 in two halves: gpu_zoo.py prepare OUT (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
+"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
 
 `prepare` exports and rewrites every case with target tensorrt==8.6; `run` builds each engine and checks it at all
 sample points against the module's saved outputs. A case is equal, refused (with the reason), wrong, or was not
@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-JOBS_PREPARE, JOBS_RUN = 10, 6
+JOBS_PREPARE, JOBS_RUN = 11, 12
 
 
 def prepare_one(work: tuple[str, str]) -> dict[str, str]:
