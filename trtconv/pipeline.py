@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from trtconv.build import BuildResult
+    from trtconv.check.bench import BenchReport
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
 
@@ -150,3 +151,15 @@ def exit_code(report: CheckReport) -> int:
     if any(not c.passed for c in report.comparisons) or "accuracy" in kinds:
         return AccuracyError.exit_code
     return 6 if "budget" in kinds else 1
+
+
+def bench(subject: Path, source: ModuleSource | None, progress: Progress, **options: Any) -> BenchReport:
+    """`trtconv bench`, beside the module in torch when `source` names one."""
+    from trtconv.check.bench import bench_model
+
+    module = None
+    if source is not None:
+        from trtconv.export.module_source import load_module
+
+        module = load_module(source)
+    return bench_model(subject, module=module, progress=progress, **options)

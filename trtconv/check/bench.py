@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.latency import Latency, clock_state, measure, measure_engine
+from trtconv.backends.latency import Latency, clock_state, measure_engine, percentiles
 from trtconv.check.reference_fit import find_reference, inside, require_fit
 from trtconv.check.subjects import is_engine, open_subject
 from trtconv.core.artifacts import beside
-from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.reference import ReferenceSample, read_reference_info, read_samples
 
@@ -51,9 +51,9 @@ def bench_model(
 ) -> BenchReport:  # fmt: skip
     """Measure a file at named points of its reference.
 
-    An engine is measured with and without a CUDA graph, beside its ONNX file in ONNX Runtime (CPU) when that lies
-    beside it, and beside `module` in torch's three modes when one is given. Raises InvalidRequestError for a point
-    that the reference does not have, and what opening the file raises.
+    An engine is measured with and without a CUDA graph, beside its ONNX file in ONNX Runtime when that is there: on the
+    GPU where ONNX Runtime has CUDA, else on the CPU. With `module`, torch's three modes are measured too. Raises
+    InvalidRequestError for a point that the reference does not have, and what opening the file raises.
     """
     progress = progress or SilentProgress()
     path = find_reference(subject, reference)
@@ -64,7 +64,7 @@ def bench_model(
     if is_engine(subject):
         found += _engine_latencies(subject, samples, plugins, seconds, progress)
         graph = subject.with_name(beside(subject, ".onnx").name)
-        found += _onnx_latencies(graph, samples, seconds, progress) if graph.exists() else []
+        found += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
     else:
         opened = open_subject(subject)
         require_fit(opened, read_reference_info(path), path)
@@ -116,6 +116,18 @@ def _engine_latencies(
         session.close()
 
 
+def _beside_engine(
+    model: Path, samples: list[ReferenceSample], seconds: float, progress: Progress
+) -> list[Latency]:
+    from trtconv.backends.onnxruntime_latency import measure_onnxruntime
+
+    try:
+        return [measure_onnxruntime(model, s.inputs, point=s.point.label, seconds=seconds) for s in samples]
+    except MissingDependencyError as error:
+        progress.note(error.message)
+        return _onnx_latencies(model, samples, seconds, progress)
+
+
 def _onnx_latencies(
     model: Path, samples: Iterable[ReferenceSample], seconds: float, progress: Progress
 ) -> list[Latency]:
@@ -125,15 +137,26 @@ def _onnx_latencies(
     found = []
     for sample in samples:
         progress.phase(f"ONNX Runtime at {sample.point}")
-        inputs = sample.inputs
+        times = _wall_times(runner, sample.inputs, seconds)
+        spread = percentiles(times)
+        batch = _batch(sample.inputs)
         found.append(
-            measure(
-                lambda inputs=inputs: runner(inputs), lambda: None, time.perf_counter, lambda a, b: b - a,
-                subject="ONNX Runtime (CPU)", point=sample.point.label, batch=_batch(inputs), seconds=seconds,
-                least=5,
-            )
-        )  # fmt: skip
+            Latency("ONNX Runtime (CPU)", sample.point.label, batch, spread, spread, batch / spread.median)
+        )
     return found
+
+
+def _wall_times(run: Callable[..., object], inputs: Mapping[str, Array], seconds: float) -> list[float]:
+    """Wall seconds of single runs: two to warm up, then until `seconds` are over but at least five."""
+    run(inputs)
+    run(inputs)
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < end:
+        start = time.perf_counter()
+        run(inputs)
+        times.append(time.perf_counter() - start)
+    return times
 
 
 def _torch_latencies(
@@ -152,7 +175,7 @@ def _torch_latencies(
         except TrtconvError as error:
             return found, {"torch": error.message}
         found += measured
-        failed |= problems
+        failed.update(problems)
     return found, failed
 
 
