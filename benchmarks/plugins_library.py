@@ -43,14 +43,12 @@ class Kernels:
 
     def instance_norm(
         self, x: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, workspace: torch.Tensor,
-        epsilon: float, relu: bool = False, route: int = 0, cluster: int = 0, depth: int = 0,
-        threads: int = 0,
+        epsilon: float, relu: bool = False, route: int = 0, cluster: int = 0,
     ) -> None:  # fmt: skip
         status = self.library.trtconv_instance_norm(
             TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(bias.data_ptr()),
             _PTR(y.data_ptr()), _PTR(workspace.data_ptr()), _I64(x.shape[0] * x.shape[1]), _I64(x.shape[1]),
-            _I64(math.prod(x.shape[2:])), _FLOAT(epsilon), int(relu), route, cluster, depth,
-            threads, _stream(),
+            _I64(math.prod(x.shape[2:])), _FLOAT(epsilon), int(relu), route, cluster, _stream(),
         )  # fmt: skip
         self._check(status, "instance_norm")
 

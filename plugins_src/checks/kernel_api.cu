@@ -23,10 +23,10 @@ int64_t trtconv_instance_norm_workspace(int type, int64_t planes, int64_t area)
 
 int trtconv_instance_norm(int type, int parameterType, void const* x, void const* scale, void const* bias, void* y,
     void* workspace, int64_t planes, int64_t channels, int64_t area, float epsilon, int relu, int route, int cluster,
-    int depth, int threads, cudaStream_t stream)
+    cudaStream_t stream)
 {
     trtconv::instance_norm::Problem const p{ElementType(type), ElementType(parameterType), planes, channels, area,
-        epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster, depth, threads};
+        epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster};
     return trtconv::instance_norm::launch(p, x, scale, bias, y, workspace, stream);
 }
 

@@ -73,14 +73,14 @@ void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, in
 }
 
 void checkNorm(Tally& tally, ElementType type, int64_t planes, int64_t channels, int64_t area, instance_norm::Route route,
-    int32_t cluster, float offset, int64_t skip, int32_t depth = 0)
+    int32_t cluster, float offset, int64_t skip)
 {
     bool const relu = area % 2 == 1;
     Input const x(type, planes * area, 3, offset, skip);
     Input const scale(type, channels, 4, 1.0F, 0);
     Input const bias(type, channels, 5, 0.0F, 0);
     Output y(type, planes * area, skip);
-    instance_norm::Problem const p{type, type, planes, channels, area, 1e-3F, relu, route, cluster, depth};
+    instance_norm::Problem const p{type, type, planes, channels, area, 1e-3F, relu, route, cluster};
     void* workspace = nullptr;
     must(cudaMalloc(&workspace, static_cast<size_t>(instance_norm::workspaceBytes(type, planes, area)) + 1), "cudaMalloc");
     cudaError_t const status = instance_norm::launch(p, x.data, scale.data, bias.data, y.data, workspace, nullptr);
@@ -112,7 +112,7 @@ void checkNorm(Tally& tally, ElementType type, int64_t planes, int64_t channels,
         }
     }
     tally.add("instance_norm " + text({planes, channels, area, static_cast<int64_t>(route), cluster,
-                                     static_cast<int64_t>(offset), skip, depth}),
+                                     static_cast<int64_t>(offset), skip}),
         type, y.error(wanted));
     cudaFree(workspace);
 }
@@ -229,12 +229,9 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         }
     }
     // More planes than blocks or clusters, so that slots are used again; areas of every alignment.
-    for (int32_t depth = 1; depth <= 3; ++depth)
-    {
-        checkNorm(tally, type, 1200, 3, 4099, Route::kBlock, 0, 1.0F, 0, depth);
-        checkNorm(tally, type, 700, 5, 8198, Route::kCluster, 2, 1.0F, 1, depth);
-        checkNorm(tally, type, 60, 3, 70001, Route::kCluster, 16, large, 0, depth);
-    }
+    checkNorm(tally, type, 1200, 3, 4099, Route::kBlock, 0, 1.0F, 0);
+    checkNorm(tally, type, 700, 5, 8198, Route::kCluster, 2, 1.0F, 1);
+    checkNorm(tally, type, 60, 3, 70001, Route::kCluster, 16, large, 0);
     checkNorm(tally, type, 0, 3, 16, Route::kAuto, 0, 0.0F, 0);
     checkNorm(tally, type, 3, 3, 0, Route::kAuto, 0, 0.0F, 0);
 }

@@ -240,15 +240,6 @@ __device__ __forceinline__ float warpSum(float value)
     return value;
 }
 
-__device__ __forceinline__ double warpSum(double value)
-{
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-    {
-        value += __shfl_xor_sync(0xffffffffU, value, step);
-    }
-    return value;
-}
 
 // The most elements, a power of two, that one access may move at `pointer` when rows are `stride` elements apart.
 template <typename T>

@@ -11,7 +11,8 @@ namespace trtconv::instance_norm
 namespace
 {
 constexpr int32_t kWarpItems = 8;
-constexpr int64_t kSplitBytes = 32 * 1024;
+// Bytes of a part that one block of the split kernels takes.
+constexpr int64_t kSplitBytes = static_cast<int64_t>(kSplitThreads) * kItems * kVectorBytes - kVectorBytes;
 // Bytes of a part beside its values: the granules at its edges.
 constexpr int64_t kSlack = 2 * kVectorBytes;
 // What the other shared variables of the on-chip kernel take, rounded up.
@@ -28,7 +29,6 @@ struct Launch
     void* workspace;
     Plane plane;
     Device device;
-    int32_t threads;
     cudaStream_t stream;
 };
 
@@ -66,11 +66,18 @@ cudaError_t launchWarp(Launch<T> const& l)
     return cudaGetLastError();
 }
 
-// Threads such that each has about four granules.
-int32_t threadsFor(int64_t granules)
+// Granules that a part may touch beyond those that it fills: one where planes begin inside a granule.
+template <typename T>
+int64_t extraGranules(T const* x, int64_t area)
 {
-    int64_t const wanted = roundUp(ceilDiv(granules, 4), 32);
-    return static_cast<int32_t>(wanted < 64 ? 64 : (wanted > 1024 ? 1024 : wanted));
+    return widestPack<T>(area, x, x) == perGranule<T>() ? 0 : 1;
+}
+
+// Threads that hold a part in their registers; over 1024: none do.
+int64_t threadsFor(int64_t granules)
+{
+    int64_t const threads = roundUp(ceilDiv(granules, kItems), 32);
+    return threads < 64 ? 64 : threads;
 }
 
 // How many blocks of the kernel can be there at once, a whole number of clusters; 0: not one cluster.
@@ -94,20 +101,21 @@ cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t co
     return status;
 }
 
-// `gather` with `parts` blocks to a plane; for the grid all of them are there at once, which the launch makes sure of.
-template <typename T>
-cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t depth)
+// `parts` blocks to a plane; for the grid all of them are there at once, which the launch makes sure of.
+template <typename T, Gather GATHER>
+cudaError_t launchOnChip(Launch<T> l, int32_t parts)
 {
-    int32_t const cluster = gather == Gather::kCluster ? parts : 1;
+    int32_t const cluster = GATHER == Gather::kCluster ? parts : 1;
     l.plane.part = partOf<T>(l.plane.area, parts);
     l.plane.parts = parts;
     int64_t const slot = sharedFor<T>(l.plane.part);
-    if (slot * depth + kReserved > l.device.sharedPerBlock)
+    int64_t const threads = threadsFor(l.plane.part / perGranule<T>() + extraGranules(l.x, l.plane.area));
+    if (slot + kReserved > l.device.sharedPerBlock || threads > 1024)
     {
         return cudaErrorInvalidConfiguration;
     }
-    auto const kernel = onChipPlanes<T>;
-    int32_t const bytes = static_cast<int32_t>(slot * depth);
+    auto const kernel = onChipPlanes<T, GATHER>;
+    int32_t const bytes = static_cast<int32_t>(slot);
     cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (status == cudaSuccess && cluster > 8)
     {
@@ -118,8 +126,8 @@ cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t dept
         return status;
     }
     cudaLaunchAttribute attribute{};
-    attribute.id = gather == Gather::kGrid ? cudaLaunchAttributeCooperative : cudaLaunchAttributeClusterDimension;
-    if (gather == Gather::kGrid)
+    attribute.id = GATHER == Gather::kGrid ? cudaLaunchAttributeCooperative : cudaLaunchAttributeClusterDimension;
+    if (GATHER == Gather::kGrid)
     {
         attribute.val.cooperative = 1;
     }
@@ -127,14 +135,13 @@ cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t dept
     {
         attribute.val.clusterDim = {static_cast<uint32_t>(cluster), 1, 1};
     }
-    int32_t const threads = l.threads > 0 ? l.threads : threadsFor(ceilDiv(l.plane.part, perGranule<T>()));
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<uint32_t>(cluster));
     config.blockDim = dim3(static_cast<uint32_t>(threads));
     config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = l.stream;
     config.attrs = &attribute;
-    config.numAttrs = gather == Gather::kBlock ? 0 : 1;
+    config.numAttrs = GATHER == Gather::kBlock ? 0 : 1;
     int64_t resident = 0;
     status = residentBlocks(resident, kernel, config, cluster, l.device);
     if (status != cudaSuccess || resident < 1)
@@ -143,7 +150,7 @@ cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t dept
         return cudaErrorInvalidConfiguration;
     }
     int64_t const wanted = l.plane.planes * parts;
-    int64_t const grid = gather == Gather::kGrid ? parts : (wanted < resident ? wanted : resident);
+    int64_t const grid = GATHER == Gather::kGrid ? parts : (wanted < resident ? wanted : resident);
     if (grid > resident)
     {
         return cudaErrorInvalidConfiguration;
@@ -151,7 +158,7 @@ cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t dept
     config.gridDim = dim3(static_cast<uint32_t>(grid));
     Meeting const meeting{static_cast<uint32_t*>(l.workspace),
         reinterpret_cast<Moments*>(static_cast<unsigned char*>(l.workspace) + kCounterBytes)};
-    if (gather == Gather::kGrid)
+    if (GATHER == Gather::kGrid)
     {
         status = cudaMemsetAsync(l.workspace, 0, kCounterBytes, l.stream);
         if (status != cudaSuccess)
@@ -159,21 +166,18 @@ cudaError_t launchOnChip(Launch<T> l, Gather gather, int32_t parts, int32_t dept
             return status;
         }
     }
-    return cudaLaunchKernelEx(
-        &config, kernel, l.x, l.y, l.plane, depth, static_cast<int32_t>(slot), gather, meeting);
+    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, meeting);
 }
 
-// A part for each multiprocessor, as deep as shared memory allows.
+// A part for each multiprocessor.
 template <typename T>
 cudaError_t launchGrid(Launch<T> const& l)
 {
-    int64_t const slot = sharedFor<T>(partOf<T>(l.plane.area, l.device.multiprocessors));
-    int64_t const depth = (l.device.sharedPerBlock - kReserved) / slot;
-    if (depth < 1 || l.device.multiprocessors > kMaxMultiprocessors)
+    if (l.device.multiprocessors > kMaxMultiprocessors)
     {
         return cudaErrorInvalidConfiguration;
     }
-    return launchOnChip<T>(l, Gather::kGrid, l.device.multiprocessors, static_cast<int32_t>(depth < kMaxDepth ? depth : kMaxDepth));
+    return launchOnChip<T, Gather::kGrid>(l, l.device.multiprocessors);
 }
 
 // Planes of a group stay in L2 between the two reads, yet give every multiprocessor work.
@@ -202,12 +206,12 @@ cudaError_t launchSplit(Launch<T> const& l)
         int64_t const rest = l.plane.planes - first;
         auto const blocks = static_cast<uint32_t>((rest < group ? rest : group) * p.parts);
         T const* const x = l.x + first * p.area;
-        splitMoments<T><<<blocks, 256, static_cast<size_t>(sharedFor<T>(p.part)), l.stream>>>(x, moments, p);
+        splitMoments<T><<<blocks, kSplitThreads, 0, l.stream>>>(x, moments, p);
         if (cudaError_t const status = cudaGetLastError(); status != cudaSuccess)
         {
             return status;
         }
-        splitApply<T><<<blocks, 256, 0, l.stream>>>(x, l.y + first * p.area, moments, p, first);
+        splitApply<T><<<blocks, kSplitThreads, 0, l.stream>>>(x, l.y + first * p.area, moments, p, first);
         if (cudaError_t const status = cudaGetLastError(); status != cudaSuccess)
         {
             return status;
@@ -216,35 +220,30 @@ cudaError_t launchSplit(Launch<T> const& l)
     return cudaSuccess;
 }
 
-struct Spread
-{
-    int32_t cluster; // 0: a plane does not fit on chip
-    int32_t depth;
-};
-
-// The smallest cluster that holds a plane three deep (one copied, one worked on, one between them); failing that two
-// deep, failing that once. Larger where there are too few planes to give every multiprocessor a block.
+// The smallest cluster of blocks of 512 threads that holds a plane, so that two blocks share a multiprocessor; failing
+// that, of 1024. Larger where there are too few planes to give every multiprocessor a block. 0: a plane does not fit.
 template <typename T>
-Spread chooseSpread(int64_t planes, int64_t area, Device const& device)
+int32_t chooseCluster(int64_t planes, int64_t area, int64_t extra, Device const& device)
 {
     constexpr int64_t leastPart = 8192;
     int32_t const most = device.major == 9 || device.major == 10 ? kMaxCluster : (device.major >= 9 ? 8 : 1);
-    for (int32_t depth = kMaxDepth; depth > 0; --depth)
+    for (int64_t const threads : {512, 1024})
     {
         for (int32_t cluster = 1; cluster <= most; cluster *= 2)
         {
-            if (sharedFor<T>(partOf<T>(area, cluster)) * depth + kReserved <= device.sharedPerBlock)
+            int64_t const part = partOf<T>(area, cluster);
+            if (threadsFor(part / perGranule<T>() + extra) <= threads && sharedFor<T>(part) + kReserved <= device.sharedPerBlock)
             {
                 while (2 * cluster <= most && 2 * planes * cluster <= device.multiprocessors
                     && area * static_cast<int64_t>(sizeof(T)) >= 2 * cluster * leastPart)
                 {
                     cluster *= 2;
                 }
-                return {cluster, depth};
+                return cluster;
             }
         }
     }
-    return {0, 0};
+    return 0;
 }
 
 template <typename T>
@@ -267,15 +266,16 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 {
     int32_t const widest = widestPack<T>(problem.area, l.x, l.y);
     int32_t const width = widest < 4 ? widest : 4;
-    Spread spread = chooseSpread<T>(problem.planes, problem.area, l.device);
-    spread.cluster = problem.cluster > 0 ? problem.cluster : spread.cluster;
-    spread.depth = problem.depth > 0 ? problem.depth : (spread.depth > 0 ? spread.depth : 1);
+    int32_t const cluster
+        = problem.cluster > 0
+        ? problem.cluster
+        : chooseCluster<T>(problem.planes, problem.area, extraGranules(l.x, problem.area), l.device);
     switch (problem.route)
     {
     case Route::kWarp: return launchWarpRoute<T>(l, width);
-    case Route::kBlock: return launchOnChip<T>(l, Gather::kBlock, 1, spread.depth);
+    case Route::kBlock: return launchOnChip<T, Gather::kBlock>(l, 1);
     case Route::kCluster:
-        return spread.cluster > 0 ? launchOnChip<T>(l, Gather::kCluster, spread.cluster, spread.depth) : cudaErrorInvalidConfiguration;
+        return cluster > 0 ? launchOnChip<T, Gather::kCluster>(l, cluster) : cudaErrorInvalidConfiguration;
     case Route::kSplit: return launchSplit<T>(l);
     case Route::kGrid: return launchGrid<T>(l);
     default: break;
@@ -284,16 +284,13 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     {
         return launchWarpRoute<T>(l, width);
     }
-    for (int32_t tried = spread.cluster; tried > 0; tried = tried > 8 ? 8 : 0)
+    for (int32_t tried = cluster; tried > 0; tried = tried > 8 ? 8 : 0)
     {
-        for (int32_t depth = spread.depth; depth > 0; --depth)
+        cudaError_t const status
+            = tried > 1 ? launchOnChip<T, Gather::kCluster>(l, tried) : launchOnChip<T, Gather::kBlock>(l, 1);
+        if (status != cudaErrorInvalidConfiguration)
         {
-            Gather const gather = tried > 1 ? Gather::kCluster : Gather::kBlock;
-            cudaError_t const status = launchOnChip<T>(l, gather, tried, depth);
-            if (status != cudaErrorInvalidConfiguration)
-            {
-                return status;
-            }
+            return status;
         }
     }
     // Below that a meeting of all blocks takes longer than the plane.
@@ -336,7 +333,7 @@ cudaError_t launch(Problem const& problem, void const* x, void const* scale, voi
     return dispatchElement(problem.type, [&](auto element) {
         using T = decltype(element);
         return launchTyped<T>(
-            problem, Launch<T>{static_cast<T const*>(x), static_cast<T*>(y), workspace, plane, device, problem.threads, stream});
+            problem, Launch<T>{static_cast<T const*>(x), static_cast<T*>(y), workspace, plane, device, stream});
     });
 }
 } // namespace trtconv::instance_norm

@@ -30,10 +30,6 @@ struct Problem
     Route route{Route::kAuto};
     // Blocks in a cluster for Route::kCluster; 0 chooses.
     int32_t cluster{0};
-    // Planes that a block or cluster has on chip at a time, up to 3; 0 chooses.
-    int32_t depth{0};
-    // Threads in a block of the on-chip routes; 0 chooses.
-    int32_t threads{0};
 };
 
 // Bytes of device memory that `launch` needs. It grows with planes and area, so that the size for the largest shape

@@ -1,71 +1,77 @@
-// Mean and squared deviation of values that lie in parts: sums about a shift, combined in double.
+// Mean and squared deviation of values that lie in parts, without cancellation: a warp sums differences from its own mean,
+// and parts are combined relative to the first part's shift.
 #pragma once
 
 #include "common/pack.cuh"
 
 namespace trtconv::instance_norm
 {
-// The moments of a part: its number of values is known from its place.
-struct Moments
+// `count` values with mean shift + offset (offset is small, or zero) and sum of squared differences from it `squares`.
+struct alignas(16) Moments
 {
-    double mean;
-    double squares; // sum of squared differences from `mean`
+    float shift;
+    float offset;
+    float squares;
+    float count;
 };
 
-// y = ((x - high) - low) * gain + bias; the mean in two floats, so that a large offset is subtracted exactly.
+// y = (x - mean) * gain + bias, where bias has taken in what the float `mean` lacks of the mean.
 struct Affine
 {
-    float high;
-    float low;
+    float mean;
     float gain;
     float bias;
 };
 
-// From sums of d and d * d, where d = x - shift.
-__device__ __forceinline__ Moments momentsOf(float shift, double sum, double squares, double count)
+__device__ __forceinline__ float2 warpSum(float2 value)
 {
-    double const offset = sum / count;
-    double const about = squares - sum * offset;
-    return {static_cast<double>(shift) + offset, about > 0.0 ? about : 0.0};
+    return {trtconv::warpSum(value.x), trtconv::warpSum(value.y)};
 }
 
-// Moments of `parts` parts, part i of which has min(size, total - i * size) values. For one warp; all lanes get them.
-__device__ __forceinline__ Moments combine(Moments const* part, int32_t parts, int64_t size, int64_t total)
+// The moments of `parts` parts, the first of which is not empty. Every lane of the calling warp gets them.
+__device__ __forceinline__ Moments combine(Moments const* part, int32_t parts)
 {
     int32_t const lane = threadIdx.x % 32;
-    auto const countOf = [&](int32_t i) {
-        int64_t const rest = total - i * size;
-        return static_cast<double>(rest < 0 ? 0 : (rest < size ? rest : size));
-    };
-    double sum = 0.0;
+    float const shift = part[0].shift;
+    auto const away = [&](Moments const& m) { return m.shift - shift + m.offset; };
+    float2 sums = {0.0F, 0.0F};
     for (int32_t i = lane; i < parts; i += 32)
     {
-        double const count = countOf(i);
-        sum += count > 0.0 ? count * part[i].mean : 0.0;
+        Moments const m = part[i];
+        if (m.count > 0.0F)
+        {
+            sums.x = fmaf(m.count, away(m), sums.x);
+            sums.y += m.count;
+        }
     }
-    double const mean = warpSum(sum) / static_cast<double>(total);
-    double squares = 0.0;
+    sums = warpSum(sums);
+    float const offset = sums.x / sums.y;
+    float squares = 0.0F;
     for (int32_t i = lane; i < parts; i += 32)
     {
-        double const count = countOf(i);
-        double const away = part[i].mean - mean;
-        squares += count > 0.0 ? part[i].squares + count * away * away : 0.0;
+        Moments const m = part[i];
+        if (m.count > 0.0F)
+        {
+            float const difference = away(m) - offset;
+            squares += fmaf(m.count * difference, difference, m.squares);
+        }
     }
-    return {mean, warpSum(squares)};
+    return {shift, offset, trtconv::warpSum(squares), sums.y};
 }
 
-__device__ __forceinline__ Affine affineOf(Moments const& moments, int64_t total, float epsilon, float scale, float bias)
+__device__ __forceinline__ Affine affineOf(Moments const& m, float epsilon, float scale, float bias)
 {
-    double const variance = moments.squares / static_cast<double>(total);
-    float const high = static_cast<float>(moments.mean);
-    float const low = static_cast<float>(moments.mean - static_cast<double>(high));
-    double const inverse = 1.0 / sqrt(variance + static_cast<double>(epsilon));
-    return {high, low, static_cast<float>(inverse * static_cast<double>(scale)), bias};
+    // mean + low is shift + offset to twice the precision of a float.
+    float const mean = m.shift + m.offset;
+    float const back = mean - m.shift;
+    float const low = (m.shift - (mean - back)) + (m.offset - back);
+    float const gain = scale * rsqrtf(m.squares / m.count + epsilon);
+    return {mean, gain, fmaf(-low, gain, bias)};
 }
 
 __device__ __forceinline__ float apply(float value, Affine const& a, bool relu)
 {
-    float const result = fmaf((value - a.high) - a.low, a.gain, a.bias);
+    float const result = fmaf(value - a.mean, a.gain, a.bias);
     // Not fmaxf, which would turn a NaN into zero.
     return relu && result < 0.0F ? 0.0F : result;
 }

@@ -1,15 +1,16 @@
-// A part of a plane in shared memory: how it gets there, its statistics, and how it goes out again.
+// A part of a plane: how it gets on chip, its moments, and how it goes out again.
 //
-// Parts begin at any element. Shared memory holds the 16-byte granules that the part touches, at the same alignment as
-// device memory, so that whole granules move as 16 bytes (by the bulk copy engine on compute capability 9.0) and only the
-// first and the last granule are handled element by element.
+// Parts begin at any element. They are seen as the 16-byte granules that they touch, at the same alignment as in device
+// memory, so that whole granules move as 16 bytes (to shared memory by the bulk copy engine on compute capability 9.0)
+// and only the first and the last granule are handled element by element.
 #pragma once
 
 #include "instance_norm/moments.cuh"
 
 namespace trtconv::instance_norm
 {
-inline constexpr int32_t kMaxDepth = 3;
+// Granules that a thread holds in registers.
+inline constexpr int32_t kItems = 8;
 
 // Elements [first, first + count) of x, seen as granules of V elements of which the first `skip` are not the part's.
 template <typename T>
@@ -52,7 +53,7 @@ __device__ __forceinline__ uint32_t sharedAddress(void const* pointer)
 #define TRTCONV_BULK_COPY 0
 #endif
 
-// One slot of shared memory and the barrier that says when a part is in it. All threads of the block call each function.
+// The shared memory that the next part is copied to while one is worked on, and the barrier that says when a part is in it. All threads of the block call each function.
 template <typename T>
 struct Slot
 {
@@ -108,7 +109,7 @@ struct Slot
         copyEdges(part);
     }
 
-    // `use` counts the fills of this slot from zero.
+    // `use` counts the fills from zero.
     __device__ void wait(int32_t use) const
     {
 #if TRTCONV_BULK_COPY
@@ -129,7 +130,7 @@ struct Slot
 #endif
     }
 
-    // Ends the reads of the slot for this thread, so that the copy engine may write it after the next barrier.
+    // Ends this thread's reads, so that the copy engine may write after the next barrier.
     __device__ void release() const
     {
 #if TRTCONV_BULK_COPY
@@ -156,108 +157,147 @@ private:
     }
 };
 
-// Sums over the block of two floats; every thread gets both. `shared` holds two floats for each of up to 32 warps.
-__device__ __forceinline__ float2 blockSum(float2 value, float2* shared)
+// A thread's granules of a part: number threadIdx.x, threadIdx.x + blockDim.x, ...
+template <typename T>
+struct Held
 {
-    value.x = warpSum(value.x);
-    value.y = warpSum(value.y);
-    __syncthreads(); // an earlier use of `shared` is over
+    static constexpr int32_t V = Part<T>::V;
+    Pack<T, V> pack[kItems];
+
+    __device__ __forceinline__ static int32_t granule(int i)
+    {
+        return i * static_cast<int32_t>(blockDim.x) + static_cast<int32_t>(threadIdx.x);
+    }
+
+    __device__ __forceinline__ void takeShared(Part<T> const& part, T const* held)
+    {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            pack[i] = {};
+            if (granule(i) < part.granules)
+            {
+                pack[i] = *reinterpret_cast<Pack<T, V> const*>(held + granule(i) * V);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void takeGlobal(Part<T> const& part)
+    {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            pack[i] = {};
+            if (part.whole(granule(i)))
+            {
+                pack[i] = *reinterpret_cast<Pack<T, V> const*>(part.base + granule(i) * V);
+            }
+        }
+        forEdges(part, [&](int i, int v) { pack[i].value[v] = part.base[granule(i) * V + v]; });
+    }
+
+    // The moments of the values that this warp holds; of nothing, if it holds none.
+    __device__ __forceinline__ Moments warpMoments(Part<T> const& part) const
+    {
+        float2 sums = {0.0F, 0.0F};
+        forValues(part, [&](float value) {
+            sums.x += value;
+            sums.y += 1.0F;
+        });
+        sums = warpSum(sums);
+        float const count = sums.y;
+        float const shift = sums.x / fmaxf(count, 1.0F);
+        sums = {0.0F, 0.0F};
+        forValues(part, [&](float value) {
+            float const away = value - shift;
+            sums.x += away;
+            sums.y = fmaf(away, away, sums.y);
+        });
+        sums = warpSum(sums);
+        float const offset = sums.x / fmaxf(count, 1.0F);
+        return {shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count};
+    }
+
+    // Writes the scaled values to y, whose first element of the part is `to`.
+    __device__ __forceinline__ void write(Part<T> const& part, T* to, Affine const& affine, bool relu) const
+    {
+        T* const base = to - part.skip;
+        bool const aligned = reinterpret_cast<uintptr_t>(base) % kVectorBytes == 0;
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            int32_t const g = granule(i);
+            if (aligned && part.whole(g))
+            {
+                store<T, V>(base + g * V, apply(pack[i], affine, relu));
+            }
+            else if (g < part.granules)
+            {
+                Pack<T, V> const result = apply(pack[i], affine, relu);
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                {
+                    if (part.has(g, v))
+                    {
+                        base[g * V + v] = result.value[v];
+                    }
+                }
+            }
+        }
+    }
+
+private:
+    // Calls use(item, element) for the part's elements in granules that are not wholly the part's.
+    template <typename Use>
+    __device__ __forceinline__ void forEdges(Part<T> const& part, Use const& use) const
+    {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            int32_t const g = granule(i);
+            if (g < part.granules && !part.whole(g))
+            {
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                {
+                    if (part.has(g, v))
+                    {
+                        use(i, v);
+                    }
+                }
+            }
+        }
+    }
+
+    template <typename Use>
+    __device__ __forceinline__ void forValues(Part<T> const& part, Use const& use) const
+    {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            if (part.whole(granule(i)))
+            {
+                float values[V];
+                unpack(pack[i], values);
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                {
+                    use(values[v]);
+                }
+            }
+        }
+        forEdges(part, [&](int i, int v) { use(toFloat(pack[i].value[v])); });
+    }
+};
+
+// The block's moments from its warps'. Warp 0 gets them; a barrier lies between this and the next use of `shared`.
+__device__ __forceinline__ Moments blockMoments(Moments const& own, Moments* shared)
+{
     if (threadIdx.x % 32 == 0)
     {
-        shared[threadIdx.x / 32] = value;
+        shared[threadIdx.x / 32] = own;
     }
     __syncthreads();
-    float2 total = {0.0F, 0.0F};
-    int32_t const lane = threadIdx.x % 32;
-    if (lane < static_cast<int32_t>(blockDim.x / 32))
-    {
-        total = shared[lane];
-    }
-    total.x = warpSum(total.x);
-    total.y = warpSum(total.y);
-    return total;
-}
-
-// Calls use(float) for each of the part's values in granules [from, to) that this thread has.
-template <typename T, typename Use>
-__device__ __forceinline__ void forEach(Part<T> const& part, T const* held, int32_t from, int32_t to, Use const& use)
-{
-    constexpr int32_t V = Part<T>::V;
-#pragma unroll 4
-    for (int32_t g = from + static_cast<int32_t>(threadIdx.x); g < to; g += static_cast<int32_t>(blockDim.x))
-    {
-        Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(held + g * V);
-        if (part.whole(g))
-        {
-            float values[V];
-            unpack(pack, values);
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                use(values[v]);
-            }
-        }
-        else
-        {
-            for (int v = 0; v < V; ++v)
-            {
-                if (part.has(g, v))
-                {
-                    use(toFloat(held[g * V + v]));
-                }
-            }
-        }
-    }
-}
-
-// The part's moments. The shift is the mean of about an eighth of the values or more, so that the squared shift error is
-// at most some seven variances and the subtraction in momentsOf cannot cancel. All threads get them.
-template <typename T>
-__device__ __forceinline__ Moments partMoments(Part<T> const& part, T const* held, float2* shared)
-{
-    constexpr int32_t V = Part<T>::V;
-    int32_t const sample = (part.granules + 7) / 8;
-    float sum = 0.0F;
-    forEach(part, held, 0, sample, [&](float value) { sum += value; });
-    int32_t const end = sample * V - part.skip;
-    int32_t const firsts = end < part.count ? end : part.count;
-    float const shift = blockSum({sum, 0.0F}, shared).x / static_cast<float>(firsts);
-    float2 sums = {0.0F, 0.0F};
-    forEach(part, held, 0, part.granules, [&](float value) {
-        float const away = value - shift;
-        sums.x += away;
-        sums.y = fmaf(away, away, sums.y);
-    });
-    sums = blockSum(sums, shared);
-    return momentsOf(shift, sums.x, sums.y, part.count);
-}
-
-// Writes the part's scaled values to y, whose first element of the part is `to`.
-template <typename T>
-__device__ __forceinline__ void writePart(Part<T> const& part, T const* held, T* to, Affine const& affine, bool relu)
-{
-    constexpr int32_t V = Part<T>::V;
-    T* const base = to - part.skip;
-    bool const aligned = reinterpret_cast<uintptr_t>(base) % kVectorBytes == 0;
-#pragma unroll 4
-    for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
-    {
-        Pack<T, V> const pack = apply(*reinterpret_cast<Pack<T, V> const*>(held + g * V), affine, relu);
-        if (aligned && part.whole(g))
-        {
-            store<T, V>(base + g * V, pack);
-        }
-        else
-        {
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                if (part.has(g, v))
-                {
-                    base[g * V + v] = pack.value[v];
-                }
-            }
-        }
-    }
+    return threadIdx.x < 32 ? combine(shared, static_cast<int32_t>(blockDim.x / 32)) : own;
 }
 } // namespace trtconv::instance_norm

@@ -11,6 +11,7 @@ namespace trtconv::instance_norm
 {
 inline constexpr int32_t kMaxCluster = 16;
 inline constexpr int32_t kWarpThreads = 128;
+inline constexpr int32_t kSplitThreads = 256;
 
 // Who works on one plane together.
 enum class Gather : int32_t
@@ -36,8 +37,8 @@ struct Plane
     __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
     {
         int64_t const channel = plane % channels;
-        return affineOf(moments, area, epsilon, parameter(scale, parameterType, channel),
-            parameter(bias, parameterType, channel));
+        return affineOf(
+            moments, epsilon, parameter(scale, parameterType, channel), parameter(bias, parameterType, channel));
     }
 
     __device__ __forceinline__ int32_t valuesIn(int32_t index) const
@@ -47,6 +48,7 @@ struct Plane
     }
 };
 
+// A plane to a warp, whose lanes hold ITEMS packs of V each.
 template <typename T, int V, int ITEMS>
 __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
@@ -59,7 +61,6 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
     int32_t const area = static_cast<int32_t>(p.area);
     int64_t const base = plane * p.area;
     Pack<T, V> held[ITEMS];
-    float sum = 0.0F;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
@@ -76,22 +77,28 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
         {
             if ((i * 32 + lane) * V < area)
             {
+                float values[V];
+                unpack(held[i], values);
 #pragma unroll
                 for (int v = 0; v < V; ++v)
                 {
-                    use(toFloat(held[i].value[v]));
+                    use(values[v]);
                 }
             }
         }
     };
+    float sum = 0.0F;
     forValues([&](float value) { sum += value; });
-    float const shift = warpSum(sum) / static_cast<float>(area);
+    auto const count = static_cast<float>(area);
+    float const shift = trtconv::warpSum(sum) / count;
     float2 sums = {0.0F, 0.0F};
     forValues([&](float value) {
         sums.x += value - shift;
         sums.y = fmaf(value - shift, value - shift, sums.y);
     });
-    Affine const affine = p.affine(momentsOf(shift, warpSum(sums.x), warpSum(sums.y), area), plane);
+    sums = warpSum(sums);
+    float const offset = sums.x / count;
+    Affine const affine = p.affine({shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count}, plane);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
@@ -112,7 +119,6 @@ struct Meeting
     // Returns when all `parts` blocks have been here `times` times. What they wrote before is visible then.
     __device__ void wait(int32_t parts, uint32_t times) const
     {
-        __syncthreads();
         if (threadIdx.x == 0)
         {
             __threadfence();
@@ -128,167 +134,126 @@ struct Meeting
     }
 };
 
-// The moments of the whole plane from those of its parts. `side` alternates from plane to plane, so that a block that is
-// ahead does not overwrite what another still reads. Warp 0 gets the result.
+// The moments of the whole plane, for every warp, from those of the block, which warp 0 has. Rows are used in turn, so
+// that a block that is ahead does not overwrite what another still reads.
+template <Gather GATHER>
 struct Together
 {
     Meeting meeting;
     Moments (*gathered)[kMaxCluster];
-    Gather gather;
 
-    __device__ __forceinline__ Moments operator()(Moments const& own, Plane const& p, int32_t index, int32_t turn) const
+    __device__ __forceinline__ Moments operator()(Moments const& own, int32_t parts, int32_t index, int32_t turn) const
     {
-        int32_t const side = turn & 1;
-        if (gather == Gather::kGrid)
+        Moments* row = gathered[turn & 1];
+        if constexpr (GATHER == Gather::kGrid)
         {
-            Moments* const row = meeting.moments + side * p.parts;
+            row = meeting.moments + (turn & 1) * parts;
             if (threadIdx.x == 0)
             {
                 row[index] = own;
             }
-            meeting.wait(p.parts, static_cast<uint32_t>(turn) + 1);
-            return threadIdx.x < 32 ? combine(row, p.parts, p.part, p.area) : own;
+            meeting.wait(parts, static_cast<uint32_t>(turn) + 1);
+            return combine(row, parts);
         }
-#if TRTCONV_BULK_COPY
-        if (gather == Gather::kCluster)
+        else if constexpr (GATHER == Gather::kCluster)
         {
+#if TRTCONV_BULK_COPY
             auto const cluster = cooperative_groups::this_cluster();
-            if (threadIdx.x < static_cast<uint32_t>(p.parts))
+            if (threadIdx.x < static_cast<uint32_t>(parts))
             {
-                *cluster.map_shared_rank(&gathered[side][index], threadIdx.x) = own;
+                *cluster.map_shared_rank(row + index, threadIdx.x) = own;
             }
             cluster.sync();
-            return threadIdx.x < 32 ? combine(gathered[side], p.parts, p.part, p.area) : own;
-        }
 #endif
-        return own;
+            return combine(row, parts);
+        }
+        else
+        {
+            if (threadIdx.x == 0)
+            {
+                *row = own;
+            }
+            __syncthreads();
+            return *row;
+        }
     }
 };
 
-// A block, a cluster or the whole grid (`gather`) takes a plane, in `p.parts` parts. Blocks stay: while one plane is
-// worked on, the next depth - 1 are copied.
-template <typename T>
-__global__ void __launch_bounds__(1024) onChipPlanes(
-    T const* __restrict__ x, T* __restrict__ y, Plane const p, int32_t depth, int32_t slotBytes, Gather gather, Meeting meeting)
+// A block, a cluster or the whole grid (GATHER) takes a plane, in `p.parts` parts. Blocks stay, and the next part is
+// copied to shared memory as soon as the one before it has been taken into registers.
+template <typename T, Gather GATHER>
+__global__ void __launch_bounds__(1024)
+    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, Meeting meeting)
 {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barriers[kMaxDepth];
-    __shared__ float2 scratch[32];
+    __shared__ uint64_t barrier;
+    __shared__ Moments warps[32];
     __shared__ Moments gathered[2][kMaxCluster];
-    __shared__ Affine shared;
     int64_t const first = blockIdx.x / p.parts;
     int64_t const step = gridDim.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     int32_t const count = p.valuesIn(index);
-    Together const together{meeting, gathered, gather};
-    auto const slotOf = [&](int32_t slot) { return Slot<T>{reinterpret_cast<T*>(memory + slot * slotBytes), barriers + slot}; };
+    Together<GATHER> const together{meeting, gathered};
+    Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
-    for (int32_t d = 0; d < depth; ++d)
-    {
-        slotOf(d).prepare();
-        if (first + d * step < p.planes)
-        {
-            slotOf(d).fill(partOf(first + d * step));
-        }
-    }
+    slot.prepare();
+    slot.fill(partOf(first));
     __syncthreads();
 #if TRTCONV_BULK_COPY
-    if (gather == Gather::kCluster)
+    if constexpr (GATHER == Gather::kCluster)
     {
         cooperative_groups::this_cluster().sync(); // all its blocks run, so that their shared memory may be written
     }
 #endif
-    int32_t slot = 0;
-    int32_t use = 0;
     int32_t turn = 0;
     for (int64_t plane = first; plane < p.planes; plane += step)
     {
-        Slot<T> const current = slotOf(slot);
         Part<T> const part = partOf(plane);
-        current.wait(use);
-        Moments const own = count > 0 ? partMoments(part, current.held, scratch) : Moments{0.0, 0.0};
-        Moments const moments = together(own, p, index, turn++);
-        if (threadIdx.x == 0)
-        {
-            shared = p.affine(moments, plane);
-        }
+        Held<T> held;
+        slot.wait(turn);
+        held.takeShared(part, slot.held);
+        slot.release();
         __syncthreads();
-        Affine const affine = shared;
-        writePart(part, current.held, y + plane * p.area + index * p.part, affine, p.relu);
-        current.release();
-        __syncthreads();
-        if (plane + depth * step < p.planes)
+        if (plane + step < p.planes)
         {
-            current.fill(partOf(plane + depth * step));
+            slot.fill(partOf(plane + step));
         }
-        slot = slot + 1 == depth ? 0 : slot + 1;
-        use += slot == 0 ? 1 : 0;
-        if (depth == 1)
-        {
-            __syncthreads(); // the edges are there
-        }
+        Moments const own = blockMoments(held.warpMoments(part), warps);
+        keepPacked(held.pack);
+        Affine const affine = p.affine(together(own, p.parts, index, turn++), plane);
+        held.write(part, y + plane * p.area + index * p.part, affine, p.relu);
     }
 }
 
+// First read: a block's part of a plane to its moments.
 template <typename T>
-__global__ void __launch_bounds__(256) splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
+__global__ void __launch_bounds__(kSplitThreads)
+    splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
-    extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barrier;
-    __shared__ float2 scratch[32];
+    __shared__ Moments warps[32];
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
-    slot.prepare();
-    slot.fill(part);
-    __syncthreads();
-    slot.wait(0);
-    Moments const own = partMoments(part, slot.held, scratch);
+    Held<T> held;
+    held.takeGlobal(part);
+    Moments const own = blockMoments(held.warpMoments(part), warps);
     if (threadIdx.x == 0)
     {
         moments[blockIdx.x] = own;
     }
 }
 
+// Second read: all parts' moments to the plane's, and the part's values out.
 template <typename T>
-__global__ void __launch_bounds__(256)
-    splitApply(T const* __restrict__ x, T* __restrict__ y, Moments const* __restrict__ moments, Plane const p, int64_t plane0)
+__global__ void __launch_bounds__(kSplitThreads) splitApply(
+    T const* __restrict__ x, T* __restrict__ y, Moments const* __restrict__ moments, Plane const p, int64_t plane0)
 {
-    constexpr int32_t V = Part<T>::V;
-    __shared__ Affine shared;
     int64_t const plane = blockIdx.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    if (threadIdx.x < 32)
-    {
-        Moments const all = combine(moments + plane * p.parts, p.parts, p.part, p.area);
-        if (threadIdx.x == 0)
-        {
-            shared = p.affine(all, plane0 + plane);
-        }
-    }
-    __syncthreads();
-    Affine const affine = shared;
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
-    T* const base = y + at - part.skip;
-    bool const aligned = reinterpret_cast<uintptr_t>(base) % kVectorBytes == 0;
-#pragma unroll 4
-    for (int32_t g = threadIdx.x; g < part.granules; g += static_cast<int32_t>(blockDim.x))
-    {
-        if (aligned && part.whole(g))
-        {
-            store<T, V>(base + g * V, apply(loadOnce<T, V>(part.base + g * V), affine, p.relu));
-        }
-        else
-        {
-            for (int v = 0; v < V; ++v)
-            {
-                if (part.has(g, v))
-                {
-                    base[g * V + v] = fromFloat<T>(apply(toFloat(part.base[g * V + v]), affine, p.relu));
-                }
-            }
-        }
-    }
+    Held<T> held;
+    held.takeGlobal(part);
+    Affine const affine = p.affine(combine(moments + plane * p.parts, p.parts), plane0 + plane);
+    held.write(part, y + at, affine, p.relu);
 }
 } // namespace trtconv::instance_norm
