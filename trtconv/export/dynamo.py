@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.finish import Origins, finish
 from trtconv.export.flat_module import PREFIX
 from trtconv.export.graph_cleanup import clean_up
 from trtconv.export.trace import Candidate, Trace
-from trtconv.export.user_code import innermost_user_frame, python_frames, shown
+from trtconv.export.user_code import innermost_user_frame, is_machinery, is_tracing_root, python_frames, shown
 
 if TYPE_CHECKING:
     import torch
@@ -43,8 +47,45 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     """The exported program over the whole shape space."""
     import torch
 
-    with torch.no_grad():
-        return torch.export.export(trace.flat, trace.inputs, dynamic_shapes=dynamic_shapes(trace), strict=False)
+    def run(shapes: Any) -> torch.export.ExportedProgram:
+        with torch.no_grad(), _whole_stacks():
+            return torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+
+    try:
+        return run(dynamic_shapes(trace))
+    except AssertionError as error:
+        # torch 2.13 cannot state the range of a named dim in a program that has a negative size, as (7 - W) // 2.
+        if "Cannot create Dim" not in str(error) or any(r.multiple > 1 for _, r in trace.space.dims):
+            raise
+        return run(hinted_shapes(trace))
+
+
+def hinted_shapes(trace: Trace) -> Any:
+    """The space as hints without names; several inputs with one dim are then only found to be equal."""
+    from torch.export import Dim
+
+    def hint(name: str) -> Any:
+        return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=trace.space[name].max)
+
+    named = [
+        {i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
+    ]
+    return (tuple(named),)
+
+
+@contextmanager
+def _whole_stacks() -> Iterator[None]:
+    """torch.export keeps the frames named `forward` only; a function called by forward is the line that matters."""
+    from torch.fx.proxy import TracerBase
+
+    def users_frames(self: Any, summary: traceback.StackSummary) -> traceback.StackSummary:
+        roots = [i for i, f in enumerate(summary) if is_tracing_root(f.filename)]
+        return traceback.StackSummary.from_list(
+            [f for f in summary[roots[-1] + 1 if roots else 0 :] if not is_machinery(f.filename)]
+        )
+
+    with mock.patch.object(TracerBase, "_filter_traceback_frames", users_frames):
+        yield
 
 
 def dynamic_shapes(trace: Trace) -> Any:

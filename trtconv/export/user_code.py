@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import site
 import sysconfig
@@ -24,18 +25,29 @@ def _own_folder() -> str:
 def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     # A site directory lies inside the standard library's, and both may hold what is not the user's.
-    return tuple({paths["purelib"], paths["platlib"], paths["stdlib"], *site.getsitepackages()})
+    return tuple(f"{p}/" for p in {paths["purelib"], paths["platlib"], paths["stdlib"], *site.getsitepackages()})
+
+
+@cache
+def _machinery_folders() -> tuple[str, ...]:
+    specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript")]
+    return tuple(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin)
+
+
+def is_tracing_root(file: str) -> bool:
+    """True for the frame of trtconv from which the user's forward is called."""
+    return file == str(Path(_own_folder()) / "flat_module.py")
 
 
 def is_library(file: str) -> bool:
     """True for torch, installed packages, the standard library, trtconv's tracing code and generated code."""
     generated = file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file
-    return generated or file.startswith((_own_folder(), *_library_folders()))
+    return generated or file.startswith((f"{_own_folder()}/", *_library_folders()))
 
 
 def is_machinery(file: str) -> bool:
     """True for frames that can never be the author's: torch, trtconv itself, generated code."""
-    return file.startswith(("<", _own_folder())) or "/torch/" in file or "/onnxscript/" in file
+    return file.startswith(("<", f"{_own_folder()}/", *_machinery_folders()))
 
 
 def innermost_user_frame(frames: Iterable[Frame]) -> Frame | None:

@@ -21,13 +21,9 @@ class StructureDiffersError(Exception):
     """The graphs are not the same but for numbers; `here` and `there` are the first nodes that differ, or None."""
 
     def __init__(self, here: Any, there: Any) -> None:
-        super().__init__("the graphs differ in structure")
+        super().__init__(f"the graphs differ in structure: {_named(here)} at one size, {_named(there)} at another")
         self.here = here
         self.there = there
-
-    def describe(self) -> str:
-        """Which operations of which lines stand where the graphs part."""
-        return f"{_named(self.here)} at one size, {_named(self.there)} at the other"
 
 
 def _named(node: Any) -> str:

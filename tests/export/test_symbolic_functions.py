@@ -1,0 +1,87 @@
+"""The handlers compute what torch computes, at every size; and what they make survives both exporters."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from trtconv.export.symbolic import order, resize, windows
+from trtconv.export.symbolic.adaptive import pool_to
+from trtconv.export.symbolic.antialias import resize_antialiased
+from trtconv.export.symbolic.mode import handlers
+
+
+@pytest.mark.parametrize("size", range(1, 24))
+@pytest.mark.parametrize("outputs", [1, 2, 3, 5, 7, 10, 13])
+def test_adaptive_pools_are_exact(size, outputs):
+    torch.manual_seed(size)
+    x = torch.randn(2, 3, size, size + 4)
+    torch.testing.assert_close(pool_to(x, [outputs, 3], "average"), F.adaptive_avg_pool2d(x, (outputs, 3)))
+    torch.testing.assert_close(pool_to(x, [outputs, None], "max"), F.adaptive_max_pool2d(x, (outputs, None)))
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(5, 2, 1), (4, 4, 0), (7, 1, 3), (3, 5, 1)])
+@pytest.mark.parametrize("size", [9, 16, 31])
+def test_windows_of_a_plain_pool(kernel, stride, padding, size):
+    x = torch.randn(2, 3, size)
+    outputs = (size + 2 * padding - kernel) // stride + 1
+    start = torch.arange(outputs) * stride - padding
+    low, high = start.clamp(min=0), (start + kernel).clamp(max=size)
+    counted = F.avg_pool1d(x, kernel, stride, padding)
+    torch.testing.assert_close(windows.average(x, -1, low, high, kernel), counted)
+    clipped = F.avg_pool1d(x, kernel, stride, padding, count_include_pad=False)
+    torch.testing.assert_close(windows.average(x, -1, low, high, high - low), clipped)
+    torch.testing.assert_close(windows.maximum(x, -1, low, high), F.max_pool1d(x, kernel, stride, padding))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("factor", [0.3, 0.4, 0.77, 1.6])
+def test_antialias_by_factor(mode, factor):
+    x = torch.randn(2, 3, 23, 31)
+    sizes = [int(23 * factor), int(31 * factor)]
+    wanted = F.interpolate(x, scale_factor=factor, mode=mode, antialias=True)
+    torch.testing.assert_close(resize_antialiased(x, sizes, [1 / factor] * 2, mode), wanted, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+def test_order_statistics(size):
+    torch.manual_seed(3)
+    x = torch.randint(0, 4, (3, size, 4)).float()
+    for mine, theirs in (
+        (order.median(None, x, 1), x.median(1)), (order.kthvalue(None, x, size, 1), x.kthvalue(size, 1)),
+    ):  # fmt: skip
+        assert torch.equal(mine.values, theirs.values)
+    for mine, theirs in ((order.cummax(None, x, 1), x.cummax(1)), (order.cummin(None, x, 1), x.cummin(1))):
+        assert torch.equal(mine.values, theirs.values)
+        assert torch.equal(mine.indices, theirs.indices)
+    torch.testing.assert_close(order.cumprod(None, x, 1), x.cumprod(1))
+    torch.testing.assert_close(order.logcumsumexp(None, x, 1), x.logcumsumexp(1))
+    assert torch.equal(order.median(None, x), x.median())
+    assert torch.equal(order.tensor_unfold(None, x, 2, 3, 1), x.unfold(2, 3, 1))
+
+
+def test_searching():
+    edges, x = torch.tensor([-1.0, 0.0, 0.5, 0.5, 1.0]), torch.tensor([[-2.0, 0.0, 0.5], [0.7, 1.0, 3.0]])
+    for right in (False, True):
+        assert torch.equal(order.bucketize(None, x, edges, right=right), torch.bucketize(x, edges, right=right))
+    assert torch.equal(order.isin(None, x, edges), torch.isin(x, edges))
+    rows = torch.sort(torch.randn(2, 6))[0]
+    assert torch.equal(order.searchsorted(None, rows, x), torch.searchsorted(rows, x))
+
+
+@pytest.mark.parametrize(("size", "out"), [(62, 40), (10, 15), (9, 17), (33, 32), (48, 20), (50, 49)])
+def test_nearest_by_index_is_what_torch_picks(size, out):
+    x = torch.randn(1, 2, size, size)
+    picked = x.index_select(-1, resize._picked(x, size, out, None)).index_select(-2, resize._picked(x, size, out, None))
+    assert torch.equal(picked, F.interpolate(x, size=(out, out)))
+
+
+def test_handlers_leave_static_calls_alone():
+    x = torch.randn(1, 2, 8, 8)
+    table = handlers()
+    assert table["avg_pool2d"](F.avg_pool2d, x, 2) is NotImplemented
+    assert table["max_pool2d"](F.max_pool2d, x, [3, 3], 2, 1) is NotImplemented
+    assert table["conv2d"](F.conv2d, x, torch.zeros(1, 2, 3, 3)) is NotImplemented
+    assert table["interpolate"](F.interpolate, x, None, 2.0, "bilinear") is NotImplemented
+    assert table["clamp"](torch.clamp, x, 0.0, 1.0) is NotImplemented
