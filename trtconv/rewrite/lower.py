@@ -65,8 +65,11 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
         if proof.passed is False:
             raise UnsupportedError(
                 f"{describe(node)} computes something else in opset {wanted}: {proof.note}",
-                hint="this is a mistake of trtconv; choose a newer target",
+                hint="choose a newer target, or change the module there",
+                where=node.origin.source or None,
             )
+    if restated.unchanged:
+        return
     before = (node_text(node.proto),)
     origin, name = node.origin, node.name
     new = splice(graph, [node], builder, values, NAME)

@@ -7,7 +7,7 @@ changed it is restated; everything else is an obstacle, and then the graph keeps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 from onnx import helper
@@ -29,9 +29,14 @@ NEUTRAL = {
 
 @dataclass(frozen=True)
 class Restated:
-    """How to make a node in the older opset; one value per output."""
+    """How to make a node in the older opset; one value per output.
+
+    `unchanged` nodes are written alike in both opsets, but their definition has a newer version, so that it has to
+    be shown that they compute the same.
+    """
 
     build: Callable[[Builder], tuple[str, ...]]
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ def restate(graph: Graph, node: Node, opset: int) -> Restated | Obstacle | None:
         schema = onnx.defs.get_schema(node.op, opset, "")
     except onnx.defs.SchemaError:
         return Obstacle(f"{node.op} came after opset {opset}")
+    wrong = _wrong_type(graph, node, schema)
+    if wrong:
+        return Obstacle(f"{node.op} does not take {wrong} in opset {opset}")
+    if node.op == "DFT":
+        return Obstacle("the axis of DFT became an input with another default")
     if node.op in REDUCTIONS and (node.input(1) or node.attr("noop_with_empty_axes", 0)):
         return _axes_as_attribute(graph, node)
     if node.op == "GridSample" and node.attr("mode") in GRID_MODES:
@@ -63,7 +73,23 @@ def restate(graph: Graph, node: Node, opset: int) -> Restated | Obstacle | None:
         return Obstacle(
             f"{node.op} has the attribute {meant[0]} = {node.attr(meant[0])}, which came after opset {opset}"
         )
-    return _copied(node, dict.fromkeys(later)) if later else None
+    if later:
+        return _copied(node, dict.fromkeys(later))
+    same = onnx.defs.get_schema(node.op, graph.opset, "").since_version == schema.since_version
+    return None if same else replace(_copied(node, {}), unchanged=True)
+
+
+def _wrong_type(graph: Graph, node: Node, schema: onnx.defs.OpSchema) -> str:
+    """The element type of an input that the older form does not take, or nothing."""
+    for index, name in enumerate(node.inputs):
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)] if schema.inputs else None
+        number = graph.dtype(name) if name else 0
+        if formal is None or not number:
+            continue
+        kind = f"tensor({onnx.TensorProto.DataType.Name(number).lower()})"
+        if kind not in formal.types:
+            return str(onnx.TensorProto.DataType.Name(number).lower())
+    return ""
 
 
 def _says_nothing(node: Node, name: str) -> bool:

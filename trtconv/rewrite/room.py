@@ -72,7 +72,7 @@ def _proved(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
 ) -> tuple[onnx.ModelProto, Record, Proof | None]:
     """Apply the rules; when the whole graph then differs, leave out the rule that makes it differ."""
-    model, record = _run(original, rules, setting, progress)
+    model, record = rewrite_graph(original, rules, setting, progress)
     if not setting.proof or not record.entries:
         return model, record, None
     progress.phase("whole graph", 0, 1)
@@ -82,7 +82,7 @@ def _proved(
     fired = list(dict.fromkeys(e.rule for e in record.entries))
     for guilty in [[name] for name in reversed(fired)] + [fired]:
         kept = [r for r in rules if r.name not in guilty]
-        model, again = _run(original, kept, setting, progress)
+        model, again = rewrite_graph(original, kept, setting, progress)
         second = compare_whole(original, model, setting.space, setting.specs)
         if second.passed is not False:
             again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
@@ -94,9 +94,10 @@ def _taken_back(entry: Entry, whole: Proof) -> Rejected:
     return Rejected(entry.rule, entry.node, f"the whole graph differs with it: {whole.note}", entry.origin, whole)
 
 
-def _run(
+def rewrite_graph(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
 ) -> tuple[onnx.ModelProto, Record]:
+    """A rewritten copy of a model and what was done. Raises UnsupportedError for what the target gets wrong."""
     import onnx
 
     model = onnx.ModelProto()
