@@ -70,14 +70,19 @@ def feed_of(model: onnx.ModelProto, inputs: list[object]) -> dict[str, np.ndarra
     return {v.name: np.asarray(i) for v, i in zip(model.graph.input, inputs, strict=False)}
 
 
-def run(model: onnx.ModelProto, feed: dict[str, np.ndarray]) -> dict[str, np.ndarray] | None:
-    """Outputs from ONNX Runtime, else from the reference evaluator, else None."""
+def run(models: list[onnx.ModelProto], feed: dict[str, np.ndarray]) -> list[dict[str, np.ndarray] | None]:
+    """Outputs of both models from one evaluator: ONNX Runtime, else the reference evaluator, else each its own."""
+    found: list[list[dict[str, np.ndarray] | None]] = []
+    for kind in (lambda m: OnnxRuntimeRunner(m.SerializeToString(), threads=1), ReferenceRunner):
+        found.append([attempt(kind, model, feed) for model in models])
+        if None not in found[-1]:
+            return found[-1]
+    return [found[0][i] or found[1][i] for i in range(len(models))]
+
+
+def attempt(kind: object, model: onnx.ModelProto, feed: dict[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     try:
-        return OnnxRuntimeRunner(model.SerializeToString(), threads=1)(feed)
-    except TrtconvError:
-        pass
-    try:
-        return ReferenceRunner(model)(feed)
+        return kind(model)(feed)
     except TrtconvError:
         return None
 
@@ -96,10 +101,9 @@ def one(model: onnx.ModelProto, inputs: list[object], target: str) -> tuple[str,
         return REFUSED, error.message, []
     fired = [e.rule for e in record.entries]
     feed = feed_of(model, inputs)
-    expected = None if feed is None else run(model, feed)
+    expected, got = (None, None) if feed is None else run([model, after], feed)
     if feed is None or expected is None or not all(isinstance(v, np.ndarray) for v in expected.values()):
         return NOT_RUN, "", fired
-    got = run(after, feed)
     if got is None:
         return CHANGED, "the rewritten model does not run", fired
     random = any(
