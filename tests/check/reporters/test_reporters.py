@@ -1,0 +1,141 @@
+import json
+import xml.etree.ElementTree as ET
+from importlib import resources
+
+import jsonschema
+import pytest
+
+from trtconv.check.reporters import write_reports
+from trtconv.check.reporters.github import annotation_lines, append_summary
+from trtconv.check.reporters.json_report import report_dict
+from trtconv.check.reporters.junit import junit_xml
+from trtconv.check.reporters.markdown import markdown_text
+from trtconv.check.reporters.problems import problems, split_source
+from trtconv.check.reporters.sarif import sarif_dict
+
+from .cases import ALL, BAD, EMPTY, GOOD
+
+SCHEMA = json.loads(resources.files("trtconv.check.reporters").joinpath("report.schema.json").read_text())
+reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
+
+
+@reports
+def test_the_json_is_what_the_schema_says(report):
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    text = json.dumps(report_dict(report), allow_nan=False)
+    jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_the_schema_refuses_another_report():
+    data = report_dict(GOOD)
+    for wrong in ({"schema": 2}, {"passed": "yes"}, {"comparisons": [{"output": "y"}]}, {"unknown": 1}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(data | wrong, SCHEMA)
+
+
+def test_a_report_of_a_real_check_fits_the_schema(tmp_path):
+    from trtconv.check import check_model
+    from trtconv.core.requests import CheckRequest
+
+    from tests.check.models import write_pair
+
+    report = check_model(CheckRequest(write_pair(tmp_path)))
+    write_reports(report, json=tmp_path / "r.json")
+    jsonschema.validate(json.loads((tmp_path / "r.json").read_text()), SCHEMA)
+
+
+def test_problems_are_ordered_and_placed():
+    found = problems(BAD)
+    assert [p.level for p in found] == ["error"] * 5 + ["warning", "note"]
+    assert (found[0].file, found[0].line, found[0].module) == ("nets/ssd.py", 77, "head")
+    assert "1 of 2 sample points differ" in found[0].message
+    assert problems(GOOD) == ()
+    assert split_source("a/b.py:12") == ("a/b.py", 12)
+    assert split_source("C:/a/b.py:12") == ("C:/a/b.py", 12)
+    assert split_source("nowhere") == ("", 0)
+
+
+# The form that Jenkins' junit plugin reads: attribute names, counts that agree, one failure or skip per case.
+@reports
+def test_junit_has_the_form_and_the_counts(report):
+    root = ET.fromstring(junit_xml(report))
+    assert root.tag == "testsuites"
+    (suite,) = root
+    order = [e.tag for e in suite]
+    assert order == sorted(order, key=["properties", "testcase", "system-out"].index)
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests")) == len(cases) > 0
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure"))
+    assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped"))
+    for case in cases:
+        assert set(case.keys()) == {"name", "classname", "time"}
+        assert len(case) <= 1
+    failed = int(suite.get("failures")) > 0
+    assert failed == (bool(report.errors) or any(not c.passed for c in report.comparisons))
+
+
+def test_junit_names_each_failure_once():
+    failures = ET.fromstring(junit_xml(BAD)).findall(".//failure")
+    assert [f.get("type") for f in failures] == ["accuracy", "accuracy", "accuracy", "accuracy", "budget"]
+    assert "nets/ssd.py:42" in failures[3].text
+
+
+@reports
+def test_sarif_has_the_required_parts(report):
+    log = json.loads(json.dumps(sarif_dict(report), allow_nan=False))
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note")
+        assert result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"]
+        assert place.get("region", {"startLine": 1})["startLine"] >= 1
+    assert len(run["results"]) == len(problems(report))
+
+
+def test_sarif_points_at_the_source_line():
+    first = sarif_dict(BAD)["runs"][0]["results"][0]["locations"][0]
+    assert first["physicalLocation"] == {
+        "artifactLocation": {"uri": "nets/ssd.py"}, "region": {"startLine": 77}
+    }  # fmt: skip
+    assert first["logicalLocations"][0]["fullyQualifiedName"] == "head"
+
+
+def test_annotations_are_one_line_each_and_escaped():
+    lines = annotation_lines(BAD)
+    assert lines[0].startswith("::error file=nets/ssd.py,line=77,title=trtconv%3A accuracy::output 'y'")
+    assert all("\n" not in line for line in lines)
+    warning = next(line for line in lines if line.startswith("::warning"))
+    assert warning.endswith("a `tick`%0Aand a line")
+    assert annotation_lines(GOOD) == ()
+
+
+def test_the_step_summary_is_appended_to(tmp_path):
+    path = tmp_path / "summary.md"
+    path.write_text("before\n")
+    append_summary(GOOD, {"GITHUB_STEP_SUMMARY": str(path)})
+    text = path.read_text()
+    assert text.startswith("before\n### ✅")
+    assert append_summary(GOOD, {}) is None
+
+
+def test_markdown_shows_verdict_numbers_and_place():
+    text = markdown_text(BAD)
+    assert "❌ `out/model.trt.onnx` differs at 3 of 4 sample points" in text
+    assert "at `nets/ssd.py:42 in backbone.norm, node Mul_3`" in text
+    assert "| engine_bytes | 12 MiB | 10 MiB | ❌ |" in text
+    assert "a \\| pipe, a &lt;tag> &amp; a" in text
+    for line in [li for li in text.splitlines() if li.startswith("|")]:
+        assert line.replace("\\|", "").count("|") in (5, 7)
+    assert "was not compared" in markdown_text(EMPTY)
+
+
+def test_every_report_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    paths = {n: tmp_path / "deep" / n for n in ("json", "junit", "sarif", "markdown")}
+    write_reports(BAD, **paths, github=True)
+    assert all(p.stat().st_size > 100 for p in paths.values())
+    assert capsys.readouterr().out.count("::error") == 5

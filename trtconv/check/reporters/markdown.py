@@ -1,0 +1,92 @@
+"""Markdown for a pull-request comment and for GitHub's step summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trtconv.check.reporters.problems import problems, worst_of
+from trtconv.core.report import CheckReport
+
+MOST_PROBLEMS = 20
+
+
+def markdown_text(report: CheckReport) -> str:
+    """Verdict, a row per output, the problems, the measured numbers with their limits, the environment."""
+    parts = [_verdict(report), _outputs(report), _problems(report), _limits(report), _environment(report)]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _verdict(report: CheckReport) -> str:
+    points = len({c.point for c in report.comparisons})
+    if report.passed:
+        return f"### ✅ `{_code(report.subject)}` equals the reference at {points} sample points"
+    if not report.comparisons:
+        return f"### ⚠️ `{_code(report.subject)}` was not compared"
+    bad = len({c.point for c in report.comparisons if not c.passed})
+    if bad:
+        return f"### ❌ `{_code(report.subject)}` differs at {bad} of {points} sample points"
+    return f"### ❌ `{_code(report.subject)}` equals the reference, but {len(report.errors)} other errors were found"
+
+
+def _outputs(report: CheckReport) -> str:
+    if not report.comparisons:
+        return ""
+    rows = []
+    for name in dict.fromkeys(c.output for c in report.comparisons):
+        results = tuple(c for c in report.comparisons if c.output == name)
+        worst = worst_of(results)
+        failed = sum(not r.passed for r in results)
+        rows.append((
+            f"`{_code(name)}`", f"{len(results) - failed} of {len(results)}", _number(worst.max_abs),
+            _number(worst.max_scaled), _number(worst.cosine, "{:.6f}"), _cell(worst.point),
+        ))  # fmt: skip
+    heads = ("output", "points equal", "max abs error", "of 1+\\|x\\|", "cosine", "worst at")
+    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
+    return table(heads, rows) + f"\n\n<sub>{_cell(allowed)}</sub>"
+
+
+def _problems(report: CheckReport) -> str:
+    signs = {"error": "❌", "warning": "⚠️", "note": "ℹ️"}
+    found = problems(report)
+    lines = []
+    for problem in found[:MOST_PROBLEMS]:
+        place = f"  \n  at `{_code(problem.place)}`" if problem.place else ""
+        hint = f"  \n  → {_cell(problem.hint)}" if problem.hint else ""
+        lines.append(f"- {signs.get(problem.level, '')} **{problem.kind}** {_cell(problem.message)}{place}{hint}")
+    if len(found) > MOST_PROBLEMS:
+        lines.append(f"- and {len(found) - MOST_PROBLEMS} more")
+    return "\n".join(lines)
+
+
+def _limits(report: CheckReport) -> str:
+    rows = [
+        (_cell(str(b["name"])), _cell(str(b["measured"])), _cell(str(b["limit"])), "✅" if b["passed"] else "❌")
+        for b in report.extras.get("budgets", ())
+    ]
+    return table(("budget", "measured", "limit", ""), rows) if rows else ""
+
+
+def _environment(report: CheckReport) -> str:
+    text = ", ".join(f"{k} {v}" for k, v in report.environment.items())
+    return f"<sub>{_cell(text)}, {report.seconds:.1f} s</sub>" if text else ""
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    listed = [tuple(heads), *(tuple(r) for r in rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in listed]
+    lines.insert(1, "|" + " --- |" * len(listed[0]))
+    return "\n".join(lines)
+
+
+def _number(value: float | None, form: str = "{:.2g}") -> str:
+    return "-" if value is None else form.format(value)
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break out of its cell, nor be read as HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("\n", " ")
+
+
+def _code(text: str) -> str:
+    return text.replace("`", "'").replace("\n", " ").replace("|", "\\|")

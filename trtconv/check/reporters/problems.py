@@ -1,0 +1,74 @@
+"""What is wrong, one entry per thing to mend: the same list for SARIF, GitHub annotations, Markdown and HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trtconv.core.comparison import OutputComparison, describe_failure
+from trtconv.core.report import CheckReport
+
+_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?\Z")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`kind` is an error kind (`accuracy`, `budget`, ...); `file` is empty and `line` 0 where the place is unknown."""
+
+    level: str
+    kind: str
+    message: str
+    hint: str = ""
+    file: str = ""
+    line: int = 0
+    module: str = ""
+    node: str = ""
+
+    @property
+    def place(self) -> str:
+        """`net.py:42 in backbone.conv1, node /conv1/Conv`, with the parts that are known."""
+        parts = [f"{self.file}:{self.line}" if self.file else "", f"in {self.module}" if self.module else ""]
+        return " ".join(p for p in parts if p) + (f", node {self.node}" if self.node else "")
+
+
+def split_source(source: str) -> tuple[str, int]:
+    """`net.py:42` as (`net.py`, 42); (``, 0) when it is no such place."""
+    match = _PLACE.match(source)
+    return (match["file"], int(match["line"])) if match else ("", 0)
+
+
+def problems(report: CheckReport) -> tuple[Problem, ...]:
+    """Errors first, then warnings, then notes; an output that differs at several points is one problem."""
+    found = [_output_problem(report, name) for name in failing_outputs(report)]
+    for finding in report.findings:
+        file, line = split_source(finding.source)
+        found.append(
+            Problem(
+                finding.level, finding.kind, finding.message, finding.hint, file, line, finding.module, finding.node
+            )
+        )
+    order = {"error": 0, "warning": 1, "note": 2}
+    return tuple(sorted(found, key=lambda p: order.get(p.level, 3)))
+
+
+def failing_outputs(report: CheckReport) -> tuple[str, ...]:
+    """Names of the outputs that differ somewhere."""
+    return tuple(dict.fromkeys(c.output for c in report.comparisons if not c.passed))
+
+
+def worst_of(results: tuple[OutputComparison, ...]) -> OutputComparison:
+    """A shape that differs first, then the largest error in units of the tolerance's scale."""
+    return max(results, key=lambda r: (not r.passed, r.max_scaled is None, r.max_scaled or 0.0))
+
+
+def _output_problem(report: CheckReport, name: str) -> Problem:
+    results = tuple(c for c in report.comparisons if c.output == name)
+    bad = tuple(c for c in results if not c.passed)
+    places: Mapping[str, Mapping[str, str]] = report.extras.get("origins", {})
+    origin = places.get(name, {})
+    file, line = split_source(origin.get("source", ""))
+    message = f"{describe_failure(worst_of(bad))} ({len(bad)} of {len(results)} sample points differ)"
+    return Problem(
+        "error", "accuracy", message, "", file, line, origin.get("module", ""), origin.get("node", "")
+    )  # fmt: skip
