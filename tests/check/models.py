@@ -24,7 +24,7 @@ def node(op, inputs, outputs, line, module, rule="", **attributes):
     return made
 
 
-def small_net(*, eps=1e-3, scale=2.0, baked=0, norm_rule="", dtype=np.float32):
+def small_net(*, eps=1e-10, scale=2.0, baked=0, norm_rule="", dtype=np.float32):
     """y = x / (sqrt(sum(x * x)) + eps) * scale, reshaped to [N, 4 * W]; `baked` writes a constant for 4 * W."""
     nodes = [
         node("Mul", ["x", "x"], ["square"], 10, "norm"),

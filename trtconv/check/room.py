@@ -8,6 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.check.engine_files import engine_problems
+from trtconv.check.intermediates import (
+    TensorDifference,
+    exported_beside,
+    first_difference,
+    heat_by_module,
+    tensor_differences,
+)
+from trtconv.check.origins import origins_of
 from trtconv.check.reference_fit import find_reference, inside, require_finite, require_fit, staleness
 from trtconv.check.subjects import Subject, is_engine, open_subject
 from trtconv.core.comparison import OutputComparison, compare_outputs
@@ -26,15 +36,22 @@ if TYPE_CHECKING:
 
 
 def check_model(
-    request: CheckRequest, progress: Progress | None = None, *, module_runner: ModuleRunner | None = None
-) -> CheckReport:
+    request: CheckRequest, progress: Progress | None = None, *, module_runner: ModuleRunner | None = None,
+    heat: bool = False,
+) -> CheckReport:  # fmt: skip
     """Run the subject at every sample point and compare it with the reference, or with `module_runner`.
 
     An engine that this machine cannot run gives a report without comparisons and a finding that says why; it is an
-    error unless `request.allow_unrunnable`. Raises InvalidRequestError for a missing or foreign reference.
+    error unless `request.allow_unrunnable`. When a rewritten model differs, its inner tensors are compared with those
+    of the exported model beside it, to name the first node that differs; with `heat` they are compared in any case.
+    Raises InvalidRequestError for a missing or foreign reference.
     """
     progress = progress or SilentProgress()
     started = time.monotonic()
+    if is_engine(request.subject) and request.subject.exists():
+        wrong = engine_problems(request.subject, request.reference)
+        if wrong:
+            return _not_compared(request, wrong)
     try:
         subject = open_subject(request.subject, request.plugins)
     except (MissingDependencyError, UnsupportedError) as error:
@@ -43,22 +60,30 @@ def check_model(
         return _unrunnable(request, error)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
-        compared, advisory, more = _compare(request, subject, samples, progress)
+        compared, advisory, more, seen = _compare(request, subject, samples, progress)
     finally:
         subject.close()
+    differences = _differences(request, seen, progress) if heat or any(not c.passed for c in compared) else ()
+    blamed = first_difference(differences) if any(not c.passed for c in compared) else None
+    extras = {"origins": origins_of(request.subject, compared), "heat": heat_by_module(differences)}
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
         tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
-        findings=(*findings, *more), seconds=time.monotonic() - started, environment=environment(),
+        findings=(*findings, *([blamed] if blamed else []), *more), seconds=time.monotonic() - started,
+        environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
 
 
 def _unrunnable(request: CheckRequest, error: TrtconvError) -> CheckReport:
     level = "note" if request.allow_unrunnable else "error"
     finding = Finding(level, "environment", f"the engine was not run here: {error.message}", error.hint or "")
+    return _not_compared(request, (finding,))
+
+
+def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> CheckReport:
     return CheckReport(
-        subject=str(request.subject), subject_kind="engine", reference="", runner="none",
-        tolerance=request.tolerance, comparisons=(), findings=(finding,), environment=environment(),
+        subject=str(request.subject), subject_kind="engine", reference=str(request.reference or ""), runner="none",
+        tolerance=request.tolerance, comparisons=(), findings=findings, environment=environment(engine=True),
     )  # fmt: skip
 
 
@@ -97,8 +122,9 @@ def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator
 
 def _compare(
     request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], progress: Progress
-) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding]]:
+) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:
     compared: list[OutputComparison] = []
+    seen: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
     for sample in samples:
@@ -110,9 +136,35 @@ def _compare(
         findings += [suspicious] if suspicious else []
         results = _compare_at(request, subject, sample)
         (advisory if sample.point.advisory else compared).extend(results)
+        seen = _more_telling(seen, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
-    return compared, advisory, findings
+    return compared, advisory, findings, seen
+
+
+def _more_telling(
+    before: ReferenceSample | None, sample: ReferenceSample, results: tuple[OutputComparison, ...],
+    compared: list[OutputComparison],
+) -> ReferenceSample | None:  # fmt: skip
+    """The sample at which to look inside: one that differs before one that does not, then the smaller one."""
+    if sample.point.advisory:
+        return before
+    failed = {c.point for c in compared if not c.passed}
+    here = any(not r.passed for r in results)
+    if before is None or (here and str(before.point) not in failed):
+        return sample
+    smaller = sum(a.size for a in sample.inputs.values()) < sum(a.size for a in before.inputs.values())
+    return sample if smaller and here == (str(before.point) in failed) else before
+
+
+def _differences(
+    request: CheckRequest, sample: ReferenceSample | None, progress: Progress
+) -> tuple[TensorDifference, ...]:
+    exported = exported_beside(request.subject)
+    if exported is None or sample is None:
+        return ()
+    progress.phase("inner tensors")
+    return tensor_differences(request.subject, exported, sample, request.tolerance)
 
 
 def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:
@@ -129,14 +181,17 @@ def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample
     )
 
 
-def environment() -> dict[str, str]:
-    """Versions of what took part in a check."""
+def environment(*, engine: bool = False) -> dict[str, str]:
+    """Versions of what took part in a check, and the GPU for an engine."""
     import trtconv
 
-    return {
+    found = {
         "trtconv": trtconv.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-
-
+    state = probe_cuda() if engine else None
+    if state is not None and state.gpus:
+        gpu = state.gpus[0]
+        found |= {"gpu": gpu.name, "compute capability": gpu.compute_capability, "driver": state.driver}
+    return found

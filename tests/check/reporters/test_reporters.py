@@ -34,10 +34,9 @@ def test_the_schema_refuses_another_report():
 
 
 def test_a_report_of_a_real_check_fits_the_schema(tmp_path):
+    from tests.check.models import write_pair
     from trtconv.check import check_model
     from trtconv.core.requests import CheckRequest
-
-    from tests.check.models import write_pair
 
     report = check_model(CheckRequest(write_pair(tmp_path)))
     write_reports(report, json=tmp_path / "r.json")
