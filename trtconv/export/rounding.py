@@ -18,8 +18,23 @@ if TYPE_CHECKING:
 LARGEST_COPY = 1 << 30
 
 
+def weight_bytes(runner: ModuleRunner) -> int:
+    """The bytes of the module's parameters."""
+    return sum(p.numel() * p.element_size() for p in runner.module.parameters())
+
+
+def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
+    """The module in FP64; None when it is too large to copy or cannot be copied."""
+    if weight_bytes(runner) > LARGEST_COPY:
+        return None
+    try:
+        return ModuleRunner(copy.deepcopy(runner.module).double(), None, runner.base)
+    except (RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return None
+
+
 def rounding_errors(
-    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array], twin: ModuleRunner | None = None
 ) -> dict[str, float]:
     """The largest |FP32 - FP64| of each FP32 output; empty when the module cannot be run in FP64.
 
@@ -27,11 +42,10 @@ def rounding_errors(
     """
     import numpy as np
 
-    size = sum(p.numel() * p.element_size() for p in runner.module.parameters())
-    if size > LARGEST_COPY:
+    twin = twin or exact_twin(runner)
+    if twin is None:
         return {}
     try:
-        twin = ModuleRunner(copy.deepcopy(runner.module).double(), None, runner.base)
         exact = twin({n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in inputs.items()})
     except (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError):
         return {}
