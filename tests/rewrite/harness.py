@@ -25,6 +25,7 @@ from trtconv.core.provenance import RULE_KEY
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.engine import Record, Setting, apply_rules
+from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.proof import ReferenceRunner
 from trtconv.rewrite.rule import Rule
@@ -72,7 +73,7 @@ g ({case.inputs}) => ({case.outputs}) {constants} {{ {case.body} }}
     model = parser.parse_model(text)
     if case.edit:
         case.edit(model)
-    return model
+    return with_plugin_bodies(model)
 
 
 def skip_newer(case: Case) -> None:

@@ -53,6 +53,15 @@ class Builder:
         self.nodes.append(helper.make_node(op_type, kept, outputs, name=name, domain=domain or None, **given))
         return tuple(outputs)
 
+    def plugin(self, op_type: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one of trtconv's plugins, made from its description, and return its output."""
+        from trtconv.plugins.onnx_form import make_node
+        from trtconv.plugins.registry import find_plugin
+
+        name = self._name(op_type)
+        self.nodes.append(make_node(find_plugin(op_type), inputs, [name], name, **attributes))
+        return name
+
     def const(self, array: Array, what: str = "const") -> str:
         """Add a constant (equal ones are added once) and return its name."""
         key = (array.dtype.str, array.shape, array.tobytes())

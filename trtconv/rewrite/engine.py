@@ -14,7 +14,7 @@ from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.facts import index_model
-from trtconv.rewrite.fragment import cut
+from trtconv.rewrite.fragment import cut, with_plugin_bodies
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.halves import in_float32
 from trtconv.rewrite.points import Points
@@ -71,6 +71,7 @@ def apply_rules(
         if len(record.entries) == before:
             return
         write_back(graph)
+        with_plugin_bodies(model)
     progress.warn(f"rules still fired after {MAX_ROUNDS} rounds; two of them undo each other")
 
 

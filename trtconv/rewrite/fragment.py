@@ -153,4 +153,20 @@ def _model(
     domains = {n.domain for n in nodes} - {"", "ai.onnx"}
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
     ir = min(10, onnx.IR_VERSION)
-    return helper.make_model(proto, opset_imports=imports, ir_version=ir, producer_name="trtconv")
+    model = helper.make_model(proto, opset_imports=imports, ir_version=ir, producer_name="trtconv")
+    return with_plugin_bodies(model)
+
+
+def with_plugin_bodies(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then."""
+    from trtconv.plugins.onnx_form import NAMESPACE, add_functions, used_plugins
+
+    used = bool(used_plugins(model))
+    if used or any(f.domain == NAMESPACE for f in model.functions):
+        add_functions(model)
+    if not used and not any(n.domain == NAMESPACE for n in model.graph.node):
+        kept = [o for o in model.opset_import if o.domain != NAMESPACE]
+        if len(kept) != len(model.opset_import):
+            del model.opset_import[:]
+            model.opset_import.extend(kept)
+    return model

@@ -14,6 +14,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.facts import opset_of
+from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
@@ -42,7 +43,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     started = time.perf_counter()
     require_writable(request.output)
     rules = select_rules((*RULES, *load_rules(request.rule_files)), request)
-    original = load_model(request.model)
+    original = with_plugin_bodies(load_model(request.model))
     space, specs = model_space(original)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
@@ -65,7 +66,27 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
                 f"no rule is called '{name}'{did_you_mean(name, names)}", hint="`trtconv rules` lists them"
             )
     chosen = [r for r in rules if r.name not in request.skip and (not request.only or r.name in request.only)]
-    return tuple(r for r in chosen if r.needed(request.target))
+    wanted = wanted_plugins(request)
+    return tuple(
+        r for r in chosen
+        if r.needed(request.target) and (not r.plugin or r.plugin in wanted) and r.native_of not in wanted
+    )  # fmt: skip
+
+
+def wanted_plugins(request: RewriteRequest) -> tuple[str, ...]:
+    """Op types of the plugins that the user asked for and the target can have. Names have to exist."""
+    from trtconv.plugins.registry import PLUGINS, find_plugin
+
+    if request.plugins == "never":
+        return ()
+    if request.plugins == "auto":
+        return tuple(p.op_type for p in PLUGINS) if request.target.has_plugins else ()
+    named = tuple(find_plugin(name.strip()).op_type for name in request.plugins.split(",") if name.strip())
+    if named and not request.target.has_plugins:
+        raise InvalidRequestError(
+            f"{request.target} has no plugins", hint="leave --plugins out, or choose another target"
+        )
+    return named
 
 
 def _proved(

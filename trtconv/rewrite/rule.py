@@ -64,7 +64,8 @@ class Rule:
     `ops` are the op types of the root node (`domain::Op` outside the default domain): `find` is called for those
     nodes only. `why` is one sentence for users. `needed` retires the rule by target. `before` and `after` are short
     texts for the page of rules. `tolerance` is what the proof holds it to. `judged_as_float32` is for rules that
-    mend overflow in half precision: the graph before is run in FP32 then.
+    mend overflow in half precision: the graph before is run in FP32 then. A rule with `plugin` makes nodes of that
+    plugin and is used when the user asked for it; one with `native_of` takes such nodes apart when he did not.
     """
 
     name: str
@@ -76,3 +77,5 @@ class Rule:
     after: str = ""
     tolerance: Tolerance = PROOF_TOLERANCE
     judged_as_float32: bool = False
+    plugin: str = ""
+    native_of: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import (
+    adaptive_pool,
     affine_grid,
     attention,
     bitwise,
@@ -27,6 +28,9 @@ from trtconv.rewrite.rules import (
     pad_axes,
     pad_wrap,
     pixel_unshuffle,
+    plugin_instance_norm,
+    plugin_l2norm,
+    plugin_reflection_pad,
     pool_ceil_mode,
     pool_whole_axis,
     resize_antialias,
@@ -43,9 +47,14 @@ from trtconv.rewrite.rules import (
 RULES: tuple[Rule, ...] = (
     # What says the same in a form that every size and every target takes.
     pool_whole_axis.RULE,
+    masked_fill.RULE,
     resize_by_size.RULE,
     l2norm.RULE,
-    masked_fill.RULE,
+    adaptive_pool.RULE,
+    # One node of a plugin in the place of several, when the user asks for it.
+    plugin_l2norm.RULE,
+    plugin_instance_norm.RULE,
+    plugin_reflection_pad.RULE,
     # Operators that no target has, or that a target computes wrongly.
     resize_antialias.RULE,
     resize_nearest.RULE,
