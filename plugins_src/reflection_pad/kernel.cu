@@ -13,7 +13,7 @@ namespace trtconv::reflection_pad
 namespace
 {
 constexpr int32_t kThreads = 256;
-constexpr int32_t kItems = 4;
+constexpr int32_t kItems = 2;
 
 struct Layout
 {

@@ -1,0 +1,103 @@
+// What both plugin interfaces need: types and formats, tensor views, and the launch with its error message.
+#pragma once
+
+#include "adapters/attributes.h"
+#include "adapters/log.h"
+
+#include <string>
+
+namespace trtconv
+{
+inline ElementType elementOf(nvinfer1::DataType type) noexcept
+{
+    switch (type)
+    {
+    case nvinfer1::DataType::kFLOAT: return ElementType::kFloat32;
+    case nvinfer1::DataType::kHALF: return ElementType::kFloat16;
+#if NV_TENSORRT_MAJOR >= 10
+    case nvinfer1::DataType::kBF16: return ElementType::kBFloat16;
+#endif
+    default: return ElementType::kUnsupported;
+    }
+}
+
+template <typename Dims>
+TensorView viewOf(nvinfer1::DataType type, Dims const& dims, void const* data) noexcept
+{
+    TensorView view;
+    view.data = const_cast<void*>(data);
+    view.type = elementOf(type);
+    view.rank = dims.nbDims < kMaxRank ? dims.nbDims : kMaxRank;
+    for (int32_t i = 0; i < view.rank; ++i)
+    {
+        view.dims[i] = dims.d[i];
+    }
+    return view;
+}
+
+// Whether tensor `pos` may have its type and format, given those before it: dense, of a type that its variable allows,
+// and the same as every earlier tensor of that variable. descOf(i) is the description of tensor i, inputs first.
+template <typename DescOf>
+bool supports(Signature const& signature, int32_t pos, DescOf const& descOf) noexcept
+{
+    nvinfer1::PluginTensorDesc const& desc = descOf(pos);
+    int32_t const slot = signature.slots[pos];
+    ElementType const type = elementOf(desc.type);
+    if (desc.format != nvinfer1::TensorFormat::kLINEAR || type == ElementType::kUnsupported
+        || ((signature.typeMasks[slot] >> static_cast<int32_t>(type)) & 1U) == 0)
+    {
+        return false;
+    }
+    for (int32_t i = 0; i < pos; ++i)
+    {
+        if (signature.slots[i] == slot && descOf(i).type != desc.type)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+// 0 when the op was launched, otherwise 1 after a message.
+inline int32_t enqueueOp(Op const& op, AttributeBlock const& attributes, nvinfer1::PluginTensorDesc const* inputDesc,
+    nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace,
+    cudaStream_t stream) noexcept
+{
+    TensorView in[kMaxTensors];
+    TensorView out[kMaxTensors];
+    for (int32_t i = 0; i < op.signature->inputs; ++i)
+    {
+        in[i] = viewOf(inputDesc[i].type, inputDesc[i].dims, inputs[i]);
+    }
+    for (int32_t i = 0; i < op.signature->outputs; ++i)
+    {
+        out[i] = viewOf(outputDesc[i].type, outputDesc[i].dims, outputs[i]);
+    }
+    cudaError_t const status = op.enqueue(attributes.data(), in, out, workspace, stream);
+    if (status == cudaSuccess)
+    {
+        return 0;
+    }
+    std::string shape;
+    for (int32_t i = 0; i < in[0].rank; ++i)
+    {
+        shape += (i == 0 ? "" : "x") + std::to_string(in[0].dims[i]);
+    }
+    logError(std::string(op.signature->name) + " on an input of " + shape + ": " + cudaGetErrorString(status));
+    return 1;
+}
+
+// The type of an output: that of the first input with the same type variable.
+inline nvinfer1::DataType outputType(Signature const& signature, int32_t output, nvinfer1::DataType const* inputs) noexcept
+{
+    int32_t const slot = signature.slots[signature.inputs + output];
+    for (int32_t i = 0; i < signature.inputs; ++i)
+    {
+        if (signature.slots[i] == slot)
+        {
+            return inputs[i];
+        }
+    }
+    return nvinfer1::DataType::kFLOAT;
+}
+} // namespace trtconv

@@ -1,0 +1,37 @@
+// What an op gives to the adapters: its signature, its shape rule in TensorRT's expressions, and its launch. The adapters
+// know nothing else of an op, and an op nothing of plugin interfaces.
+#pragma once
+
+#include "common/element.h"
+#include "common/signature.h"
+
+#include <NvInferRuntime.h>
+#include <cuda_runtime_api.h>
+
+namespace trtconv
+{
+struct Op
+{
+    Signature const* signature;
+    // An Attributes struct of the op with every default.
+    void const* defaults;
+    // Fills outputs[0..signature->outputs); false for inputs that the op refuses.
+    bool (*shapes)(void const* attributes, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs* outputs,
+        nvinfer1::IExprBuilder& builder);
+    // Bytes of device memory for the largest inputs.
+    int64_t (*workspace)(void const* attributes, TensorView const* inputs);
+    cudaError_t (*enqueue)(void const* attributes, TensorView const* inputs, TensorView const* outputs, void* workspace,
+        cudaStream_t stream);
+};
+
+inline constexpr int32_t kMaxTensors = 8;
+
+// All ops, in the order of trtconv/plugins/registry.py.
+extern Op const* const kOps[];
+extern int32_t const kOpCount;
+
+extern Op const kL2Norm;
+extern Op const kInstanceNorm;
+extern Op const kReflectionPad;
+extern Op const kAdaptivePool;
+} // namespace trtconv
