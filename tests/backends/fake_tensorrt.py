@@ -58,7 +58,7 @@ def read(pointer: int, shape, dtype) -> np.ndarray:
 class Context:
     def __init__(self, engine):
         self.engine, self.shapes, self.addresses, self.profile = engine, {}, {}, -1
-        self.allocators, self.calls = {}, []
+        self.allocators, self.calls, self.last = {}, [], (-1,)
 
     def set_optimization_profile_async(self, index, stream):
         self.profile = index
@@ -74,7 +74,8 @@ class Context:
         return [n for n, t in self.engine.tensors.items() if t.mode is TensorIOMode.INPUT and n not in self.shapes]
 
     def get_tensor_shape(self, name):
-        return {"y": self.shapes["x"], "n": (-1,), "same": self.shapes["ids"]}.get(name, self.shapes.get(name))
+        # As 8.6 does, the size of the last run is given after a run.
+        return {"y": self.shapes["x"], "n": self.last, "same": self.shapes["ids"]}.get(name, self.shapes.get(name))
 
     def set_tensor_address(self, name, pointer):
         self.addresses[name] = pointer
@@ -95,6 +96,7 @@ class Context:
         if not pointer:
             return False
         read(pointer, positive.shape, np.float32)[...] = positive
+        self.last = positive.shape
         self.allocators["n"].notify_shape("n", positive.shape)
         return True
 
@@ -157,6 +159,11 @@ class Buffer:
     owner: object
 
 
+@dataclass
+class Stream:
+    handle: int
+
+
 class HostMemory:
     """CudaMemory over host memory; `limit` bytes can be taken."""
 
@@ -176,7 +183,7 @@ class HostMemory:
 
     def create_stream(self):
         self.streams += 1
-        return self.streams
+        return Stream(self.streams)
 
     def upload(self, pointer, array, stream):
         ctypes.memmove(pointer, array.ctypes.data, array.nbytes)

@@ -153,8 +153,6 @@ def test_tensors_stay_on_the_gpu(tmp_path, built, run):
 
 
 def test_the_gpu_out_of_memory_while_running(tmp_path, built, run):
-    import pycuda.driver as driver
-
     model = expand_net(tmp_path / "expand.onnx")
     session = run(built(model, inputs=(_spec("shape:int64[2]=1:32768"),)))
     session({"x": np.ones((1, 1), np.float32), "shape": np.array([2, 2])})
@@ -164,7 +162,6 @@ def test_the_gpu_out_of_memory_while_running(tmp_path, built, run):
     with pytest.raises(TrtconvError, match="out of memory"):
         session({"x": np.ones((1, 1), np.float32), "shape": np.array([32768, 32768])})
     del taken
-    assert driver.Context is not None
     assert session({"x": np.ones((1, 1), np.float32), "shape": np.array([3, 2])})["y"].shape == (3, 2)
 
 

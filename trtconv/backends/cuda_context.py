@@ -1,7 +1,6 @@
 """The primary context, plain copies, stream order and CUDA graphs by the driver's own functions, through ctypes.
 
-pycuda has no stream capture and torch's is bound to its own allocator; these few functions work on the streams of
-either. Names and signatures are those of cuda.h; they have been stable since CUDA 11.4.
+Names and signatures are those of cuda.h; they have been stable since CUDA 11.4.
 """
 
 from __future__ import annotations
@@ -23,6 +22,13 @@ _SIGNATURES: dict[str, list[Any]] = {
     "cuMemcpyHtoDAsync_v2": [c_ulonglong, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_ulonglong, c_size_t, c_void_p],
     "cuMemcpyDtoDAsync_v2": [c_ulonglong, c_ulonglong, c_size_t, c_void_p],
+    "cuMemAlloc_v2": [c_void_p, c_size_t],
+    "cuMemFree_v2": [c_ulonglong],
+    "cuMemGetInfo_v2": [c_void_p, c_void_p],
+    "cuStreamCreate": [c_void_p, c_uint],
+    "cuStreamDestroy_v2": [c_void_p],
+    "cuStreamSynchronize": [c_void_p],
+    "cuEventElapsedTime": [c_void_p, c_void_p, c_void_p],
     "cuStreamBeginCapture_v2": [c_void_p, c_uint],
     "cuStreamEndCapture": [c_void_p, c_void_p],
     "cuGraphInstantiateWithFlags": [c_void_p, c_void_p, c_ulonglong],
@@ -77,6 +83,10 @@ class PrimaryContext:
     def copy_on_device(self, target: int, source: int, size: int, stream: int) -> None:
         """`size` bytes on the device."""
         self._checked("copy on the GPU", self.driver.cuMemcpyDtoDAsync_v2(target, source, size, stream) if size else 0)
+
+    def synchronize(self, stream: int) -> None:
+        """Wait for a stream."""
+        self._checked("the work on the GPU", self.driver.cuStreamSynchronize(stream))
 
     def _checked(self, what: str, code: int) -> None:
         check(self.driver, what, code)

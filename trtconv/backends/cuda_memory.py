@@ -1,15 +1,13 @@
-"""Device memory, streams and events, from whichever library is installed: pycuda, else torch.
+"""Device memory, streams and events: torch's when torch uses the GPU in this process, else the driver's own.
 
-Both work on the device's primary context, the one that torch and the CUDA runtime use, so that an engine and torch
-can live in one process and share pointers.
+Both are on the device's primary context, the one that torch and the CUDA runtime use, so that an engine and torch can
+live in one process and share pointers.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import sys
 from typing import TYPE_CHECKING, Any, Protocol
-
-from trtconv.core.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +22,14 @@ class DeviceBuffer(Protocol):
     size: int
 
 
+class Stream(Protocol):
+    """A stream that is destroyed with its last reference; `handle` is its `cudaStream_t` as an integer."""
+
+    handle: int
+
+
 class CudaMemory(Protocol):
-    """What the runner needs of a CUDA library. Streams are integers (a `cudaStream_t`), events are opaque."""
+    """What the runner needs of a CUDA library. Streams are given as their handles, events are opaque."""
 
     name: str
 
@@ -33,10 +37,10 @@ class CudaMemory(Protocol):
         """Make the primary context current in the calling thread."""
 
     def allocate(self, size: int) -> DeviceBuffer:
-        """`size` bytes; at least one is taken, so that the pointer is never null. Raises DeviceMemoryError."""
+        """`size` bytes; at least one is taken, so that the pointer is never null. Raises TrtconvError without room."""
 
-    def create_stream(self) -> int:
-        """A new non-blocking stream, kept alive by this object."""
+    def create_stream(self) -> Stream:
+        """A new non-blocking stream."""
 
     def upload(self, pointer: int, array: Array, stream: int) -> None:
         """Copy a C-contiguous array to the device, in stream order."""
@@ -60,17 +64,13 @@ class CudaMemory(Protocol):
         """Free memory of the device."""
 
 
-def open_cuda_memory(device: int = 0, prefer: str = "auto") -> CudaMemory:
-    """pycuda's memory when it is installed, else torch's. Raises MissingDependencyError when there is neither."""
-    if prefer in ("auto", "pycuda") and find_spec("pycuda") is not None:
-        from trtconv.backends.pycuda_memory import PycudaMemory
-
-        return PycudaMemory(device)
-    if prefer in ("auto", "torch") and find_spec("torch") is not None:
+def open_cuda_memory(device: int = 0) -> CudaMemory:
+    """Torch's memory where torch has started CUDA in this process, else the driver's. Never imports torch itself."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         from trtconv.backends.torch_memory import TorchMemory
 
         return TorchMemory(device)
-    raise MissingDependencyError(
-        "running an engine needs pycuda or torch for device memory",
-        hint="pip install pycuda (needs a C++ compiler and CUDA), or pip install torch",
-    )
+    from trtconv.backends.driver_memory import DriverMemory
+
+    return DriverMemory(device)

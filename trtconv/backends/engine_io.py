@@ -65,8 +65,10 @@ def choose_profile(profiles: tuple[Profile, ...], shapes: Mapping[str, Shape]) -
     fits = [i for i, p in enumerate(profiles) if not _outside(p, shapes)]
     if not fits:
         reasons = [f"profile {i}: {_outside(p, shapes)}" for i, p in enumerate(profiles)]
+        only = len(profiles) == 1
         raise InvalidRequestError(
-            "no profile of the engine holds these shapes", details=reasons,
+            f"the engine does not take these shapes: {_outside(profiles[0], shapes)}" if only
+            else "no profile of the engine holds these shapes", details=() if only else reasons,
             hint="build the engine with a range that has them: trtconv build --dynamic NAME=MIN:OPT:MAX",
         )  # fmt: skip
 

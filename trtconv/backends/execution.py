@@ -44,7 +44,8 @@ class Execution:
         self.inputs = tuple(t for t in tensors if t.is_input)
         self.outputs = tuple(t for t in tensors if not t.is_input)
         self.memory = memory
-        self.stream = memory.create_stream()
+        self._stream = memory.create_stream()
+        self.stream = self._stream.handle
         self._profiles = profiles
         self._driver = driver
         self._buffers: dict[str, DeviceBuffer] = {}
@@ -93,7 +94,8 @@ class Execution:
         for tensor in self.outputs:
             shape = tuple(int(d) for d in self.context.get_tensor_shape(tensor.name))
             self._output_shapes[tensor.name] = shape
-            if -1 in shape:
+            # After a run 8.6 answers with the size that the last data had; what was open once stays open.
+            if -1 in shape or tensor.name in self._open:
                 unknown.append(tensor.name)
                 self.context.set_output_allocator(tensor.name, self._allocator)
             elif tensor.host:

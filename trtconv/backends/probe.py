@@ -24,7 +24,6 @@ PACKAGES: dict[str, tuple[str, str]] = {
     "onnxscript": ("export with the dynamo exporter", "pip install onnxscript"),
     "onnxruntime": ("proofs and checks", "pip install onnxruntime"),
     "onnx-graphsurgeon": ("rewrite", "pip install onnx-graphsurgeon"),
-    "pycuda": ("running engines (torch with CUDA does too)", "pip install pycuda (needs a C++ compiler and CUDA)"),
 }
 
 
@@ -74,7 +73,7 @@ def probe_machine() -> MachineReport:
         _needs("export", found, ("torch", "onnx", "onnxscript")),
         _needs("rewrite and check ONNX", found, ("onnx", "onnxruntime", "onnx-graphsurgeon")),
         *(_build_ability(family, answers[family], cuda) for family in MODULES),
-        *(_run_ability(family, answers[family], cuda, found) for family in MODULES),
+        *(_run_ability(family, answers[family], cuda) for family in MODULES),
     ]
     system = f"{platform.system()} {platform.machine()}"
     return MachineReport(system, platform.python_version(), packages, cuda, tuple(abilities), versions)
@@ -126,14 +125,12 @@ def _build_ability(family: str, answer: tuple[str, str], cuda: CudaState) -> Abi
     return Ability(name, True, f"{text}, {where}")
 
 
-def _run_ability(family: str, answer: tuple[str, str], cuda: CudaState, found: dict[str, bool]) -> Ability:
+def _run_ability(family: str, answer: tuple[str, str], cuda: CudaState) -> Ability:
     name, (text, problem) = f"run engines of {family}", answer
     if problem:
         return Ability(name, False, f"{family} {problem}", INSTALL[family])
     if not cuda.gpus:
         return Ability(name, False, cuda.reason, "run it on a machine with an NVIDIA GPU")
-    if not (found["pycuda"] or found["torch"]):
-        return Ability(name, False, "no library for device memory", "pip install pycuda, or torch with CUDA")
     gpu = cuda.gpus[0]
     if family == "tensorrt-rtx" and gpu.compute_capability in ("9.0", "10.0", "10.3"):
         reason = f"TensorRT-RTX has no kernels for compute capability {gpu.compute_capability} ({gpu.name})"

@@ -81,6 +81,12 @@ class EngineSession:
         self._made: weakref.WeakSet[Prepared] = weakref.WeakSet()
         self._lock = threading.Lock()
 
+    @property
+    def device_memory_bytes(self) -> int:
+        """Scratch memory of one execution context in bytes, over all profiles; the weights are not in it."""
+        name = "device_memory_size_v2" if hasattr(self._engine, "device_memory_size_v2") else "device_memory_size"
+        return int(getattr(self._engine, name))
+
     def _make(self, *, cuda_graph: bool = False) -> Prepared:
         """A new execution context. TensorRT makes them one after another."""
         if self._engine is None:

@@ -190,8 +190,11 @@ def _require_types(types: dict[str, int], settings: EngineSettings, capabilities
 
 def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
     """Layers by element type in a weakly typed engine; one that came out all FP32 is an error, not a surprise."""
-    engine = trt.Runtime(logger_of(trt)).deserialize_cuda_engine(plan)
+    # The runtime has to outlive the engine.
+    runtime = trt.Runtime(logger_of(trt))
+    engine = runtime.deserialize_cuda_engine(plan)
     layers = read_layers(trt, engine)
+    del engine
     wanted = _LOW[settings.precision]
     count = low_precision_layers(layers, wanted)
     if not count:
