@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from trtconv.build import BuildResult
     from trtconv.check.bench import BenchReport
+    from trtconv.check.gate import Gate
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
 
@@ -122,12 +123,20 @@ def module_runner(source: ModuleSource, request: CheckRequest) -> ModuleRunner:
     return Runner(load_module(source))
 
 
-def check(request: CheckRequest, progress: Progress | None = None) -> CheckReport:
-    """`trtconv check`, with the module itself as the reference when the request names one."""
+def check(
+    request: CheckRequest, progress: Progress | None = None, *, gate: Gate | None = None, heat: bool = False
+) -> CheckReport:
+    """`trtconv check`, with the module itself as the reference when the request names one, and its limits."""
     from trtconv.check import check_model
 
+    progress = progress or SilentProgress()
     runner = module_runner(request.against, request) if request.against else None
-    return check_model(request, progress or SilentProgress(), module_runner=runner)
+    report = check_model(request, progress, module_runner=runner, heat=heat)
+    if gate is None:
+        return report
+    from trtconv.check.gate import apply_gate
+
+    return apply_gate(report, request, gate, progress)
 
 
 def default_target(backend: str) -> str:

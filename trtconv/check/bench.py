@@ -137,7 +137,7 @@ def _onnx_latencies(
     found = []
     for sample in samples:
         progress.phase(f"ONNX Runtime at {sample.point}")
-        times = _wall_times(runner, sample.inputs, seconds)
+        times = wall_times(runner, sample.inputs, seconds)
         spread = percentiles(times)
         batch = _batch(sample.inputs)
         found.append(
@@ -146,7 +146,7 @@ def _onnx_latencies(
     return found
 
 
-def _wall_times(run: Callable[..., object], inputs: Mapping[str, Array], seconds: float) -> list[float]:
+def wall_times(run: Callable[..., object], inputs: Mapping[str, Array], seconds: float) -> list[float]:
     """Wall seconds of single runs: two to warm up, then until `seconds` are over but at least five."""
     run(inputs)
     run(inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -194,4 +195,17 @@ def environment(*, engine: bool = False) -> dict[str, str]:
     if state is not None and state.gpus:
         gpu = state.gpus[0]
         found |= {"gpu": gpu.name, "compute capability": gpu.compute_capability, "driver": state.driver}
+    if not engine:
+        found["cpu"] = processor()
     return found
+
+
+def processor() -> str:
+    """The CPU's name and the number of its cores, for latencies that only compare on the same machine."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            name = next((line.partition(":")[2].strip() for line in stream if line.startswith("model name")), name)
+    except OSError:
+        pass
+    return f"{name} x {os.cpu_count() or 1}"

@@ -35,11 +35,14 @@ report_options = compose(
 @module_options
 @tolerance_options
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
+@click.option("--baseline", type=FILE, help="Fail when errors, latency or sizes grew against this earlier report.")
+@click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
 @report_options
 @config_option
 @output_options
 def command(subject: Path, reference: Path | None, against: str | None, config: Path | None, **values: Any) -> int:
     """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
+    from trtconv.check.gate import read_gate
     from trtconv.check.reporters import print_report, write_reports
     from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance
     from trtconv.cli.console import ConsoleProgress, make_console
@@ -56,9 +59,13 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         outputs=output_tolerances(settings.check, chosen),
         plugins=tuple(values["plugin_libraries"]),
     )
+    if values["update_baseline"] and not values["baseline"]:
+        raise click.UsageError("--update-baseline needs --baseline FILE")
+    limits = settings.check
+    gate = read_gate(limits.budgets, limits.baseline, values["baseline"], update=values["update_baseline"])
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
         progress.stage("check")
-        report = check(request, progress)
+        report = check(request, progress, gate=gate, heat=values["html"] is not None)
     json_file = values["json_file"]
     names = ("junit", "sarif", "html", "markdown", "github")
     write_reports(report, json=json_file, **{n: values[n] for n in names if values[n]})

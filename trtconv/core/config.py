@@ -68,7 +68,7 @@ class BuildSection:
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     backend: str = "auto"
-    precision: str = "fp32"
+    precision: str = "auto"
     dynamic: bool = True
     profiles: list[str] = field(default_factory=list)
     workspace: str | None = None
@@ -92,7 +92,7 @@ class OutputSection:
 
 @dataclass(frozen=True)
 class CheckSection:
-    """`[check]`. `budgets` are limits by name, see docs/how-to/ci.md."""
+    """`[check]`. `budgets` are limits and `baseline` ratios by name, see docs/how-to/ci.md."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     rtol: float | None = None
@@ -100,6 +100,7 @@ class CheckSection:
     why: str = ""
     outputs: dict[str, OutputSection] = field(default_factory=dict)
     budgets: dict[str, Any] = field(default_factory=dict)
+    baseline: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
