@@ -230,3 +230,10 @@ def test_ctrl_c_cancels_the_build(tmp_path):
     assert "Traceback" not in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
     assert time.monotonic() - start < 60
+
+
+def test_the_precision_is_the_graphs_own_when_none_is_asked_for(tmp_path):
+    half = build(conv_net(tmp_path / "half.onnx", dtype=np.float16), precision="auto")
+    assert read_engine_manifest(half.engine).precision == "fp16"
+    single = build(conv_net(tmp_path / "single.onnx"), precision="auto")
+    assert read_engine_manifest(single.engine).precision == "fp32"

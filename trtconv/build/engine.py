@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.backends.manifest import EngineManifest, write_manifest
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings, Profile
 from trtconv.backends.select import choose_backend
-from trtconv.build.precision import require_precision
+from trtconv.build.precision import require_precision, resolve_precision
 from trtconv.build.profiles import Plan, plan_profiles
 from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.onnx_file import Signature, external_files, load_model, signature
@@ -48,6 +48,7 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
     require_writable(request.output)
     found = signature(model)
     plan = plan_profiles(request, found)
+    request = replace(request, precision=resolve_precision(model, request.precision))
     require_precision(model, request.model, request.precision)
     for name in plan.beyond:
         progress.warn(f"{name}={plan.space[name]} goes beyond {found.space[name]}, the range that export proved")

@@ -38,6 +38,14 @@ def float_types(model: onnx.ModelProto) -> Counter[str]:
     return counts
 
 
+def resolve_precision(model: onnx.ModelProto, precision: str) -> str:
+    """What `auto` means for a graph: the lowest precision that its author typed it with. Others stay as they are."""
+    if precision != "auto":
+        return precision
+    counts = float_types(model)
+    return next((p for p in ("fp16", "bf16") if counts[p]), "fp32")
+
+
 def require_precision(model: onnx.ModelProto, path: Path, precision: str) -> None:
     """Raise InvalidRequestError unless the graph is typed as `precision` says.
 

@@ -42,7 +42,7 @@ W = "224:224:448%32"
 # opset = 18
 
 [build]
-precision = "fp32"    # fp32, fp16, bf16
+# precision = "fp16"  # fp32, fp16, bf16 (default: as the graph is typed)
 # backend = "auto"    # auto, tensorrt, tensorrt-rtx
 # profiles = ["N=1:1:1 H=224:224:448%32 W=224:224:448%32"]
 # workspace = "4GiB"

@@ -107,7 +107,7 @@ rewrite_options = compose(
 build_options = compose(
     click.option("--profile", "profiles", multiple=True, metavar='"N=1:1:1 H=..."', help="A profile (repeatable)."),
     click.option("--backend", type=click.Choice(["auto", "tensorrt", "tensorrt-rtx"]), help="What builds the engine."),
-    click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Element type (default fp32)."),
+    click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Default: as the graph is."),
     click.option("--workspace", metavar="SIZE", help="Limit of scratch memory, e.g. 4GiB."),
     click.option("--timing-cache", type=FILE, help="Timing cache to read and update."),
     click.option("--opt-level", type=click.IntRange(0, 5), help="Builder optimization level."),

@@ -54,7 +54,7 @@ class RewriteRequest:
     proof: bool = True
     rule_files: tuple[Path, ...] = ()
     plugins: str = "never"
-    precision: str = "fp32"
+    precision: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class BuildRequest:
 
     `dynamic`: None builds static at opt; an empty space takes the recorded ranges; a filled one is laid over them.
     `profiles`: one shape space per optimization profile; empty means one profile from the ranges.
-    `workspace` in bytes. `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time.
+    `precision` auto takes the graph as it is typed; fp32, fp16 and bf16 demand it. `workspace` in bytes.
+    `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time.
     """
 
     model: Path
@@ -72,7 +73,7 @@ class BuildRequest:
     profiles: tuple[ShapeSpace, ...] = ()
     inputs: tuple[TensorSpec, ...] = ()
     backend: str = "auto"
-    precision: str = "fp32"
+    precision: str = "auto"
     workspace: int | None = None
     timing_cache: Path | None = None
     opt_level: int | None = None
