@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from trtconv.export.symbolic import order, resize, windows
+from trtconv.export.symbolic import linear_algebra, numerics, order, resize, windows
 from trtconv.export.symbolic.adaptive import pool_to
 from trtconv.export.symbolic.antialias import resize_antialiased
 from trtconv.export.symbolic.mode import handlers
@@ -33,6 +33,15 @@ def test_windows_of_a_plain_pool(kernel, stride, padding, size):
     clipped = F.avg_pool1d(x, kernel, stride, padding, count_include_pad=False)
     torch.testing.assert_close(windows.average(x, -1, low, high, high - low), clipped)
     torch.testing.assert_close(windows.maximum(x, -1, low, high), F.max_pool1d(x, kernel, stride, padding))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(9, 11), (40, 35), (23, 12)])
+def test_antialias_by_size(mode, size):
+    x = torch.randn(2, 3, 23, 31)
+    wanted = F.interpolate(x, size=size, mode=mode, antialias=True)
+    made = resize_antialiased(x, list(size), [23 / size[0], 31 / size[1]], mode)
+    torch.testing.assert_close(made, wanted, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
@@ -85,3 +94,37 @@ def test_handlers_leave_static_calls_alone():
     assert table["conv2d"](F.conv2d, x, torch.zeros(1, 2, 3, 3)) is NotImplemented
     assert table["interpolate"](F.interpolate, x, None, 2.0, "bilinear") is NotImplemented
     assert table["clamp"](torch.clamp, x, 0.0, 1.0) is NotImplemented
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16])
+def test_linear_algebra(size):
+    torch.manual_seed(size)
+    x = torch.randn(4, size, size)
+    x[0] = torch.eye(size).flip(0)  # every pivot is elsewhere
+    b = torch.randn(4, size, 3)
+    torch.testing.assert_close(linear_algebra.inverse(None, x), torch.linalg.inv(x), atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(linear_algebra.determinant(None, x), torch.linalg.det(x), atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(linear_algebra.solve(None, x, b), torch.linalg.solve(x, b), atol=1e-3, rtol=1e-3)
+    signal = torch.randn(2, size, 5)
+    torch.testing.assert_close(linear_algebra.rfft(None, signal, dim=1), torch.fft.rfft(signal, dim=1))
+
+
+def test_remainders_and_shifts():
+    x = torch.cat([torch.randn(1000) * 100, torch.arange(-5.0, 5.0) * 0.7])
+    for other in (0.7, -0.7, 3.0):
+        assert torch.equal(numerics.remainder(None, x, other), torch.remainder(x, other))
+    i = torch.arange(-20, 20)
+    assert torch.equal(numerics.shift_right(None, i, 2), i >> 2)
+    assert torch.equal(numerics.shift_left(None, i, 3), i << 3)
+
+
+def test_masked_assignment_and_diagonal():
+    x, y = torch.randn(3, 4, 5), torch.randn(3, 4, 5)
+    y.copy_(x)
+    y[x > 0] = 0.5
+    assert torch.equal(order.set_item(None, x.clone(), x > 0, 0.5), y)
+    rows = torch.tensor([True, False, True])
+    z = x.clone()
+    z[rows] = -1.0
+    assert torch.equal(order.set_item(None, x.clone(), rows, -1.0), z)
+    assert order.diagonal(None, x, 0, 1, 2) is NotImplemented

@@ -24,6 +24,7 @@ class Case:
     build: Callable[[], nn.Module]
     inputs: tuple[str, ...] = (IMAGE,)
     space: str = PIXELS
+    precision: str = "fp32"
 
 
 class Function(nn.Module):

@@ -76,14 +76,14 @@ def _run(name: str, stages: tuple[str, ...], folder: Path) -> Outcome:
         if differs:
             return outcome("wrong", differs)
         if "rewrite" in stages:
-            rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx"))
+            rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx", case.precision))
             used.update(stage="rewrite", rules=tuple(sorted({e.rule for e in rewritten.entries})))
             model = folder / "model.trt.onnx"
             differs = blind_check(name, model, space, case.inputs)
             if differs:
                 return outcome("wrong", differs)
         if "build" in stages:
-            step("build", lambda: _build(model, folder / "model.engine"))
+            step("build", lambda: _build(model, folder / "model.engine", case.precision))
             used.update(stage="build")
     except TrtconvError as error:
         where = f" [{error.where}]" if error.where else ""
@@ -103,16 +103,17 @@ def _export(source: ModuleSource, specs: Any, space: ShapeSpace, model: Path) ->
     return export_model(ExportRequest(source, specs, space, model), SilentProgress())
 
 
-def _rewrite(model: Path, output: Path) -> Any:
+def _rewrite(model: Path, output: Path, precision: str) -> Any:
     from trtconv.rewrite import rewrite_model
 
-    return rewrite_model(RewriteRequest(model, output, parse_target("tensorrt-rtx")), SilentProgress())
+    request = RewriteRequest(model, output, parse_target("tensorrt-rtx"), precision=precision)
+    return rewrite_model(request, SilentProgress())
 
 
-def _build(model: Path, output: Path) -> Any:
+def _build(model: Path, output: Path, precision: str) -> Any:
     from trtconv.build import build_engine
 
-    request = BuildRequest(model, output, dynamic=ShapeSpace(), backend="tensorrt-rtx")
+    request = BuildRequest(model, output, dynamic=ShapeSpace(), backend="tensorrt-rtx", precision=precision)
     return build_engine(request, SilentProgress())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -127,5 +128,29 @@ def first_line(error: BaseException | None) -> str:
     seen: BaseException = error
     while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
         seen = seen.__cause__
+    needs = requirements(str(seen))
+    if needs:
+        return needs
     lines = [line.strip() for line in str(seen).splitlines() if line.strip()]
     return f"{type(seen).__name__}: {lines[0][:300] if lines else ''}"
+
+
+def requirements(text: str) -> str:
+    """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
+    if "Constraints violated" not in text or "Suggested fixes" not in text:
+        return ""
+    found = []
+    for line in text.split("Suggested fixes:", 1)[1].splitlines():
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or name.startswith("_"):
+            continue
+        multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
+        if value.isdigit():
+            found.append(f"{name} has to be {value}")
+        elif multiple:
+            found.append(f"{name} has to be a multiple of {multiple[1]}")
+        elif bounds or "max=" in value:
+            found.append(f"it is traced for {value.removeprefix('Dim(').rstrip(')')} only")
+        else:
+            found.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
+    return "the module was traced for some sizes only: " + "; ".join(found) if found else ""

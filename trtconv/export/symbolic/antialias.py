@@ -1,35 +1,48 @@
-"""Antialiased resizing by a scale factor, as two products with matrices of filter weights.
+"""Antialiased resizing as two products with matrices of filter weights.
 
-torch keeps the given factor for the filter, where ONNX's Resize with sizes takes the ratio of the sizes, which differs
-when the output size was rounded down.
+No TensorRT has ONNX's antialiased Resize. Besides, torch keeps a given scale factor for the filter, where Resize with
+sizes takes the ratio of the sizes, which differs when the output size was rounded down.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from trtconv.export.symbolic.sizes import arange
+from trtconv.export.symbolic.sizes import arange, is_symbolic
 from trtconv.export.symbolic.windows import along_axis
 
 
-def resize_antialiased(x: Any, sizes: list[Any], steps: list[float], mode: str) -> Any:
-    """Resize the last axes of x to `sizes`; `steps` are input pixels per output pixel."""
+def resize_antialiased(x: Any, sizes: list[Any], steps: list[Any], mode: str) -> Any:
+    """Resize the last axes of x to `sizes`; `steps` are input pixels per output pixel, numbers or symbolic."""
     for i, (size, step) in enumerate(zip(sizes, steps, strict=True)):
         axis = i - len(sizes)
         x = along_axis(x, axis, _weights(x, x.shape[axis], size, step, mode))
     return x
 
 
-def _weights(x: Any, length: Any, size: Any, step: float, mode: str) -> Any:
+def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     """[size, length]: the filter around each output's centre, rows summing to one."""
     import torch
 
-    stretch = max(step, 1.0)
+    if is_symbolic(step):
+        step = scalar(length, x) / scalar(size, x)
+        stretch = step.clamp(min=1.0)
+    else:
+        stretch = max(step, 1.0)
     centre = (arange(size, x).to(torch.float32) + 0.5).unsqueeze(1) * step
     place = (arange(length, x).to(torch.float32) + 0.5).unsqueeze(0)
     distance = ((place - centre) / stretch).abs()
     weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance)
     return (weights / weights.sum(1, keepdim=True)).to(x.dtype)
+
+
+def scalar(size: Any, like: Any) -> Any:
+    """A size as a float32 scalar."""
+    import torch
+
+    if isinstance(size, torch.Tensor):
+        return size.to(torch.float32)
+    return torch.full((), size, dtype=torch.int64, device=like.device).to(torch.float32)
 
 
 def _cubic(d: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.symbolic import convolution, grids, numerics, order, resize
+from trtconv.export.symbolic import convolution, grids, linear_algebra, numerics, order, resize
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, max_pool
 
@@ -24,6 +24,12 @@ def handlers() -> dict[str, Handler]:
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": order.roll, "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
+        "__setitem__": order.set_item, "diagonal": order.diagonal, "remainder": numerics.remainder,
+        "__rshift__": numerics.shift_right, "bitwise_right_shift": numerics.shift_right,
+        "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
+        "linalg_inv": linear_algebra.inverse, "inverse": linear_algebra.inverse,
+        "linalg_det": linear_algebra.determinant, "det": linear_algebra.determinant,
+        "linalg_solve": linear_algebra.solve, "fft_rfft": linear_algebra.rfft,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
     }  # fmt: skip
     for rank in (1, 2, 3):

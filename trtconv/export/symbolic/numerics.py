@@ -32,6 +32,34 @@ def instance_norm(
     return functional.batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
 
 
+def remainder(func: Any, x: Any, other: Any) -> Any:
+    """Of floats: the exact remainder, moved to the divisor's sign; `x - floor(x / y) * y` is off by y near whole."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point:
+        return NotImplemented
+    rest = torch.fmod(x, other)
+    return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)
+
+
+def shift_right(func: Any, x: Any, bits: Any) -> Any:
+    """Of signed integers by a number: the division by a power of two, rounded down."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not isinstance(bits, int) or x.dtype == torch.uint8:
+        return NotImplemented
+    return torch.div(x, 2**bits, rounding_mode="floor")
+
+
+def shift_left(func: Any, x: Any, bits: Any) -> Any:
+    """Of integers by a number: the product with a power of two."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not isinstance(bits, int):
+        return NotImplemented
+    return x * 2**bits
+
+
 def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:
     """A whole number and a fraction as bounds of a float tensor: both as fractions."""
     kinds = {type(b) for b in (min, max) if isinstance(b, (int, float)) and not isinstance(b, bool)}

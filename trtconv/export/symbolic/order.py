@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trtconv.export.symbolic.sizes import any_symbolic, arange
+from trtconv.export.symbolic.sizes import any_symbolic, arange, minimum
 
 
 class ValuesIndices(NamedTuple):
@@ -131,6 +131,29 @@ def take_along_dim(func: Any, x: Any, indices: Any, dim: Any = None) -> Any:
 
 def _longer(a: Any, b: Any) -> Any:
     return b if isinstance(a, int) and a == 1 else a
+
+
+def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
+    """`x[mask] = number` as a choice; torch.export writes NonZero and ScatterND for it."""
+    import torch
+
+    single = not isinstance(value, torch.Tensor) or value.dim() == 0
+    if not isinstance(index, torch.Tensor) or index.dtype != torch.bool or not single:
+        return NotImplemented
+    mask = index.reshape([*index.shape, *([1] * (x.dim() - index.dim()))])
+    return x.masked_fill_(mask, value)
+
+
+def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of two axes, one of which is dynamic, by index."""
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    if not any_symbolic([rows, columns]):
+        return NotImplemented
+    down, right = max(-offset, 0), max(offset, 0)
+    count = minimum(rows - down, columns - right)
+    index = (arange(count, x) + down) * columns + arange(count, x) + right
+    last = x.movedim((dim1, dim2), (-2, -1)).flatten(-2)
+    return last.index_select(-1, index)
 
 
 def roll(func: Any, x: Any, shifts: Any, dims: Any = None) -> Any:

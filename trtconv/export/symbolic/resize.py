@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trtconv.export.symbolic.adaptive import pool_to
-from trtconv.export.symbolic.antialias import resize_antialiased
+from trtconv.export.symbolic.antialias import resize_antialiased, scalar
 from trtconv.export.symbolic.rounding import nearest_is_safe
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
@@ -22,9 +22,10 @@ def interpolate(
         sizes, scales = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)], None
     if mode == "area":
         return pool_to(x, sizes or [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales or ())], "average")
-    if antialias and scales is not None and mode in ("bilinear", "bicubic"):
-        out = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)]
-        return resize_antialiased(x, out, [1.0 / s for s in scales], mode)
+    if antialias and mode in ("bilinear", "bicubic") and not align_corners:
+        out = sizes or [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales or ())]
+        steps = [x.shape[i - rank] / o if scales is None else 1.0 / scales[i] for i, o in enumerate(out)]
+        return resize_antialiased(x, out, steps, mode)
     if mode == "nearest" and any_symbolic([*x.shape[2:], *(sizes or ())]):
         picked = _nearest(x, sizes, scales, rank)
         if picked is not None:
@@ -82,16 +83,8 @@ def _picked(x: Any, length: Any, out: Any, step: float | None) -> Any:
 
     place = arange(out, x).to(torch.float32)
     if step is None:
-        ratio = _as_float(length, x) / _as_float(out, x)
+        ratio = scalar(length, x) / scalar(out, x)
     else:
         ratio = torch.full((), step, dtype=torch.float32, device=x.device)
-    last = (_as_float(length, x) - 1).to(torch.int64)
+    last = (scalar(length, x) - 1).to(torch.int64)
     return torch.minimum(torch.floor(place * ratio).to(torch.int64), last)
-
-
-def _as_float(size: Any, x: Any) -> Any:
-    import torch
-
-    if isinstance(size, torch.Tensor):
-        return size.to(torch.float32)
-    return torch.full((), size, dtype=torch.int64, device=x.device).to(torch.float32)
