@@ -1,0 +1,92 @@
+"""The backend under the real Python bindings of TensorRT 10.16 and 11.4, with stand-ins for the libraries."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.backends.stub_libraries import compiler, make_stub_libraries
+
+ROOT = Path(__file__).parents[2]
+VERSIONS = {"10.16.1.11": 10, "11.4.0.106": 11}
+CACHE = Path(os.environ.get("TRTCONV_TEST_CACHE", Path.home() / ".cache" / "trtconv-tests"))
+
+CHILD = """
+import sys
+from trtconv.backends.select import choose_backend
+from trtconv.backends.tensorrt_backend import TensorRTBackend
+from trtconv.backends.messages import logger_of
+from trtconv.backends.interruptible import Cancellation, make_monitor
+from trtconv.backends.layers import make_profiler
+from trtconv.backends.output_allocator import make_output_allocator
+from trtconv.backends.engine_io import _NAMES
+from trtconv.backends.trt_module import import_tensorrt
+from trtconv.core.errors import TrtconvError
+from trtconv.core.progress import SilentProgress
+
+major = int(sys.argv[1])
+trt = import_tensorrt("tensorrt")
+found = choose_backend("tensorrt").capabilities()
+assert found.name == "tensorrt" and found.generation == major, found
+assert found.progress and found.int64 and found.plugins and found.timing_cache and found.debug_tensors
+assert found.strip_plan and found.version_compatible and not found.compute_capabilities
+assert {"AMPERE_PLUS", "SAME_COMPUTE_CAPABILITY"} <= set(found.hardware_compatibility), found
+assert found.strongly_typed_flag == (major == 10), found
+assert found.explicit_batch == (major == 10), found
+assert bool(found.precision_flags) == (major == 10), found
+logger = logger_of(trt)
+with logger.collect() as messages:
+    logger.log(trt.ILogger.Severity.WARNING, "something")
+assert messages.warnings == ("something",)
+cancellation = Cancellation()
+monitor = make_monitor(trt, SilentProgress(), cancellation)
+monitor.phase_start("building", None, 3)
+assert monitor.step_complete("building", 0)
+cancellation.cancel()
+assert not monitor.step_complete("building", 1)
+monitor.phase_finish("building")
+make_profiler(trt).report_layer_time("layer", 1.0)
+allocator = make_output_allocator(trt, None)
+allocator.notify_shape("y", (2, 3))
+assert allocator.shapes == {"y": (2, 3)}
+names = set(trt.DataType.__members__)
+assert set(_NAMES) <= names, set(_NAMES) - names
+from trtconv.backends.network import create_network
+try:
+    create_network(trt, found, logger)
+except TrtconvError as error:
+    assert "gives no builder" in error.message, error
+else:
+    raise AssertionError("the stand-in gave a builder")
+print("good", trt.__version__)
+"""
+
+
+def bindings(version: str) -> Path:
+    """The wheels of one version in a folder of their own, downloaded once."""
+    target = CACHE / f"tensorrt-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
+    if not (target / "done").exists():
+        names = [f"tensorrt-cu13=={version}", f"tensorrt-cu13-bindings=={version}"]
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target), *names]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            pytest.skip(f"pip cannot get the bindings of TensorRT {version}: {done.stderr.strip()[-200:]}")
+        (target / "done").write_text("")
+    return target
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "major"), VERSIONS.items())
+def test_the_backend_fits_the_bindings(version, major, tmp_path):
+    if compiler() is None:
+        pytest.skip("no C compiler for the stand-ins")
+    site = bindings(version)
+    stubs = make_stub_libraries(tmp_path / "lib", major)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(stubs), "PYTHONPATH": f"{site}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(major)], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"good {version}" in done.stdout
