@@ -27,7 +27,8 @@ HOLDERS = {
 }  # fmt: skip
 # In these files a variable of that name is a path, a context of CUDA, a mapping or our own record.
 NOT_TENSORRT = {
-    *((f"{f}.py", "engine") for f in ("engine_fit", "manifest", "plan_header", "select", "session", "tensorrt_backend")),
+    *((f"{f}.py", "engine") for f in ("engine_fit", "manifest", "plan_header", "select", "session")),
+    ("tensorrt_backend.py", "engine"),
     *((f"{f}.py", "context") for f in ("driver_memory", "cuda_context")),
     ("engine_fit.py", "runtime"), ("engine_io.py", "profile"),
 }  # fmt: skip

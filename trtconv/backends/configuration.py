@@ -56,7 +56,7 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
         config.builder_optimization_level = settings.opt_level
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     # Without it 8.6 gives each profile to one execution context only; later versions always share.
-    if hasattr(trt.PreviewFeature, "PROFILE_SHARING_0806"):
+    if capabilities.generation == 8:
         config.set_preview_feature(trt.PreviewFeature.PROFILE_SHARING_0806, True)
     _set_precision(trt, capabilities, config, settings)
     flags = {"refit": "REFIT", "strip_plan": "STRIP_PLAN", "version_compatible": "VERSION_COMPATIBLE",

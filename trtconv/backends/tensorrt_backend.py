@@ -95,6 +95,8 @@ class TensorRTBackend:
         plan = parsed.builder.build_serialized_network(parsed.network, config)
         if cancellation.requested:
             raise KeyboardInterrupt
+        if plan is None and capabilities.generation == 8 and _asserts(messages):
+            plan = _with_plain_shapes(trt, parsed.builder, parsed.network, config, messages)
         if plan is None:
             raise build_failure(messages.errors, model, settings.model, capabilities)
         environment = environment_of(gpu)
@@ -172,6 +174,23 @@ def environment_of(gpu: Gpu | None) -> dict[str, str]:
             "driver": probe_cuda().driver,
         }
     return found
+
+
+def _asserts(messages: Messages) -> bool:
+    return any("Internal Error (Assertion" in line for line in messages.errors)
+
+
+def _with_plain_shapes(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
+    """Build again in 8.6's older way with dynamic shapes: its newer one fails an assertion of its own on some graphs.
+
+    Seen on HRNet, whose residuals are resized by scale: `residual->extent == output->extent`.
+    """
+    config.set_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805, False)
+    plan = builder.build_serialized_network(network, config)
+    if plan is not None:
+        messages.lines[:] = [line for line in messages.lines if "Internal Error (Assertion" not in line[1]]
+        messages.add("warning", "built without 8.6's faster dynamic shapes, which failed an assertion of their own")
+    return plan
 
 
 def _names(text: Any) -> set[str]:
