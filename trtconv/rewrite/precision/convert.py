@@ -1,0 +1,74 @@
+"""`convert_precision`: an FP32 graph typed in FP16 or BF16, so that every TensorRT builds what the graph says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+import onnx
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.targets import parse_target
+from trtconv.rewrite.facts import opset_of, types_in
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.inline import inline_functions
+from trtconv.rewrite.precision.half import half_format
+from trtconv.rewrite.precision.operators import BLOCK_OPS
+from trtconv.rewrite.precision.plan import make_plan
+from trtconv.rewrite.precision.report import KeptNode, PrecisionReport
+from trtconv.rewrite.precision.state import Plan
+from trtconv.rewrite.precision.types import ElementTypes, Signatures
+from trtconv.rewrite.precision.write import Writer, copy_fields
+
+
+def convert_precision(
+    model: onnx.ModelProto, precision: str, *, keep_io: bool = True, block_ops: frozenset[str] | None = None,
+    keep_nodes: Collection[str] = (),
+) -> PrecisionReport:  # fmt: skip
+    """Type an FP32 model as `fp16` or `bf16`; the given model is not changed.
+
+    FP32 weights become half precision (once for each use that differs), casts are put where two types meet. Nodes for
+    which half precision has too few bits or too little range stay in FP32 (`BLOCK_OPS` and what belongs to them), as
+    do those named in `keep_nodes` (node names; a node without one goes by its first output). `block_ops` replaces
+    BLOCK_OPS. With `keep_io` inputs and outputs stay FP32. Names, dims, dim_params and metadata are kept; values that
+    are not FP32 are left alone. Raises InvalidRequestError for another precision, an unknown node name, a graph that
+    is not sorted, weights that are still on disk, or a model with nothing in FP32.
+    """
+    to = half_format(precision)
+    source, _ = inline_functions(model)
+    root = Graph(source.graph, types_in(source.graph), opset=opset_of(source), target=parse_target("tensorrt-rtx"))
+    signatures = Signatures(root.opset)
+    types = ElementTypes(root, signatures)
+    block = BLOCK_OPS if block_ops is None else block_ops
+    plan = make_plan(root, types, signatures, to, block, keep_nodes, fp32_outputs=keep_io)
+    counts = _counts(plan, root)
+    if not counts[to.name] and not counts["fp32"]:
+        raise InvalidRequestError(f"the model computes nothing in FP32 that could become {to.name}")
+    result = onnx.ModelProto()
+    copy_fields(source, result, without=("graph",))
+    writer = Writer(plan, root, result.graph, keep_io=keep_io)
+    writer.write()
+    return PrecisionReport(result, to.name, dict(counts), tuple(_kept(plan, root)), writer.casts, writer.weights)
+
+
+def _counts(plan: Plan, root: Graph) -> Counter[str]:
+    counts = Counter({plan.to.name: 0, "fp32": 0, "other": 0})
+    for graph, node in _all(root):
+        if not plan.floats(graph, node.inputs + node.outputs):
+            counts["other"] += 1
+        elif node.key != "Constant":
+            counts["fp32" if id(node) in plan.kept else plan.to.name] += 1
+    return counts
+
+
+def _kept(plan: Plan, root: Graph) -> Iterator[KeptNode]:
+    for _, node in _all(root):
+        reason = plan.kept.get(id(node))
+        if reason is not None:
+            yield KeptNode(node.name, node.key, reason.kind, reason.text, node.origin)
+
+
+def _all(root: Graph) -> Iterator[tuple[Graph, Node]]:
+    for graph in root.scopes():
+        for node in graph.nodes.values():
+            yield graph, node

@@ -1,0 +1,116 @@
+"""How FP32 spreads: forward from a sum to the division that brings its size down, backward to what only feeds FP32."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.precision.operators import (
+    ANY_TYPE,
+    ARITHMETIC,
+    CONTRACTIONS,
+    EXACT,
+    FEEDS_COORDINATES,
+    FEEDS_QUANTIZE,
+    FEEDS_SUM,
+    GATHERS,
+    RESHAPES,
+    VIEWS,
+    Reason,
+)
+from trtconv.rewrite.precision.state import DATA, EXACT_VALUE, FREE, Plan
+
+BOOL = 9
+# The first of these that enters a node is passed on.
+GROWING = ("epsilon", "overflow", "range")
+# A value of ordinary size comes out where a large one meets data here; an epsilon is still to be divided by.
+ENDS = ("Div", "Mul", "Sub")
+SCALE_AND_SHIFT = RESHAPES | {"Add", "Mul", "Sub"}
+AFFINE = "affine"
+Grows = dict[str, str]
+"""Values that are in FP32 and spread it: the kind of the reason, or AFFINE."""
+SUMS = ("Add", "Sub", "Sum")
+CARRIES_EPSILON = ("Add", "Max", "Min", "Sub", "Where")
+
+
+def origin_of_outputs(plan: Plan, graph: Graph, node: Node) -> int:
+    """What the outputs of a node are made of."""
+    names = plan.floats(graph, node.inputs)
+    if node.key == "Constant":
+        return FREE
+    if node.key == "Cast":
+        source = plan.types.of(graph, node.inputs[0])
+        if names:
+            return plan.origin(graph, names[0])
+        return FREE if source == BOOL else EXACT_VALUE if source in range(2, 14) and source not in (10, 11) else DATA
+    if node.key not in EXACT or not plan.floats(graph, node.outputs):
+        return DATA
+    if node.key in GATHERS:
+        return EXACT_VALUE if plan.origin(graph, node.inputs[0]) == EXACT_VALUE else DATA
+    origins = [plan.origin(graph, n) for n in names]
+    if DATA in origins:
+        return DATA
+    return EXACT_VALUE if EXACT_VALUE in origins else FREE
+
+
+def grown(plan: Plan, graph: Graph, node: Node, grows: Grows) -> tuple[Reason, str] | None:
+    """FP32 because an FP32 value that may be out of half precision's range enters it, or as scale and shift after.
+
+    With the reason comes how FP32 goes on behind the node: a kind, or AFFINE once the value is of ordinary size again.
+    """
+    large = sorted({grows[n] for n in node.inputs if n in grows} - {AFFINE})
+    if node.key not in ARITHMETIC | RESHAPES or not plan.floats(graph, node.outputs):
+        return None
+    others = [n for n in plan.floats(graph, node.inputs) if grows.get(n, AFFINE) == AFFINE]
+    if not large:
+        scaled = [n for n in others if n in grows]
+        met = any(n not in grows and plan.origin(graph, n) == DATA for n in others)
+        fits = scaled and not met and node.key in SCALE_AND_SHIFT
+        return (Reason("range", "scales or shifts a value made in FP32"), AFFINE) if fits else None
+    kind = next(k for k in GROWING if k in large)
+    met = any(n in grows or plan.origin(graph, n) == DATA for n in others)
+    if not met:
+        ratio = node.key == "Div" and not others
+        return Reason(kind, "goes on with a value that has to stay in FP32"), AFFINE if ratio else kind
+    if kind == "epsilon" and node.key in CARRIES_EPSILON:
+        return Reason(kind, "adds a value that is too small for half precision"), kind
+    if kind == "overflow" and node.key in SUMS:
+        return Reason(kind, "adds a value that is too large for half precision"), kind
+    if node.key in ENDS:
+        return Reason(kind, "brings a value that has to stay in FP32 back to ordinary size"), AFFINE
+    return None
+
+
+def absorbed(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+    """FP32 because everything that uses the node's values is in FP32."""
+    outputs = plan.floats(graph, node.outputs)
+    kinds: set[str] = set()
+    for name in outputs:
+        if name in graph.outputs:
+            if graph.parent is not None or not plan.fp32_outputs:
+                return None
+            kinds.add("output")
+        for user in graph.uses(name):
+            if user.key in ANY_TYPE:
+                continue
+            if user.bodies or id(user) not in plan.kept:
+                return None
+            kinds.add(plan.kept[id(user)].kind)
+    if not kinds or not _may_join(plan, graph, node, kinds):
+        return None
+    return Reason(min(kinds - {"output"}, default="range"), "only FP32 nodes use it")
+
+
+def _may_join(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> bool:
+    if kinds == {"output"}:
+        # A view of an FP32 value on its way out: rounding it would only lose bits.
+        makers = [graph.maker(n) for n in plan.floats(graph, node.inputs)]
+        return node.key in VIEWS and any(m is not None and id(m) in plan.kept for m in makers)
+    if plan.origin(graph, node.outputs[0]) == FREE and node.key in EXACT and "asked" not in kinds:
+        return True
+    if kinds & {"range", "epsilon", "overflow"} and node.key in FEEDS_SUM:
+        return True
+    if "quantized" in kinds and node.key in FEEDS_QUANTIZE:
+        return True
+    if "coordinates" not in kinds:
+        return False
+    exact = any(plan.origin(graph, n) == EXACT_VALUE for n in plan.floats(graph, node.inputs))
+    return node.key in FEEDS_COORDINATES or (node.key in CONTRACTIONS and exact)

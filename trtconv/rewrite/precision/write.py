@@ -1,0 +1,287 @@
+"""The graph again with its new types: every node once, casts where two types meet, constants in the type of use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from trtconv.core.provenance import RULE_KEY
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.precision.constants import Constants, Use, constant_as, constant_node, defining_scope
+from trtconv.rewrite.precision.half import FLOAT, WeightCounts
+from trtconv.rewrite.precision.slots import AS_IT_IS, Slots, slots_of
+from trtconv.rewrite.precision.state import Plan
+
+RULE = "precision"
+NAMES = {FLOAT: "fp32", onnx.TensorProto.FLOAT16: "fp16", onnx.TensorProto.BFLOAT16: "bf16"}
+
+
+@dataclass
+class Written:
+    """What one scope has so far: the types and names of its values, the casts, and the protobuf that is filled."""
+
+    graph: Graph
+    into: onnx.GraphProto
+    outer: Written | None = None
+    types: dict[str, int] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    made: dict[tuple[str, Use], str] = field(default_factory=dict)
+
+
+class Writer:
+    """Writes all scopes of one model. `casts` counts inserted Cast nodes, `weights` what became of the constants."""
+
+    def __init__(self, plan: Plan, root: Graph, into: onnx.GraphProto, *, keep_io: bool) -> None:
+        self._plan, self._root, self._into, self._keep_io = plan, root, into, keep_io
+        self._bounds: list[str] = []
+        self._names = set(root.names)
+        self._nodes = {str(n.proto.name) for g in root.scopes() for n in g.nodes.values()}
+        self._slots: dict[int, Slots] = {}
+        self._constants = Constants()
+        self.casts, self.weights = 0, WeightCounts()
+        self._find_uses(root)
+
+    def _find_uses(self, graph: Graph) -> None:
+        for node in graph.nodes.values():
+            slots = self._slots[id(node)] = slots_of(self._plan, graph, node)
+            for name, wanted in zip(node.inputs, slots.inputs, strict=True):
+                if wanted != AS_IT_IS:
+                    self._use_constant(graph, name, wanted)
+            for body in node.bodies:
+                self._find_uses(body)
+                for name in body.outputs:
+                    if self._plan.types.is_float(body, name):
+                        self._use_constant(body, name, self._body_type(node))
+        if graph.parent is None:
+            for name in graph.outputs:
+                if self._plan.types.is_float(graph, name):
+                    self._use_constant(graph, name, self._io_type())
+
+    def _use_constant(self, graph: Graph, name: str, wanted: int) -> None:
+        scope = defining_scope(graph, name)
+        tensor = None if scope is None else scope.constant_tensor(name)
+        if scope is not None and tensor is not None and tensor.data_type == FLOAT:
+            self._constants.want((id(scope), name), Use(wanted))
+
+    def _io_type(self) -> int:
+        return FLOAT if self._keep_io else self._plan.to.onnx
+
+    def _body_type(self, node: Node) -> int:
+        return FLOAT if id(node) in self._plan.kept else self._plan.to.onnx
+
+    def write(self) -> None:
+        """Write the main graph."""
+        into = self._into
+        scope = Written(self._root, into)
+        copy_fields(self._root.proto, into, without=("node", "initializer", "value_info"))
+        if not self._keep_io:
+            for value in into.input:
+                if self._plan.types.is_float(self._root, value.name):
+                    scope.types[value.name] = value.type.tensor_type.elem_type = self._plan.to.onnx
+        self._write_nodes(scope)
+        for value in into.output:
+            if self._plan.types.is_float(self._root, value.name):
+                value.type.tensor_type.elem_type = self._io_type()
+        self._write_rest(scope)
+
+    def _write_body(self, node: Node, body: Graph, into: onnx.GraphProto, outer: Written) -> None:
+        scope = Written(body, into, outer)
+        copy_fields(body.proto, into, without=("node", "initializer", "value_info"))
+        self._write_nodes(scope)
+        wanted = self._body_type(node)
+        for value in into.output:
+            if self._plan.types.is_float(body, value.name):
+                value.name = self._value(scope, value.name, wanted, node)
+                if value.type.HasField("tensor_type"):
+                    value.type.tensor_type.elem_type = wanted
+            else:
+                value.name = self._current(scope, value.name)[0]
+        self._write_rest(scope)
+
+    def _write_nodes(self, scope: Written) -> None:
+        for node in scope.graph.nodes.values():
+            if node.key == "Constant" and self._plan.types.is_float(scope.graph, node.output):
+                self._write_constant(scope, node)
+                continue
+            slots = self._slots[id(node)]
+            inputs = [
+                self._value(scope, n, t, node) if n else ""
+                for n, t in zip(node.inputs, slots.inputs, strict=True)
+            ]  # fmt: skip
+            made = _without_bodies(node.proto)
+            self._retype(scope, node, made, slots)
+            made.input[:] = inputs
+            made.output[:], after = self._outputs(scope, node, slots)
+            scope.into.node.append(made)
+            for internal, name, use in after:
+                self._cast(scope, internal, name, use, node)
+
+    def _retype(self, scope: Written, node: Node, made: onnx.NodeProto, slots: Slots) -> None:
+        """Attributes that say a type; bodies."""
+        half = self._plan.to.onnx
+        if node.key == "Cast" and slots.outputs[0] == half:
+            next(a for a in made.attribute if a.name == "to").i = half
+        if node.key == "ConstantOfShape" and slots.outputs[0] == half:
+            value = node.attr("value") or helper.make_tensor("value", FLOAT, [1], [0.0])
+            del made.attribute[:]
+            made.attribute.append(helper.make_attribute("value", constant_as(value, Use(half), "", self._plan.to)[0]))
+        places = [g for a in made.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        for body, place in zip(node.bodies, places, strict=True):
+            self._write_body(node, body, place, scope)
+
+    def _outputs(self, scope: Written, node: Node, slots: Slots) -> tuple[list[str], list[tuple[str, str, Use]]]:
+        """Names of the outputs, and the casts that give outputs of the model their type."""
+        names, after = list(node.outputs), []
+        for index, (name, kind) in enumerate(zip(node.outputs, slots.outputs, strict=True)):
+            if kind == AS_IT_IS:
+                continue
+            scope.types[name] = kind
+            if scope.outer is None and name in scope.graph.outputs and kind != self._io_type():
+                names[index] = scope.renamed[name] = self._fresh(f"{name}_{NAMES[kind]}")
+                after.append((names[index], name, Use(self._io_type())))
+                scope.made[name, Use(self._io_type())] = name
+        return names, after
+
+    def _write_constant(self, scope: Written, node: Node) -> None:
+        tensor = scope.graph.constant_tensor(node.output)
+        assert tensor is not None, node.name
+        place = (id(scope.graph), node.output)
+        self._constants.name(place, Use(FLOAT), self._fresh, self._plan.to.name)
+        for number, (use, name) in enumerate(self._constants.variants(place)):
+            value, counts = constant_as(tensor, use, "", self._plan.to)
+            self.weights += counts
+            made = constant_node(node, value, name)
+            if number:
+                made.name = self._fresh_node(f"{node.name}_{NAMES[use.type]}")
+            scope.into.node.append(made)
+
+    def _write_rest(self, scope: Written) -> None:
+        """Initializers, and what was known of the values."""
+        lost = set()
+        for tensor in scope.graph.proto.initializer:
+            place = (id(scope.graph), tensor.name)
+            if tensor.data_type != FLOAT or place not in self._constants.uses:
+                scope.into.initializer.add().CopyFrom(tensor)
+                continue
+            self._constants.name(place, Use(FLOAT), self._fresh, self._plan.to.name)
+            for use, name in self._constants.variants(place):
+                value, counts = constant_as(tensor, use, name, self._plan.to)
+                self.weights += counts
+                scope.into.initializer.append(value)
+                lost |= {name} if use.type != FLOAT else set()
+        # Older files list weights among the inputs too, as FP32.
+        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in lost]):
+            del scope.into.input[index]
+        for value in scope.graph.proto.value_info:
+            known = scope.into.value_info.add()
+            known.CopyFrom(value)
+            known.name = scope.renamed.get(value.name, value.name)
+            if value.name in scope.types:
+                known.type.tensor_type.elem_type = scope.types[value.name]
+
+    def _current(self, scope: Written, name: str) -> tuple[str, int]:
+        """Name and type under which a value is known here."""
+        place: Written | None = scope
+        while place is not None:
+            if name in place.types or name in place.renamed:
+                return place.renamed.get(name, name), place.types.get(name, FLOAT)
+            place = None if name in place.graph.inputs or name in place.graph.makers else place.outer
+        return name, FLOAT
+
+    def _value(self, scope: Written, name: str, wanted: int, user: Node) -> str:
+        """The name of a value in the type that is wanted; a cast is added once for each scope and use."""
+        plan = self._plan
+        if not plan.types.is_float(scope.graph, name):
+            return name
+        home = defining_scope(scope.graph, name)
+        if home is not None:
+            return self._constants.name((id(home), name), Use(wanted), self._fresh, plan.to.name)
+        current, kind = self._current(scope, name)
+        if wanted in (AS_IT_IS, kind):
+            return current
+        use = Use(wanted, wanted == plan.to.onnx and self._may_overflow(scope.graph, name))
+        place: Written | None = scope
+        while place is not None:
+            if (name, use) in place.made:
+                return place.made[name, use]
+            place = None if name in place.graph.makers or name in place.graph.inputs else place.outer
+        scope.made[name, use] = self._fresh(f"{name}_{NAMES[wanted]}")
+        self._cast(scope, current, scope.made[name, use], use, user)
+        return scope.made[name, use]
+
+    def _may_overflow(self, graph: Graph, name: str) -> bool:
+        """True for a value that a constant made too large: it saturates instead of becoming infinite."""
+        scope: Graph | None = graph
+        while scope is not None and name not in scope.makers:
+            scope = None if name in scope.inputs else scope.parent
+        reason = None if scope is None else self._plan.kept.get(id(scope.makers[name]))
+        return reason is not None and reason.kind == "overflow"
+
+    def _cast(self, scope: Written, source: str, target: str, use: Use, owner: Node) -> None:
+        if use.saturated:
+            bounded = self._fresh(f"{source}_bounded")
+            scope.into.node.append(self._clip(source, bounded, owner))
+            source = bounded
+        name = self._fresh_node(f"{source}/to_{NAMES[use.type]}")
+        scope.into.node.append(_owned(helper.make_node("Cast", [source], [target], name=name, to=use.type), owner))
+        self.casts += 1
+
+    def _clip(self, source: str, target: str, owner: Node) -> onnx.NodeProto:
+        """The range of half precision; the bounds are attributes before opset 11."""
+        low, high = -self._plan.to.largest, self._plan.to.largest
+        if self._root.opset < 11:
+            return _owned(helper.make_node("Clip", [source], [target], name=target, min=low, max=high), owner)
+        if not self._bounds:
+            self._bounds = [self._fresh(f"{RULE}_lowest"), self._fresh(f"{RULE}_highest")]
+            for name, value in zip(self._bounds, (low, high), strict=True):
+                self._into.initializer.append(helper.make_tensor(name, FLOAT, [], [value]))
+        return _owned(helper.make_node("Clip", [source, *self._bounds], [target], name=target), owner)
+
+    def _fresh(self, base: str) -> str:
+        return _unused(base, self._names)
+
+    def _fresh_node(self, base: str) -> str:
+        return _unused(base, self._nodes)
+
+
+def _unused(base: str, taken: set[str]) -> str:
+    name, count = base, 1
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    taken.add(name)
+    return name
+
+
+def copy_fields(source: Any, target: Any, without: Sequence[str]) -> None:
+    """Copy the fields of a message except some; also those that only a newer ONNX has."""
+    for descriptor, value in source.ListFields():
+        if descriptor.name in without:
+            continue
+        if hasattr(value, "extend"):
+            getattr(target, descriptor.name).extend(value)
+        elif descriptor.message_type is None:
+            setattr(target, descriptor.name, value)
+        else:
+            getattr(target, descriptor.name).CopyFrom(value)
+
+
+def _without_bodies(node: onnx.NodeProto) -> onnx.NodeProto:
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    for attribute in made.attribute:
+        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            body.Clear()
+            body.SetInParent()
+    return made
+
+
+def _owned(node: onnx.NodeProto, owner: Node) -> onnx.NodeProto:
+    """A new node with the place in the user's code of the node that needs it."""
+    node.metadata_props.extend(p for p in owner.proto.metadata_props if p.key != RULE_KEY)
+    node.metadata_props.add(key=RULE_KEY, value=RULE)
+    return node
