@@ -228,10 +228,11 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);
         }
     }
-    // More planes than blocks or clusters, so that slots are used again; areas of every alignment.
-    checkNorm(tally, type, 1200, 3, 4099, Route::kBlock, 0, 1.0F, 0);
-    checkNorm(tally, type, 700, 5, 8198, Route::kCluster, 2, 1.0F, 1);
-    checkNorm(tally, type, 60, 3, 70001, Route::kCluster, 16, large, 0);
+    // More planes than blocks or clusters, so that shared memory is used again.
+    int64_t const part = 65000 / sizeOf(type);
+    checkNorm(tally, type, quick ? 300 : 700, 3, part, Route::kBlock, 0, 1.0F, 0);
+    checkNorm(tally, type, quick ? 40 : 90, 5, 8 * part + 3, Route::kCluster, 8, 1.0F, 1);
+    checkNorm(tally, type, quick ? 20 : 50, 3, 16 * part, Route::kCluster, 16, large, 0);
     checkNorm(tally, type, 0, 3, 16, Route::kAuto, 0, 0.0F, 0);
     checkNorm(tally, type, 3, 3, 0, Route::kAuto, 0, 0.0F, 0);
 }

@@ -17,8 +17,7 @@ constexpr int64_t kSplitBytes = static_cast<int64_t>(kSplitThreads) * kItems * k
 constexpr int64_t kSlack = 2 * kVectorBytes;
 // What the other shared variables of the on-chip kernel take, rounded up.
 constexpr int64_t kReserved = 2048;
-constexpr int64_t kCounterBytes = 128;
-constexpr int32_t kMaxMultiprocessors = 512;
+constexpr int64_t kMailBytes = 2 * sizeof(MailRow);
 constexpr int64_t kLeastGridBytes = 3 << 20;
 
 template <typename T>
@@ -156,17 +155,16 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
         return cudaErrorInvalidConfiguration;
     }
     config.gridDim = dim3(static_cast<uint32_t>(grid));
-    Meeting const meeting{static_cast<uint32_t*>(l.workspace),
-        reinterpret_cast<Moments*>(static_cast<unsigned char*>(l.workspace) + kCounterBytes)};
+    auto* const mail = static_cast<MailRow*>(l.workspace);
     if (GATHER == Gather::kGrid)
     {
-        status = cudaMemsetAsync(l.workspace, 0, kCounterBytes, l.stream);
+        status = cudaMemsetAsync(mail, 0, kMailBytes, l.stream);
         if (status != cudaSuccess)
         {
             return status;
         }
     }
-    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, meeting);
+    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, mail);
 }
 
 // A part for each multiprocessor.
@@ -309,7 +307,9 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 int64_t workspaceBytes(ElementType type, int64_t planes, int64_t area) noexcept
 {
     int64_t const parts = ceilDiv(area * sizeOf(type), kSplitBytes);
-    return kCounterBytes + (planes * parts + 2 * kMaxMultiprocessors) * static_cast<int64_t>(sizeof(Moments));
+    int64_t const split = planes * parts * static_cast<int64_t>(sizeof(Moments));
+    // A route that needs none still gets the mail: which route it will be is not known when the engine is built.
+    return split > kMailBytes ? split : kMailBytes;
 }
 
 cudaError_t launch(Problem const& problem, void const* x, void const* scale, void const* bias, void* y, void* workspace,

@@ -28,34 +28,36 @@ __device__ __forceinline__ float2 warpSum(float2 value)
     return {trtconv::warpSum(value.x), trtconv::warpSum(value.y)};
 }
 
-// The moments of `parts` parts, the first of which is not empty. Every lane of the calling warp gets them.
-__device__ __forceinline__ Moments combine(Moments const* part, int32_t parts)
+// The moments of two parts together, relative to the shift of the first. Neither is empty.
+__device__ __forceinline__ Moments merged(Moments const& a, Moments const& b)
+{
+    float const count = a.count + b.count;
+    float const share = b.count / count;
+    float const away = (b.shift - a.shift) + (b.offset - a.offset);
+    return {a.shift, fmaf(away, share, a.offset), a.squares + fmaf(away * away * a.count, share, b.squares), count};
+}
+
+// The moments of `parts` parts, the first of which is not empty; read(i) gives those of part i. Every lane of the calling
+// warp gets them.
+template <typename Read>
+__device__ __forceinline__ Moments combine(Read const& read, int32_t parts)
 {
     int32_t const lane = threadIdx.x % 32;
-    float const shift = part[0].shift;
-    auto const away = [&](Moments const& m) { return m.shift - shift + m.offset; };
-    float2 sums = {0.0F, 0.0F};
-    for (int32_t i = lane; i < parts; i += 32)
+    Moments mine = {0.0F, 0.0F, 0.0F, 0.0F};
+    if (lane < parts)
     {
-        Moments const m = part[i];
-        if (m.count > 0.0F)
-        {
-            sums.x = fmaf(m.count, away(m), sums.x);
-            sums.y += m.count;
-        }
+        mine = read(lane);
     }
-    sums = warpSum(sums);
+    for (int32_t i = lane + 32; i < parts; i += 32)
+    {
+        Moments const next = read(i);
+        mine = next.count > 0.0F ? merged(mine, next) : mine;
+    }
+    float const shift = __shfl_sync(0xffffffffU, mine.shift, 0);
+    float const away = mine.count > 0.0F ? mine.shift - shift + mine.offset : 0.0F;
+    float2 const sums = warpSum(float2{mine.count * away, mine.count});
     float const offset = sums.x / sums.y;
-    float squares = 0.0F;
-    for (int32_t i = lane; i < parts; i += 32)
-    {
-        Moments const m = part[i];
-        if (m.count > 0.0F)
-        {
-            float const difference = away(m) - offset;
-            squares += fmaf(m.count * difference, difference, m.squares);
-        }
-    }
+    float const squares = fmaf(mine.count * (away - offset), away - offset, mine.squares);
     return {shift, offset, trtconv::warpSum(squares), sums.y};
 }
 

@@ -5,7 +5,7 @@
 // and only the first and the last granule are handled element by element.
 #pragma once
 
-#include "instance_norm/moments.cuh"
+#include "instance_norm/exchange.cuh"
 
 namespace trtconv::instance_norm
 {
@@ -42,17 +42,6 @@ struct Part
     }
 };
 
-__device__ __forceinline__ uint32_t sharedAddress(void const* pointer)
-{
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define TRTCONV_BULK_COPY 1
-#else
-#define TRTCONV_BULK_COPY 0
-#endif
-
 // The shared memory that the next part is copied to while one is worked on, and the barrier that says when a part is in it. All threads of the block call each function.
 template <typename T>
 struct Slot
@@ -66,7 +55,7 @@ struct Slot
 #if TRTCONV_BULK_COPY
         if (threadIdx.x == 0)
         {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
+            initBarrier(barrier);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         }
 #endif
@@ -82,8 +71,7 @@ struct Slot
             int32_t const last = part.granules - 1;
             int32_t const to = last >= from && !part.whole(last) ? last : part.granules;
             uint32_t const bytes = to > from ? (to - from) * kVectorBytes : 0;
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(sharedAddress(barrier)), "r"(bytes)
-                         : "memory");
+            expectBytes(barrier, bytes);
             // Several copies, so that more than one is on its way at a time.
             for (uint32_t at = 0; at < bytes; at += kCopyBytes)
             {
@@ -113,18 +101,7 @@ struct Slot
     __device__ void wait(int32_t use) const
     {
 #if TRTCONV_BULK_COPY
-        uint32_t const parity = static_cast<uint32_t>(use) & 1U;
-        uint32_t done = 0;
-        while (done == 0)
-        {
-            asm volatile(
-                "{\n.reg .pred p;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                "selp.u32 %0, 1, 0, p;\n}\n"
-                : "=r"(done)
-                : "r"(sharedAddress(barrier)), "r"(parity)
-                : "memory");
-        }
+        waitBarrier(barrier, use);
 #else
         (void) use;
 #endif
@@ -163,19 +140,34 @@ struct Held
 {
     static constexpr int32_t V = Part<T>::V;
     Pack<T, V> pack[kItems];
+    uint32_t whole; // bit i: granule i is all of the part
+    uint32_t edge;  // bit i: some of it is
+
+    __device__ __forceinline__ explicit Held(Part<T> const& part)
+        : whole(0)
+        , edge(0)
+    {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+        {
+            pack[i] = {};
+            bool const all = part.whole(granule(i));
+            whole |= all ? 1U << i : 0U;
+            edge |= !all && granule(i) < part.granules ? 1U << i : 0U;
+        }
+    }
 
     __device__ __forceinline__ static int32_t granule(int i)
     {
         return i * static_cast<int32_t>(blockDim.x) + static_cast<int32_t>(threadIdx.x);
     }
 
-    __device__ __forceinline__ void takeShared(Part<T> const& part, T const* held)
+    __device__ __forceinline__ void takeShared(T const* held)
     {
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
-            pack[i] = {};
-            if (granule(i) < part.granules)
+            if (((whole | edge) >> i & 1U) != 0)
             {
                 pack[i] = *reinterpret_cast<Pack<T, V> const*>(held + granule(i) * V);
             }
@@ -187,13 +179,15 @@ struct Held
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
-            pack[i] = {};
-            if (part.whole(granule(i)))
+            if ((whole >> i & 1U) != 0)
             {
                 pack[i] = *reinterpret_cast<Pack<T, V> const*>(part.base + granule(i) * V);
             }
         }
-        forEdges(part, [&](int i, int v) { pack[i].value[v] = part.base[granule(i) * V + v]; });
+        if (edge != 0)
+        {
+            forElements(part, edge, [&](int i, int v) { pack[i].value[v] = part.base[granule(i) * V + v]; });
+        }
     }
 
     // The moments of the values that this warp holds; of nothing, if it holds none.
@@ -226,41 +220,34 @@ struct Held
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
-            int32_t const g = granule(i);
-            if (aligned && part.whole(g))
+            if (aligned && (whole >> i & 1U) != 0)
             {
-                store<T, V>(base + g * V, apply(pack[i], affine, relu));
+                store<T, V>(base + granule(i) * V, apply(pack[i], affine, relu));
             }
-            else if (g < part.granules)
-            {
-                Pack<T, V> const result = apply(pack[i], affine, relu);
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                {
-                    if (part.has(g, v))
-                    {
-                        base[g * V + v] = result.value[v];
-                    }
-                }
-            }
+        }
+        uint32_t const single = aligned ? edge : edge | whole;
+        if (single != 0)
+        {
+            forElements(part, single, [&](int i, int v) {
+                base[granule(i) * V + v] = fromFloat<T>(apply(toFloat(pack[i].value[v]), affine, relu));
+            });
         }
     }
 
 private:
-    // Calls use(item, element) for the part's elements in granules that are not wholly the part's.
+    // Calls use(item, element) for the part's elements in the granules of the mask.
     template <typename Use>
-    __device__ __forceinline__ void forEdges(Part<T> const& part, Use const& use) const
+    __device__ __forceinline__ void forElements(Part<T> const& part, uint32_t mask, Use const& use) const
     {
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
-            int32_t const g = granule(i);
-            if (g < part.granules && !part.whole(g))
+            if ((mask >> i & 1U) != 0)
             {
 #pragma unroll
                 for (int v = 0; v < V; ++v)
                 {
-                    if (part.has(g, v))
+                    if (part.has(granule(i), v))
                     {
                         use(i, v);
                     }
@@ -275,7 +262,7 @@ private:
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
-            if (part.whole(granule(i)))
+            if ((whole >> i & 1U) != 0)
             {
                 float values[V];
                 unpack(pack[i], values);
@@ -286,7 +273,10 @@ private:
                 }
             }
         }
-        forEdges(part, [&](int i, int v) { use(toFloat(pack[i].value[v])); });
+        if (edge != 0)
+        {
+            forElements(part, edge, [&](int i, int v) { use(toFloat(pack[i].value[v])); });
+        }
     }
 };
 
@@ -298,6 +288,6 @@ __device__ __forceinline__ Moments blockMoments(Moments const& own, Moments* sha
         shared[threadIdx.x / 32] = own;
     }
     __syncthreads();
-    return threadIdx.x < 32 ? combine(shared, static_cast<int32_t>(blockDim.x / 32)) : own;
+    return threadIdx.x < 32 ? combine(SharedReader{shared}, static_cast<int32_t>(blockDim.x / 32)) : own;
 }
 } // namespace trtconv::instance_norm

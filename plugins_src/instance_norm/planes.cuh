@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/pack.cuh"
+#include "instance_norm/exchange.cuh"
 #include "instance_norm/moments.cuh"
 #include "instance_norm/onchip.cuh"
 
@@ -110,71 +111,65 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
     }
 }
 
-// Where the blocks of a whole-device launch meet: in device memory. The counter begins at zero and only grows.
-struct Meeting
-{
-    uint32_t* counter;
-    Moments* moments; // two rows of `parts`, used in turn
-
-    // Returns when all `parts` blocks have been here `times` times. What they wrote before is visible then.
-    __device__ void wait(int32_t parts, uint32_t times) const
-    {
-        if (threadIdx.x == 0)
-        {
-            __threadfence();
-            atomicAdd(counter, 1U);
-            uint32_t const target = times * static_cast<uint32_t>(parts);
-            uint32_t arrived = 0;
-            while (arrived < target)
-            {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
-            }
-        }
-        __syncthreads();
-    }
-};
-
-// The moments of the whole plane, for every warp, from those of the block, which warp 0 has. Rows are used in turn, so
-// that a block that is ahead does not overwrite what another still reads.
+// The moments of the whole plane from those of the block. For warp 0 alone, since the others hold values and have no
+// registers to spare. Rows are used in turn, so
+// that a block that is ahead does not overwrite what another still reads. Nothing here is a fence: one would wait until
+// the plane before has been written out, which takes longer than all the rest.
 template <Gather GATHER>
 struct Together
 {
-    Meeting meeting;
+    MailRow* mail;                 // kGrid: two rows in device memory
     Moments (*gathered)[kMaxCluster];
+    uint64_t* arrivals;            // kCluster: a barrier for each row
+
+    __device__ __forceinline__ void prepare() const
+    {
+#if TRTCONV_BULK_COPY
+        if constexpr (GATHER == Gather::kCluster)
+        {
+            if (threadIdx.x == 0)
+            {
+                initBarrier(arrivals);
+                initBarrier(arrivals + 1);
+                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            }
+            cooperative_groups::this_cluster().sync(); // all blocks run, and their barriers are there
+        }
+#endif
+    }
 
     __device__ __forceinline__ Moments operator()(Moments const& own, int32_t parts, int32_t index, int32_t turn) const
     {
-        Moments* row = gathered[turn & 1];
+        Moments* const row = gathered[turn & 1];
         if constexpr (GATHER == Gather::kGrid)
         {
-            row = meeting.moments + (turn & 1) * parts;
+            MailRow& sent = mail[turn & 1];
+            auto const stamp = static_cast<uint32_t>(turn) + 1;
             if (threadIdx.x == 0)
             {
-                row[index] = own;
+                sent.send(index, stamp, own);
             }
-            meeting.wait(parts, static_cast<uint32_t>(turn) + 1);
-            return combine(row, parts);
+            return combine(MailReader{sent, stamp}, parts);
         }
         else if constexpr (GATHER == Gather::kCluster)
         {
 #if TRTCONV_BULK_COPY
-            auto const cluster = cooperative_groups::this_cluster();
+            uint64_t* const arrival = arrivals + (turn & 1);
+            if (threadIdx.x == 0)
+            {
+                expectBytes(arrival, static_cast<uint32_t>(parts * sizeof(Moments)));
+            }
             if (threadIdx.x < static_cast<uint32_t>(parts))
             {
-                *cluster.map_shared_rank(row + index, threadIdx.x) = own;
+                sendToBlock(row + index, arrival, threadIdx.x, own);
             }
-            cluster.sync();
+            waitBarrier(arrival, turn >> 1);
 #endif
-            return combine(row, parts);
+            return combine(SharedReader{row}, parts);
         }
         else
         {
-            if (threadIdx.x == 0)
-            {
-                *row = own;
-            }
-            __syncthreads();
-            return *row;
+            return own;
         }
     }
 };
@@ -182,36 +177,33 @@ struct Together
 // A block, a cluster or the whole grid (GATHER) takes a plane, in `p.parts` parts. Blocks stay, and the next part is
 // copied to shared memory as soon as the one before it has been taken into registers.
 template <typename T, Gather GATHER>
-__global__ void __launch_bounds__(1024)
-    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, Meeting meeting)
+__global__ void __launch_bounds__(1024, 1)
+    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, MailRow* mail)
 {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ uint64_t barrier;
     __shared__ Moments warps[32];
     __shared__ Moments gathered[2][kMaxCluster];
+    __shared__ uint64_t arrivals[2];
+    __shared__ Affine shared;
     int64_t const first = blockIdx.x / p.parts;
     int64_t const step = gridDim.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     int32_t const count = p.valuesIn(index);
-    Together<GATHER> const together{meeting, gathered};
+    Together<GATHER> const together{mail, gathered, arrivals};
     Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
     slot.prepare();
     slot.fill(partOf(first));
     __syncthreads();
-#if TRTCONV_BULK_COPY
-    if constexpr (GATHER == Gather::kCluster)
-    {
-        cooperative_groups::this_cluster().sync(); // all its blocks run, so that their shared memory may be written
-    }
-#endif
+    together.prepare();
     int32_t turn = 0;
     for (int64_t plane = first; plane < p.planes; plane += step)
     {
         Part<T> const part = partOf(plane);
-        Held<T> held;
+        Held<T> held(part);
         slot.wait(turn);
-        held.takeShared(part, slot.held);
+        held.takeShared(slot.held);
         slot.release();
         __syncthreads();
         if (plane + step < p.planes)
@@ -220,20 +212,30 @@ __global__ void __launch_bounds__(1024)
         }
         Moments const own = blockMoments(held.warpMoments(part), warps);
         keepPacked(held.pack);
-        Affine const affine = p.affine(together(own, p.parts, index, turn++), plane);
+        if (threadIdx.x < 32)
+        {
+            Moments const moments = together(own, p.parts, index, turn);
+            if (threadIdx.x == 0)
+            {
+                shared = p.affine(moments, plane);
+            }
+        }
+        __syncthreads();
+        Affine const affine = shared;
         held.write(part, y + plane * p.area + index * p.part, affine, p.relu);
+        ++turn;
     }
 }
 
 // First read: a block's part of a plane to its moments.
 template <typename T>
-__global__ void __launch_bounds__(kSplitThreads)
+__global__ void __launch_bounds__(kSplitThreads, 3)
     splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
     __shared__ Moments warps[32];
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
-    Held<T> held;
+    Held<T> held(part);
     held.takeGlobal(part);
     Moments const own = blockMoments(held.warpMoments(part), warps);
     if (threadIdx.x == 0)
@@ -244,16 +246,16 @@ __global__ void __launch_bounds__(kSplitThreads)
 
 // Second read: all parts' moments to the plane's, and the part's values out.
 template <typename T>
-__global__ void __launch_bounds__(kSplitThreads) splitApply(
+__global__ void __launch_bounds__(kSplitThreads, 3) splitApply(
     T const* __restrict__ x, T* __restrict__ y, Moments const* __restrict__ moments, Plane const p, int64_t plane0)
 {
     int64_t const plane = blockIdx.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
-    Held<T> held;
+    Held<T> held(part);
     held.takeGlobal(part);
-    Affine const affine = p.affine(combine(moments + plane * p.parts, p.parts), plane0 + plane);
+    Affine const affine = p.affine(combine(SharedReader{moments + plane * p.parts}, p.parts), plane0 + plane);
     held.write(part, y + at, affine, p.relu);
 }
 } // namespace trtconv::instance_norm
