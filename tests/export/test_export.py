@@ -94,7 +94,7 @@ def test_traced_sizes_are_odd_distinct_and_no_batch_of_one(export, write_module)
 BRANCH = """
 class Net(nn.Module):
     def forward(self, x):
-        if x.shape[2] > 30:
+        if x.shape[2] > x.shape[3]:
             return x * 2
         return x + 1
 
@@ -109,7 +109,7 @@ def test_a_wrong_model_is_not_written_and_the_line_is_named(export, write_module
     with pytest.raises(AccuracyError) as caught:
         export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:40 W=16:24:40", exporter=exporter)
     assert caught.value.where == "net.py:8"
-    assert "`if x.shape[2] > 30:`" in caught.value.message
+    assert "`if x.shape[2] > x.shape[3]:`" in caught.value.message
     assert caught.value.exit_code == 3
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -127,7 +127,28 @@ def test_a_failed_export_leaves_the_old_file(export, write_module, tmp_path):
 
 def test_a_branch_that_the_range_excludes_is_no_obstacle(export, write_module):
     write_module(BRANCH)
-    assert export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=31:35:40 W=16:24:40").exporter == "dynamo"
+    assert export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=31:35:40 W=16:24:30").exporter == "dynamo"
+
+
+SIZED = BRANCH.replace("x.shape[2] > x.shape[3]", "x.shape[2] {}")
+
+
+def test_a_branch_on_one_size_becomes_an_if(export, write_module):
+    write_module(SIZED.format("> 30"))
+    result = export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:40 W=16:24:40")
+    runner = OnnxRuntimeRunner(result.model)
+    for height in (16, 30, 31, 40):
+        x = np.random.default_rng(0).standard_normal((1, 3, height, 16)).astype(np.float32)
+        np.testing.assert_allclose(runner({"x": x})["output"], x * 2 if height > 30 else x + 1, rtol=1e-6)
+    assert any("one graph for H up to 30 and one above" in n for n in result.notes)
+
+
+@pytest.mark.parametrize("exporter", ["auto", "torchscript"])
+def test_a_branch_that_one_size_alone_takes_is_seen(export, write_module, exporter):
+    write_module(SIZED.format("== 37"))
+    with pytest.raises(AccuracyError) as caught:
+        export("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:60 W=16:24:40", exporter=exporter)
+    assert caught.value.where == "net.py:8"
 
 
 @pytest.mark.parametrize(

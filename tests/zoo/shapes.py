@@ -24,6 +24,34 @@ class BranchOnAspect(nn.Module):
         return x.mean(3).repeat(1, 1, 1)
 
 
+class BranchAtOneSize(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[2] == 44:
+            return x * 3
+        return x * 2
+
+
+class BranchOnTwoSizes(nn.Module):
+    """Two cuts of one range, and a weight that both sides share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        if x.shape[3] < 30:
+            y = y + 1
+        if x.shape[3] >= 50:
+            y = torch.relu(y)
+        return y
+
+
+class BranchOnParity(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[2] % 2 == 0 else x + 1
+
+
 class BranchNeverTaken(nn.Module):
     """The range excludes the other branch."""
 
@@ -95,6 +123,9 @@ PAIR = "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"
 CASES: tuple[Case, ...] = (
     module("branch_on_size", BranchOnSize),
     module("branch_on_aspect", BranchOnAspect),
+    module("branch_at_one_size", BranchAtOneSize),
+    module("branch_on_two_sizes", BranchOnTwoSizes),
+    module("branch_on_parity", BranchOnParity),
     module("branch_never_taken", BranchNeverTaken),
     module("loop_over_steps", LoopOverRows, LINE, STEPS),
     module("squeeze_batch", BatchOne, "x:float32[N,1,8]", "N=1:2:5"),

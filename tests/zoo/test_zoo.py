@@ -17,7 +17,7 @@ FAST = (
     "norms/l2norm_1e-10", "norms/instance_norm_running", "pooling/avg_whole_height", "pooling/avg_half_both",
     "pooling/adaptive_avg_2x3", "pooling/adaptive_max_2", "resize/int_of_1.5", "resize/nearest_fixed_size",
     "skips/unet_stride", "skips/output_size", "grids/stn", "indexing/cummax", "attention/window_attention",
-    "shapes/min_with_constant", "shapes/dynamic_conv", "recurrent/crnn",
+    "shapes/min_with_constant", "shapes/dynamic_conv", "shapes/branch_on_two_sizes", "recurrent/crnn",
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def test_equal_at_sizes_that_export_did_not_see(name):
     assert outcome.status == "through", outcome.message
 
 
-@pytest.mark.parametrize("name", ["shapes/branch_on_size", "shapes/loop_over_steps"])
+@pytest.mark.parametrize("name", ["shapes/branch_on_aspect", "shapes/loop_over_steps"])
 def test_what_one_graph_cannot_hold_is_refused_with_the_line(name):
     outcome = run_case(name, ("export",))
     assert outcome.status == "refused"

@@ -14,8 +14,10 @@ from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.sampling import SamplePoint
+from trtconv.core.shapes import ShapeSpace
 from trtconv.export.flat_module import flat_module
 from trtconv.export.module_runner import ModuleRunner, to_tensor
+from trtconv.export.points import traced_sizes
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import MakeInputs, Samples
 from trtconv.export.symbolic.builtins import symbolic_builtins
@@ -37,8 +39,8 @@ class Job:
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def trace(self, sizes: dict[str, int] | None = None) -> Trace:
-        """The module with inputs of the traced sizes, or of others."""
+    def trace(self, sizes: dict[str, int] | None = None, space: ShapeSpace | None = None) -> Trace:
+        """The module with inputs of the traced sizes, or of others; for the whole space, or a part of it."""
         chosen = dict(self.sizes) if sizes is None else sizes
         first = self.samples.items[0]
         inputs = first.inputs
@@ -47,7 +49,7 @@ class Job:
         specs = self.request.inputs
         return Trace(
             flat_module(self.runner.module, self.runner.binding), tuple(to_tensor(inputs[s.name]) for s in specs),
-            specs, tuple(first.outputs), self.request.space, tuple(chosen.items()), self.request.source.base,
+            specs, tuple(first.outputs), space or self.request.space, tuple(chosen.items()), self.request.source.base,
         )  # fmt: skip
 
 
@@ -59,10 +61,12 @@ class Way:
     export: Export
     symbolic: bool = False
     generalises: bool = False
+    splits: bool = False
 
     def __str__(self) -> str:
         tail = " with symbolic int, min and max" if self.symbolic else ""
-        return f"{self.exporter}{tail}{' at several sizes, generalised' if self.generalises else ''}"
+        tail += " at several sizes, generalised" if self.generalises else ""
+        return f"{self.exporter}{tail}{' for each side of a branch' if self.splits else ''}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Attempt:
 def attempt(way: Way, job: Job) -> Attempt:
     """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
     job.progress.phase(f"exporting with {way}")
-    place = job.folder / f"{way.exporter}-{int(way.symbolic)}-{int(way.generalises)}"
+    place = job.folder / f"{way.exporter}-{int(way.symbolic)}-{int(way.generalises)}-{int(way.splits)}"
     place.mkdir(exist_ok=True)
     started = time.monotonic()
     try:
@@ -112,8 +116,13 @@ def attempt(way: Way, job: Job) -> Attempt:
 
 def _export(way: Way, job: Job, trace: Trace, place: Path) -> Candidate:
     from trtconv.export.generalise.method import generalise
+    from trtconv.export.split import export_split
 
     name, opset = job.request.output.name, job.request.opset
+    if way.splits:
+        return export_split(
+            way.export, job.trace, trace, lambda part: traced_sizes(part, job.request.inputs), place / name, opset
+        )
     if way.generalises:
         return generalise(way.export, job.trace, trace, place, name, opset)
     return way.export(trace, place / name, opset)
@@ -150,7 +159,7 @@ def requirements(text: str) -> str:
         elif multiple:
             found.append(f"{name} has to be a multiple of {multiple[1]}")
         elif bounds or "max=" in value:
-            found.append(f"it is traced for {value.removeprefix('Dim(').rstrip(')')} only")
+            found.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
         else:
             found.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
     return "the module was traced for some sizes only: " + "; ".join(found) if found else ""

@@ -12,6 +12,7 @@ from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding
+from trtconv.export.scan import scanned
 from trtconv.export.torchscript import export_torchscript
 from trtconv.export.trace import Candidate
 from trtconv.export.user_code import blame
@@ -20,6 +21,7 @@ from trtconv.export.user_code import blame
 # numbers were replaced, and generalising, which traces many times, comes last.
 WAYS = (
     Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, symbolic=True),
+    Way("dynamo", export_dynamo, symbolic=True, splits=True),
     Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
     Way("torchscript", export_torchscript, generalises=True),
 )  # fmt: skip
@@ -43,8 +45,12 @@ def choose(job: Job) -> Choice:
     """
     attempts: list[Attempt] = []
     for way in ways(job.request):
+        if not worth_trying(way, attempts):
+            continue
         made = attempt(way, job)
         job, made = _allow_for_rounding(job, made)
+        if made.equal and way.exporter == "torchscript":
+            made = scanned(job, made)
         attempts.append(made)
         if made.equal and made.candidate is not None and made.verdict is not None:
             told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
@@ -59,6 +65,17 @@ def ways(request: ExportRequest) -> tuple[Way, ...]:
         return tuple(w for w in WAYS if w.exporter == request.exporter)
     too_old = request.opset is not None and request.opset < OLDEST_OPSET
     return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
+
+
+def worth_trying(way: Way, before: list[Attempt]) -> bool:
+    """False when an earlier attempt of the same exporter failed in a way that this one does not change."""
+    plain = next((a for a in before if a.way.exporter == way.exporter and not a.way.symbolic), None)
+    if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
+        return True
+    text = f"{type(plain.error).__name__}: {plain.error}"
+    if way.splits:
+        return "Constraints violated" in text
+    return way.exporter == "torchscript" or "Constraints violated" in text or "data-dependent" in text
 
 
 def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
@@ -114,8 +131,11 @@ def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str]:
     """Where the run at the first sample and a run at another size part; the failing size is looked at first."""
     first, *others = job.samples.items
     others.sort(key=lambda s: wrong is None or s.point != wrong.at)
-    for other in others[:6]:
-        fork = find_fork(job.runner, first.inputs, other.inputs)
+    looked_at = [(s.point, s.inputs) for s in others[:6]]
+    if wrong is not None and wrong.at is not None and all(wrong.at != point for point, _ in looked_at):
+        looked_at.insert(0, (wrong.at, job.make(wrong.at)))
+    for point, inputs in looked_at:
+        fork = find_fork(job.runner, first.inputs, inputs)
         if fork is not None:
-            return fork, str(other.point)
+            return fork, str(point)
     return None, ""

@@ -14,7 +14,8 @@ from trtconv.core.errors import TrtconvError
 from trtconv.export.module_runner import ModuleRunner
 from trtconv.export.user_code import Frame, is_library, shown, shown_path
 
-LONGEST = 200_000
+LONGEST = 500_000
+Step = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Fork:
         """A sentence for an error; `here` and `there` are the sizes of the two runs."""
         text = linecache.getline(*self.line).strip()
         at = f"{shown_path(self.line[0], base)}:{self.line[1]}"
+        if self.here and self.there and self.here == self.there == self.line:
+            return f"`{text}` at {at} goes one way at {here} and another at {there}"
         goes = [f"to line {f[1]}" if f else "back" for f in (self.here, self.there)]
         return f"`{text}` at {at} goes {goes[0]} at {here} and {goes[1]} at {there}"
 
@@ -38,23 +41,27 @@ def find_fork(runner: ModuleRunner, here: Mapping[str, Any], there: Mapping[str,
     first, second = _lines(runner, here), _lines(runner, there)
     for index, (a, b) in enumerate(zip(first, second, strict=False)):
         if a != b:
-            return Fork(first[index - 1], a, b) if index else None
+            return Fork(first[index - 1][:2], a[:2], b[:2]) if index else None
     if len(first) == len(second):
         return None
     short = min(len(first), len(second))
-    after = first[short] if len(first) > short else None, second[short] if len(second) > short else None
-    return Fork(first[short - 1], *after) if short else None
+    after = [steps[short][:2] if len(steps) > short else None for steps in (first, second)]
+    return Fork(first[short - 1][:2], after[0], after[1]) if short else None
 
 
-def _lines(runner: ModuleRunner, inputs: Mapping[str, Any]) -> Sequence[Frame]:
-    """The user's lines in the order in which a run comes to them."""
-    seen: list[Frame] = []
+def _lines(runner: ModuleRunner, inputs: Mapping[str, Any]) -> Sequence[Step]:
+    """The user's instructions in the order in which a run comes to them: file, line, and place in the line.
+
+    Instructions and not lines, for `a if x.shape[0] > 1 else b` is one line.
+    """
+    seen: list[Step] = []
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if event == "call" and is_library(frame.f_code.co_filename):
             return None
-        if event == "line" and len(seen) < LONGEST:
-            seen.append((frame.f_code.co_filename, frame.f_lineno))
+        frame.f_trace_opcodes = True
+        if event == "opcode" and len(seen) < LONGEST:
+            seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
         return trace
 
     before = sys.gettrace()

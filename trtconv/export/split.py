@@ -1,0 +1,189 @@
+"""A branch on the size of one dim: each side is exported for its part of the range, and an If joins them.
+
+torch.export says for which sizes its trace holds ("H = Dim('H', max=40)"). The range is cut there, both parts are
+exported, and the condition on the size becomes the condition of an ONNX If.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.onnx_file import load_model, set_metadata
+from trtconv.core.provenance import SPACE_KEY
+from trtconv.core.shapes import DimRange, ShapeSpace
+from trtconv.export.finish import StaticAxisError
+from trtconv.export.trace import Candidate, Trace
+
+if TYPE_CHECKING:
+    import onnx
+
+Export = Callable[[Trace, Path, int | None], Candidate]
+Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
+DEEPEST = 3
+
+
+class CannotSplitError(Exception):
+    """The branch is not one on the size of a single dim."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The range of `dim` falls into sizes up to `last`, and those above."""
+
+    dim: str
+    last: int
+
+    def halves(self, space: ShapeSpace) -> tuple[ShapeSpace, ShapeSpace]:
+        """The space below and above the cut."""
+        whole = space[self.dim]
+        values = list(whole.values())
+        low, high = [v for v in values if v <= self.last], [v for v in values if v > self.last]
+        if not low or not high:
+            raise CannotSplitError(f"{self.dim} is not cut at {self.last}")
+        parts = (DimRange(v[0], min(max(whole.opt, v[0]), v[-1]), v[-1], whole.multiple) for v in (low, high))
+        first, second = (space.merged(ShapeSpace(((self.dim, p),))) for p in parts)
+        return first, second
+
+
+def find_cut(text: str, space: ShapeSpace) -> Cut:
+    """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim."""
+    bounds: dict[str, dict[str, int]] = {}
+    for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):
+        bounds[name] = {k: int(v) for k, v in re.findall(r"(min|max)=(\d+)", values)}
+    for name, found in bounds.items():
+        unit = name.removesuffix("_unit")
+        scale = space[unit].multiple if unit != name and unit in space else 1
+        known = unit if unit in space else name
+        if known not in space:
+            continue
+        if found.get("max", space[known].max) * scale < space[known].max:
+            return Cut(known, found["max"] * scale)
+        if found.get("min", 0) * scale > space[known].min:
+            return Cut(known, found["min"] * scale - 1)
+    raise CannotSplitError("the branch does not depend on the size of one dim alone")
+
+
+def export_split(
+    export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
+    opset: int | None, depth: int = 0,
+) -> Candidate:  # fmt: skip
+    """A candidate for the whole space of `trace`. Raises what `export` raises, and CannotSplitError."""
+    try:
+        return export(trace, output, opset)
+    except StaticAxisError:
+        raise
+    except Exception as error:
+        if "Constraints violated" not in str(error) or depth >= DEEPEST:
+            raise
+        cut = find_cut(str(error), trace.space)
+    made = []
+    for side, space in zip(("low", "high"), cut.halves(trace.space), strict=True):
+        place = output.parent / side
+        place.mkdir(exist_ok=True)
+        part = retrace(sizes(space), space)
+        made.append(export_split(export, retrace, part, sizes, place / output.name, opset, depth + 1))
+    join(made[0].model, made[1].model, cut, trace, output)
+    note = f"one graph for {cut.dim} up to {cut.last} and one above, joined by an If"
+    notes = (*made[0].notes, *made[1].notes, note)
+    return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
+
+
+def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path) -> None:
+    """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
+    import onnx
+
+    models = [load_model(low, weights=True), load_model(high, weights=True)]
+    shared: dict[str, onnx.TensorProto] = {}
+    bodies = []
+    for name, model in zip(("low", "high"), models, strict=True):
+        renamed = _share_weights(model.graph, shared, name)
+        bodies.append(_body(model.graph, name, renamed))
+    graph = onnx.GraphProto(name="main")
+    graph.input.extend(models[0].graph.input)
+    graph.output.extend(_open_dims(v) for v in models[0].graph.output)
+    graph.initializer.extend(shared.values())
+    graph.node.extend(_condition(cut, trace, graph))
+    names = [v.name for v in graph.output]
+    graph.node.append(
+        onnx.helper.make_node("If", ["trtconv_is_low"], names, "branch", then_branch=bodies[0], else_branch=bodies[1])
+    )
+    model = models[0]
+    model.graph.CopyFrom(graph)
+    set_metadata(model, SPACE_KEY, str(trace.space))
+    output.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], side: str) -> dict[str, str]:
+    renamed = {}
+    for tensor in graph.initializer:
+        old = tensor.name
+        if old in shared and shared[old].SerializeToString() != tensor.SerializeToString():
+            tensor.name = renamed[old] = f"{side}/{old}"
+        shared[tensor.name] = tensor
+    return renamed
+
+
+def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.GraphProto:
+    """The graph as a branch: its values get the side's prefix; inputs and weights are those outside."""
+    import onnx
+
+    own = {name: f"{side}/{name}" for node in graph.node for name in node.output if name}
+    own.update(renamed)
+    body = onnx.GraphProto(name=side)
+    for node in graph.node:
+        copy = body.node.add()
+        copy.CopyFrom(node)
+        copy.name = f"{side}/{node.name}"
+        copy.output[:] = [own.get(n, n) for n in node.output]
+        copy.input[:] = [own.get(n, n) for n in node.input]
+        for attribute in copy.attribute:
+            if attribute.HasField("g"):
+                _rename_outer(attribute.g, own)
+    for value in graph.output:
+        out = body.output.add()
+        out.CopyFrom(_open_dims(value))
+        out.name = own.get(value.name, value.name)
+    return body
+
+
+def _rename_outer(graph: onnx.GraphProto, own: dict[str, str]) -> None:
+    for node in graph.node:
+        node.input[:] = [own.get(n, n) for n in node.input]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename_outer(attribute.g, own)
+    for value in graph.output:
+        value.name = own.get(value.name, value.name)
+
+
+def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """The type with expressions of one side's dims left out, since the other side may have others."""
+    import onnx
+
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(value)
+    for index, dim in enumerate(copy.type.tensor_type.shape.dim):
+        if dim.dim_param and not dim.dim_param.isidentifier():
+            dim.dim_param = f"{value.name.replace('.', '_')}_dim{index}"
+    return copy
+
+
+def _condition(cut: Cut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    import onnx
+
+    spec = next(s for s in trace.specs if cut.dim in s.dims)
+    make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
+    # A side may have been joined itself, so the constants are called after their cut.
+    axis, last = f"trtconv_axis_of_{cut.dim}", f"trtconv_{cut.dim}_{cut.last}"
+    known = {t.name for t in graph.initializer}
+    constants = ((axis, spec.dims.index(cut.dim)), (last, cut.last))
+    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in known)
+    return [
+        make("Shape", [spec.name], ["trtconv_shape"], "branch_shape"),
+        make("Gather", ["trtconv_shape", axis], ["trtconv_size"], "branch_size", axis=0),
+        make("LessOrEqual", ["trtconv_size", last], ["trtconv_is_low"], "branch_test"),
+    ]
