@@ -104,7 +104,7 @@ __device__ __forceinline__ Pack<T, V> scaled(Pack<T, V> const& pack, float const
 
 // Two blocks to a multiprocessor, so that one loads while the other stores.
 template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kThreads, ITEMS <= 8 ? 2 : 1)
+__global__ void __launch_bounds__(kThreads, 2)
     heldColumns(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Column const p)
 {
     int32_t const lanes = 1 << p.lanesLog2;
@@ -375,7 +375,7 @@ int32_t chooseDepth(int64_t tileBytes, int64_t tiles, Device const& device)
 template <typename T, int V, int ITEMS>
 cudaError_t columns(Launch<T> const& l)
 {
-    if constexpr (sizeof(T) * V >= 4 && ITEMS <= 8)
+    if constexpr (sizeof(T) * V >= 4)
     {
         constexpr int64_t tileBytes = static_cast<int64_t>(ITEMS) * kThreads * V * sizeof(T);
         int32_t const depth
@@ -408,10 +408,6 @@ cudaError_t columnsOf(Launch<T> const& l, int64_t items)
     {
         return columns<T, V, 8>(l);
     }
-    if constexpr (sizeof(T) * V < kVectorBytes)
-    {
-        return columns<T, V, 16>(l);
-    }
     return cudaErrorInvalidValue;
 }
 
@@ -443,11 +439,9 @@ cudaError_t dispatchWidth(int32_t width, Function const& function)
     }
 }
 
-template <typename T>
-int64_t mostItems(int32_t width)
-{
-    return sizeof(T) * width == kVectorBytes ? 8 : 16;
-}
+constexpr int64_t kMostItems = 8;
+// Device memory moves in sectors of this size: runs of lanes that are shorter read more than they use.
+constexpr int64_t kSectorBytes = 32;
 
 // The widest run of lanes whose column fits the registers, then narrower while the device has idle multiprocessors
 // or lanes would lie past the end; a run stays at least a 32-byte sector wide.
@@ -456,7 +450,7 @@ int32_t chooseLanes(Problem const& p, int32_t width, Device const& device)
 {
     int32_t lanes = 32;
     auto const blocks = [&](int32_t n) { return p.outer * ceilDiv(p.inner, static_cast<int64_t>(n) * width); };
-    while (lanes > 1 && ceilDiv(p.channels, kThreads / lanes) > mostItems<T>(width))
+    while (lanes > 1 && ceilDiv(p.channels, kThreads / lanes) > kMostItems)
     {
         lanes /= 2;
     }
@@ -464,7 +458,7 @@ int32_t chooseLanes(Problem const& p, int32_t width, Device const& device)
     {
         lanes /= 2;
     }
-    while (lanes > 1 && (lanes / 2) * width * sizeof(T) >= 32 && blocks(lanes) < 2 * device.multiprocessors
+    while (lanes > 1 && (lanes / 2) * width * sizeof(T) >= kSectorBytes && blocks(lanes) < 2 * device.multiprocessors
         && ceilDiv(p.channels, kThreads / lanes) > 1)
     {
         lanes /= 2;
@@ -501,7 +495,8 @@ cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void
     width = p.inner == 1 ? 1 : width;
     int32_t const lanes = p.lanes > 0 ? p.lanes : chooseLanes<T>(p, width, device);
     int64_t const items = ceilDiv(p.channels, kThreads / lanes);
-    bool const held = items <= mostItems<T>(width);
+    int64_t const run = static_cast<int64_t>(lanes) * width;
+    bool const held = items <= kMostItems && (run >= p.inner || run * static_cast<int64_t>(sizeof(T)) >= kSectorBytes);
     l.column.lanesLog2 = log2Of(held ? lanes : 32);
     l.column.tiles = ceilDiv(p.inner, held ? static_cast<int64_t>(lanes) * width : 32);
     if (p.outer * l.column.tiles > kMaxGrid)
