@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from trtconv.backends import dlpack
+from trtconv.backends.cuda_array_interface import import_array_interface
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 
@@ -81,3 +82,34 @@ def test_numpy_is_imported(on_cpu):
 def test_host_arrays_are_none_of_its_business():
     assert dlpack.import_cuda(np.zeros(3), 0) is None
     assert dlpack.import_cuda([1, 2], 0) is None
+
+
+class Device:
+    """An array with `__cuda_array_interface__`, as pycuda's are."""
+
+    def __init__(self, array, **changes):
+        found = {"shape": array.shape, "typestr": array.dtype.str, "data": (array.ctypes.data, False), "version": 3}
+        self.__cuda_array_interface__ = {**found, **changes}
+
+
+class Driver:
+    """Counts the calls that order one stream after another."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *_: self.calls.append(name) or 0
+
+
+def test_the_array_interface():
+    array, driver = np.arange(6, dtype=np.float16).reshape(2, 3), Driver()
+    found = import_array_interface(Device(array), 7, driver)
+    assert (found.pointer, found.shape, found.dtype.name) == (array.ctypes.data, (2, 3), "float16")
+    assert not driver.calls
+    import_array_interface(Device(array, stream=2), 7, driver)
+    assert "cuStreamWaitEvent" in driver.calls
+    with pytest.raises(InvalidRequestError, match="not contiguous"):
+        import_array_interface(Device(array, strides=(2, 4)), 7, driver)
+    assert import_array_interface(Device(array, strides=(6, 2)), 7, driver) is not None
+    assert import_array_interface(array, 7, driver) is None

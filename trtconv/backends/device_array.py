@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.cuda_array_interface import array_interface
 from trtconv.backends.cuda_context import wait_for
 from trtconv.backends.dlpack import CUDA, export_cuda
 from trtconv.core.dtypes import DType
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 _DEFAULT_STREAMS = (None, -1, 0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class DeviceArray:
-    """Device memory with shape and dtype; read it with `torch.from_dlpack`, `cupy.from_dlpack` or `numpy()`.
+    """Device memory with shape and dtype; for `torch.from_dlpack`, CuPy, Numba, pycuda, or `numpy()`.
 
     It lies in the runner's buffer: the next run in the same thread writes over it, as `clone` in torch would say.
     """
@@ -42,6 +43,10 @@ class DeviceArray:
         if stream not in (-1, self.stream):
             wait_for(self.driver, 0 if stream in (*_DEFAULT_STREAMS, 1) else int(stream or 0), self.stream)
         return export_cuda(self.pointer, self.shape, self.dtype, self.device, self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return array_interface(self.pointer, self.shape, self.dtype.numpy().str, self.stream)
 
     @property
     def nbytes(self) -> int:

@@ -48,7 +48,7 @@ _raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char
 _NAME = b"dltensor"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Imported:
     """A tensor of another library: where it is, and the capsule that keeps it alive."""
 
@@ -75,13 +75,14 @@ def import_cuda(source: Any, stream: int) -> Imported | None:
     managed = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_Managed)).contents
     tensor = managed.tensor
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    if tensor.strides and not _contiguous(shape, [tensor.strides[i] for i in range(tensor.ndim)]):
+    if tensor.strides and not is_contiguous(shape, [tensor.strides[i] for i in range(tensor.ndim)]):
         raise InvalidRequestError("a CUDA tensor is not contiguous", hint="pass tensor.contiguous()")
     # The capsule is not marked as used, so its own destructor frees the producer's tensor with the last reference.
     return Imported(int(tensor.data or 0) + tensor.byte_offset, shape, _dtype(tensor), tensor.device_id, capsule)
 
 
-def _contiguous(shape: tuple[int, ...], strides: list[int]) -> bool:
+def is_contiguous(shape: tuple[int, ...], strides: list[int]) -> bool:
+    """True when strides, in elements, are those of a C-ordered array."""
     step = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size not in (0, 1) and stride != step:

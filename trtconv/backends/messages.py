@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 _NOISE = ("Thread context has not been set!", "[checkMacros.cpp::catchCudaError", "CUDA initialization failure")
 _LEVELS = ("internal error", "error", "warning", "info", "verbose")
 _KEPT = 2000
+_RECENT = 100
 
 
 @dataclass
@@ -51,11 +53,23 @@ class _Sinks:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: list[Messages] = []
+        self._recent: deque[tuple[int, str, str]] = deque(maxlen=_RECENT)
+        self.count = 0
 
     def add(self, level: str, text: str) -> None:
         with self._lock:
+            self.count += 1
+            self._recent.append((self.count, level, text))
             for messages in self._open:
                 messages.add(level, text)
+
+    def since(self, mark: int) -> Messages:
+        found = Messages()
+        with self._lock:
+            for number, level, text in self._recent:
+                if number > mark:
+                    found.add(level, text)
+        return found
 
     @contextmanager
     def collect(self) -> Iterator[Messages]:
@@ -87,5 +101,13 @@ def logger_of(trt: Any) -> Any:
 
         def collect(self) -> Any:
             return sinks.collect()
+
+        def mark(self) -> int:
+            """A place in the log; with `since` the cheap way to see what one call said, should it fail."""
+            return sinks.count
+
+        def since(self, mark: int) -> Messages:
+            """What was logged after a mark, as far as it is still remembered."""
+            return sinks.since(mark)
 
     return CollectingLogger()

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from trtconv.backends.cuda_context import open_driver
+from trtconv.backends.cuda_array_interface import import_array_interface
+from trtconv.backends.cuda_context import open_driver, wait_for
 from trtconv.backends.cuda_driver import Gpu
 from trtconv.backends.cuda_memory import CudaMemory, open_cuda_memory
 from trtconv.backends.device_array import DeviceArray
@@ -68,6 +69,7 @@ class EngineSession:
     ) -> None:  # fmt: skip
         self._trt, self._memory, self._declared = trt, memory, declared
         self._runtime, self._engine = loaded
+        self._logger = logger_of(trt)
         self._driver = driver if driver is not None else open_driver()
         self._tensors = engine_tensors(trt, self._engine)
         self.profiles: tuple[Profile, ...] = engine_profiles(self._engine, self._tensors)
@@ -91,7 +93,7 @@ class EngineSession:
         """A new execution context. TensorRT makes them one after another."""
         if self._engine is None:
             raise InvalidRequestError("the engine is closed")
-        with logger_of(self._trt).collect() as messages, self._lock:
+        with self._logger.collect() as messages, self._lock:
             try:
                 execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory, self._driver)
             except TrtconvError as error:
@@ -120,16 +122,24 @@ class EngineSession:
         require_inputs(given, self.inputs)
         self._memory.activate()
         lane = self._lane(given)
-        imported = {t.name: import_cuda(given[t.name], lane.stream) for t in self.inputs if not t.host}
-        with logger_of(self._trt).collect() as messages:
-            try:
-                if imported and all(imported.values()):
-                    return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported)))
-                self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
-                lane()
-                return self._collect(lane.execution)
-            except TrtconvError as error:
-                raise _with(error, messages.errors) from error
+        imported = {t.name: self._imported(given[t.name], lane.stream) for t in self.inputs if not t.host}
+        mark = self._logger.mark()
+        try:
+            if imported and all(imported.values()):
+                return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported)))
+            self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
+            lane()
+            return self._collect(lane.execution)
+        except TrtconvError as error:
+            raise _with(error, self._logger.since(mark).errors) from error
+
+    def _imported(self, value: Any, stream: int) -> Imported | None:
+        """A tensor that is on the GPU, with this stream made to wait for what fills it; None for anything else."""
+        if isinstance(value, DeviceArray):
+            if value.stream != stream:
+                wait_for(self._driver, stream, value.stream)
+            return Imported(value.pointer, value.shape, value.dtype, value.device, value)
+        return import_cuda(value, stream) or import_array_interface(value, stream, self._driver)
 
     def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
         """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.

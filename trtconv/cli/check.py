@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from trtconv.cli.options import (
     tolerance_options,
     verbosity,
 )
+
+if TYPE_CHECKING:
+    from trtconv.core.comparison import Tolerance
 
 report_options = compose(
     click.option("--json", "json_file", type=FILE, help="Write the report as JSON (- for stdout)."),
@@ -35,6 +38,8 @@ report_options = compose(
 @module_options
 @tolerance_options
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
+@click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
+@click.option("--dump", type=FILE, help="With --layers: write all inner tensors of the engine into this folder.")
 @click.option("--baseline", type=FILE, help="Fail when errors, latency or sizes grew against this earlier report.")
 @click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
 @report_options
@@ -71,4 +76,19 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
     write_reports(report, json=json_file, **{n: values[n] for n in names if values[n]})
     if not values["quiet"] and str(json_file) != "-":
         print_report(report, make_console())
+    if values["layers"] or values["dump"]:
+        _print_layers(subject, reference, chosen, values)
     return exit_code(report)
+
+
+def _print_layers(subject: Path, reference: Path | None, chosen: Tolerance, values: dict[str, Any]) -> None:
+    from trtconv.check.layer_check import check_layers
+    from trtconv.check.layers import describe_layers
+    from trtconv.check.reference_fit import find_reference
+
+    report = check_layers(
+        subject, find_reference(subject, reference), chosen,
+        dump=values["dump"], plugins=tuple(values["plugin_libraries"]),
+    )  # fmt: skip
+    for line in describe_layers(report):
+        click.echo(line)
