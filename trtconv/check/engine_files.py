@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from trtconv.check.subjects import Subject
 from trtconv.core.artifacts import beside, manifest_path, sha256_file
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.reference import read_reference_info
 from trtconv.core.report import Finding
 
@@ -51,3 +53,21 @@ def _foreign(engine: Path, path: Path, inputs: dict[str, str], outputs: set[str]
         "error", "usage", f"'{engine}' is an engine of another model than '{path.name}': {has} no {wrong[-1]}",
         "name its own reference with --reference FILE",
     )]  # fmt: skip
+
+
+def engine_layers(subject: Subject, runs: int = 20) -> list[dict[str, Any]]:
+    """The layers of an open engine with their mean seconds over `runs` runs, as plain data; empty for an ONNX file."""
+    layers = getattr(subject.run, "layers", None)
+    if layers is None:
+        return []
+    try:
+        found = layers(runs)
+    except TrtconvError:
+        return []
+    return [
+        {
+            "name": layer.name, "kind": layer.kind, "tactic": layer.tactic, "seconds": layer.seconds,
+            "dtype": ", ".join(dict.fromkeys(t.dtype for t in layer.outputs if t.dtype)),
+        }
+        for layer in found
+    ]  # fmt: skip

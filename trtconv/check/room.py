@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda_driver import probe_cuda
-from trtconv.check.engine_files import engine_problems
+from trtconv.check.engine_files import engine_layers, engine_problems
 from trtconv.check.intermediates import (
     TensorDifference,
     exported_beside,
@@ -21,6 +21,7 @@ from trtconv.check.intermediates import (
 from trtconv.check.origins import origins_of
 from trtconv.check.reference_fit import find_reference, inside, require_finite, require_fit, staleness
 from trtconv.check.subjects import Subject, is_engine, open_subject
+from trtconv.check.tolerances import chosen_tolerance
 from trtconv.core.comparison import OutputComparison, compare_outputs
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
@@ -48,6 +49,7 @@ def check_model(
     Raises InvalidRequestError for a missing or foreign reference.
     """
     progress = progress or SilentProgress()
+    request = replace(request, tolerance=chosen_tolerance(request))
     started = time.monotonic()
     if is_engine(request.subject) and request.subject.exists():
         wrong = engine_problems(request.subject, request.reference)
@@ -62,11 +64,14 @@ def check_model(
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
         compared, advisory, more, seen = _compare(request, subject, samples, progress)
+        layers = engine_layers(subject) if heat else []
     finally:
         subject.close()
     differences = _differences(request, seen, progress) if heat or any(not c.passed for c in compared) else ()
     blamed = first_difference(differences) if any(not c.passed for c in compared) else None
-    extras = {"origins": origins_of(request.subject, compared), "heat": heat_by_module(differences)}
+    extras = {
+        "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
+    }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
         tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),

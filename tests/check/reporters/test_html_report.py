@@ -1,0 +1,155 @@
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.check.models import small_net
+from trtconv.check.reporters import write_reports
+from trtconv.check.reporters.html_report import html_text
+from trtconv.check.reporters.page_rewrites import rewrite_groups
+from trtconv.check.reporters.svg_graph import draw_nodes
+from trtconv.core.onnx_file import save_model
+
+from .cases import ALL, BAD, comparison, report
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+# Chromium asks these for its own updates and its clock, whatever page is open.
+ITS_OWN = {"update.googleapis.com", "clients2.google.com", "accounts.google.com", "edgedl.me.gvt1.com",
+           "clients2.googleusercontent.com", "content-autofill.googleapis.com",
+           "optimizationguide-pa.googleapis.com"}  # fmt: skip
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
+reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
+
+
+def browse(page, folder, *flags):
+    """Open a file headless; returns the DOM after loading and the http(s) addresses that the browser asked for."""
+    log = folder / "net.json"
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", "--no-first-run", f"--user-data-dir={folder / 'profile'}",
+         f"--log-net-log={log}", "--dump-dom", *flags, f"file://{page}"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    text = log.read_text(errors="replace")
+    return done.stdout, set(re.findall(r'"url":"(https?://[^"]*)"', text))
+
+
+def probe(page, script):
+    """Let a page run a script once it is loaded."""
+    text = f"<script>addEventListener('load',()=>{{{script}}})</script></body>"
+    page.write_text(page.read_text().replace("</body>", text))
+
+
+def entry(number, ops_before, ops_after):
+    def nodes(ops, tag):
+        names = ["x", *(f"{tag}{number}_{i}" for i in range(len(ops)))]
+        return [{"op": op, "name": f"/{tag}/{op}", "inputs": [a], "outputs": [b], "attributes": "axes=[1]"}
+                for op, a, b in zip(ops, names, names[1:], strict=False)]  # fmt: skip
+
+    return {
+        "rule": "l2norm", "why": "a reason", "node": f"/m{number}/Div", "module": f"m{number}", "source": "net.py:7",
+        "before": nodes(ops_before, "b"), "after": nodes(ops_after, "a"), "proof": 0,
+    }  # fmt: skip
+
+
+def big_place(folder):
+    """A report of a network with 450 nodes that were all rewritten, each in a part of its own form."""
+    save_model(small_net(), folder / "model.trt.onnx")
+    entries = [entry(i, ["Pow", "ReduceSum", "Sqrt", "Div"][: 1 + i % 4], ["Relu"] * (1 + i % 12)) for i in range(450)]
+    proofs = [{"passed": True, "runner": "onnxruntime", "note": "", "max_abs": 1e-7, "comparisons": [{}]}]
+    data = {"entries": entries, "proofs": proofs, "rejected": [], "nodes": [450, 460]}
+    (folder / "model.rewrites.json").write_text(json.dumps(data))
+    module = {"source": "net.py:7", "node": "/m", "error": 1e-7, "tensors": 1}
+    heat = [{"module": f"m{i}", **module} for i in range(450)]
+    layer = {"kind": "conv", "dtype": "float16", "seconds": 1e-5, "tactic": ""}
+    layers = [{"name": f"layer {i}", **layer} for i in range(450)]
+    comparisons = [comparison(f"y{i}", f"p{j} (N={j} W=4)") for i in range(6) for j in range(13)]
+    made = report(*comparisons, subject=str(folder / "model.trt.onnx"), extras={"heat": heat, "layers": layers})
+    write_reports(made, html=folder / "r.html")
+    return folder / "r.html"
+
+
+@reports
+def test_the_page_is_whole_and_refers_to_nothing_outside(report):
+    text = html_text(report)
+    assert text.startswith("<!DOCTYPE html>")
+    for outside in ("src=", "@import", "url(http", "//cdn", "<link rel=\"stylesheet"):
+        assert outside not in text
+    assert set(re.findall(r'href="([^"]*)"', text)) <= {"data:,"}
+    assert "default-src 'none'" in text
+
+
+def test_names_from_a_model_cannot_become_markup():
+    evil = "</script><script>alert(1)</script><img src=x>"
+    bad = dataclasses.replace(BAD, subject=evil, comparisons=(comparison(evil, evil, False),))
+    text = html_text(bad)
+    assert evil not in text
+    assert "<img" not in text
+    node = {"op": evil, "name": evil, "inputs": [evil], "outputs": [evil + "2"], "attributes": evil}
+    assert "<script" not in draw_nodes([node])
+
+
+def test_verdict_places_and_limits_are_on_the_page():
+    text = html_text(BAD)
+    assert text.index("Failed") < text.index("Findings") < text.index("Pipeline")
+    assert "nets/ssd.py:42 in backbone.norm, node Mul_3" in text
+    assert "✗ over" in text
+    assert text.count('class="l6"') == 3
+    assert "not compared" in html_text(ALL["noted"]).lower()
+
+
+def test_equal_rewrites_are_drawn_once():
+    ledger = {"entries": [entry(i, ["Pow", "Div"], ["Relu"]) for i in range(30)] + [entry(31, ["Pow"], ["Relu"])],
+              "proofs": [{"passed": True, "runner": "ort", "max_abs": 2e-7, "comparisons": [{}, {}]}]}  # fmt: skip
+    first, second = rewrite_groups(ledger)
+    assert (first["count"], len(first["places"]), first["error"], second["count"]) == (30, 30, 2e-7, 1)
+    assert first["before"].count("<rect") == 3, "two nodes and the value that comes in"
+
+
+def test_a_drawing_takes_cycles_and_unordered_nodes():
+    nodes = [{"op": o, "name": o, "inputs": i, "outputs": u, "attributes": ""}
+             for o, i, u in (("B", ["a"], ["b"]), ("A", ["b"], ["a"]), ("C", ["a", "b"], ["c"]))]  # fmt: skip
+    assert draw_nodes(nodes).count('class="edge"') == 4
+
+
+def test_the_page_of_a_large_network_stays_small(tmp_path):
+    assert big_place(tmp_path).stat().st_size < 3 << 20
+
+
+@needs_browser
+def test_no_request_leaves_the_page_and_it_opens_fast(tmp_path):
+    page = big_place(tmp_path)
+    probe(page, "document.title='opened '+Math.round(performance.now())")
+    dom, asked = browse(page, tmp_path)
+    milliseconds = int(re.search(r"<title>opened (\d+)</title>", dom)[1])
+    assert milliseconds < 2000
+    assert {u for u in asked if u.split("/")[2] not in ITS_OWN} == set()
+    assert dom.count('<svg class="graph"') > 20
+
+
+@needs_browser
+def test_the_browser_test_would_see_a_request(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/picture.png'>")
+    assert any("127.0.0.1:9" in url for url in browse(page, tmp_path)[1])
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window(tmp_path, width):
+    page = big_place(tmp_path)
+    # A frame of that width: Chromium's own window has a least width of 500.
+    outer = tmp_path / "outer.html"
+    outer.write_text(
+        f"<!DOCTYPE html><iframe id=f style='width:{width}px;height:900px;border:0' src='{page.name}'></iframe>"
+    )
+    probe(page, "parent.postMessage([document.documentElement.scrollWidth,innerWidth],'*')")
+    script = "<script>addEventListener('message',e=>{document.title='wide '+e.data})</script>"
+    outer.write_text(outer.read_text() + script)
+    dom, _ = browse(outer, tmp_path, "--window-size=1400,1000", "--virtual-time-budget=4000")
+    scroll, inner = map(int, re.search(r"<title>wide (\d+),(\d+)</title>", dom).groups())
+    assert inner == width
+    assert scroll <= inner
