@@ -100,3 +100,17 @@ def test_a_config_does_what_the_options_do(trtconv, net, tmp_path):
     )
     assert code == 0, err
     assert "shape space  N=1:1:8 H=8:10:16 W=8:8:16" in out
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_half_precision_is_in_the_graph_and_judged_as_such(trtconv, net, tmp_path, precision):
+    out = tmp_path / "half"
+    code, text, err = trtconv(
+        "convert", f"{net}:make_net", *IMAGES, *RANGES, "-o", out, "--backend", "tensorrt-rtx", "--precision", precision
+    )
+    assert code == 0, err
+    assert f"nodes in {precision}" in text
+    code, text, _ = trtconv("inspect", out / "model.engine")
+    assert precision in text
+    code, text, _ = trtconv("check", out / "model.trt.onnx", "--rtol", "1e-5", "--atol", "1e-5")
+    assert code == 3, "half precision does not hold a tolerance of single precision"

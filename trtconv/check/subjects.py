@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.onnx_file import load_model, signature
+from trtconv.core.provenance import PRECISION_KEY
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 
@@ -51,13 +52,19 @@ def open_subject(path: Path, plugins: tuple[Path, ...] = ()) -> Subject:
 
 
 def _onnx(path: Path) -> Subject:
+    from trtconv.backends.bfloat16_emulation import emulate_bfloat16
     from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 
-    found = signature(load_model(path))
-    runner = OnnxRuntimeRunner(path)
-    return Subject(
-        path, "onnx", f"onnxruntime {runner.version} on the CPU", found.inputs, runner, lambda: None, found.space
-    )
+    model = load_model(path)
+    found = signature(model)
+    where = "on the CPU"
+    if any(p.key == PRECISION_KEY and p.value == "bf16" for p in model.metadata_props):
+        runner = OnnxRuntimeRunner(emulate_bfloat16(load_model(path, weights=True)).SerializeToString())
+        where = "on the CPU, bf16 rounded after every node"
+    else:
+        runner = OnnxRuntimeRunner(path)
+    words = f"onnxruntime {runner.version} {where}"
+    return Subject(path, "onnx", words, found.inputs, runner, lambda: None, found.space)
 
 
 def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:

@@ -85,6 +85,7 @@ def rewrite_summary(result: RewriteResult) -> Summary:
         ("rewrites", fired or "none was needed"),
     ]
     lines += [("rejected", f"{e.rule}: {getattr(e, 'reason', '')}") for e in result.rejected]
+    lines += [("note", note) for note in result.notes]
     data = {"model": result.model, "ledger": result.ledger, "rewrites": counts, "rejected": len(result.rejected)}
     return Summary(tuple(lines), data)
 
@@ -147,7 +148,8 @@ def convert_summary(result: ConvertResult) -> Summary:
         result.build.engine,
     ]
     lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
-    lines += [line for line in exported.lines if line[0] == "note"]
+    told = (*exported.lines, *rewrite_summary(result.rewrite).lines)
+    lines += [line for line in told if line[0] in ("note", "rejected")]
     data = {
         "passed": result.passed,
         "engine_ran": bool(result.engine.comparisons),

@@ -14,6 +14,7 @@ SOURCE_KEY = "trtconv.source"
 SPACE_KEY = "trtconv.space"
 INPUTS_KEY = "trtconv.inputs"
 RULE_KEY = "trtconv.rule"
+PRECISION_KEY = "trtconv.precision"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.tidy import tidy
+from trtconv.rewrite.typed import typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.whole import compare_whole
 
@@ -47,10 +48,11 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     space, specs = model_space(original)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
+    model, notes = typed(model, request.precision, request.model.parent)
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),
-        time.perf_counter() - started, whole, tuple(record.notes),
+        time.perf_counter() - started, whole, (*record.notes, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))
@@ -60,6 +62,9 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
 def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, ...]:
     """The rules that the target needs, without those of `--skip`, only those of `--only`. Names must exist."""
     names = [r.name for r in rules]
+    double = next((n for n in names if names.count(n) > 1), None)
+    if double:
+        raise InvalidRequestError(f"the rule name '{double}' is given twice", hint="give your own rule another name")
     for name in (*request.only, *request.skip):
         if name not in names:
             raise InvalidRequestError(

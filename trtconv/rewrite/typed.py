@@ -1,0 +1,40 @@
+"""The last step of a rewrite: the graph carries the precision that was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.onnx_file import external_files, set_metadata
+from trtconv.core.provenance import PRECISION_KEY
+
+if TYPE_CHECKING:
+    import onnx
+
+HALF = ("fp16", "bf16")
+
+
+def typed(model: onnx.ModelProto, precision: str, folder: Path) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """The model typed as `precision`, and what the user should know; other precisions leave it as it is.
+
+    External weights are read from `folder`, since their bytes change. Raises what `convert_precision` raises.
+    """
+    if precision not in HALF:
+        return model, ()
+    from trtconv.rewrite.precision import convert_precision
+
+    if external_files(model):
+        from onnx.external_data_helper import load_external_data_for_model
+
+        load_external_data_for_model(model, str(folder))
+    report = convert_precision(model, precision)
+    set_metadata(report.model, PRECISION_KEY, precision)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.kinds().items()))
+    notes = [f"{precision}: {report.nodes.get(precision, 0)} nodes in {precision}, {report.casts} casts inserted"]
+    if kinds:
+        notes.append(f"{precision}: {len(report.kept)} nodes stay fp32 ({kinds})")
+    if report.weights.overflowed or report.weights.underflowed:
+        notes.append(
+            f"{precision}: {report.weights.overflowed} weights are clamped, {report.weights.underflowed} become zero"
+        )
+    return report.model, tuple(notes)
