@@ -159,7 +159,8 @@ def _model(
 
 def with_plugin_bodies(model: onnx.ModelProto) -> onnx.ModelProto:
     """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then."""
-    from trtconv.plugins.onnx_form import NAMESPACE, add_functions, used_plugins
+    from trtconv.plugins.description import NAMESPACE
+    from trtconv.plugins.onnx_form import add_functions, used_plugins
 
     used = bool(used_plugins(model))
     if used or any(f.domain == NAMESPACE for f in model.functions):

@@ -63,14 +63,15 @@ def prove(
     sides, runner, problem = _open(fragment)
     if sides is None:
         return Proof(None, runner, note=problem)
-    # The reference evaluator loops in Python: one place, the smallest, has to do.
+    # The reference evaluator loops in Python: the smallest place with random values has to do.
     places = places if runner == "onnxruntime" else places[:1]
     results: list[OutputComparison] = []
     shapes: list[tuple[tuple[str, tuple[int, ...]], ...]] = []
     labels: list[str] = []
     notes: list[str] = []
     trials = [(label, at, "random") for label, at in places]
-    trials += [(places[0][0], places[0][1], kind) for kind in ("zeros", "large")]
+    if runner == "onnxruntime":
+        trials += [(places[0][0], places[0][1], kind) for kind in ("zeros", "large")]
     for label, at, kind in trials:
         feed = {i.name: values_for(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
         try:

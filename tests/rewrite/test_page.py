@@ -1,0 +1,41 @@
+"""The docs of the rules are those that the rules make, and the example of the how-to works."""
+
+import re
+from pathlib import Path
+
+import onnx
+
+from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of
+from trtconv.rewrite.page import page
+from trtconv.rewrite.user_rules import load_rules
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_of_rules_is_up_to_date():
+    assert (DOCS / "reference" / "rules.md").read_text() == page(), (
+        "run `python -m trtconv.rewrite.page docs/reference/rules.md`"
+    )
+
+
+def test_the_example_of_the_how_to_works(tmp_path):
+    text = (DOCS / "how-to" / "write-a-rule.md").read_text()
+    source = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
+    file = tmp_path / "my_rules.py"
+    file.write_text(source)
+    (rule,) = load_rules([file])
+    constants = "float three = {3.0}, float low = {0.0}, float six = {6.0}, float five = {5.0}"
+    body = "a = Add(x, three) c = Clip(a, low, six) m = Mul(x, c) y = Div(m, six)"
+    check_case(rule, Case("as written", body, constants=constants, made=("HardSwish",), gone=("Clip",)))
+    check_case(rule, Case("the other order", body.replace("Mul(x, c)", "Mul(c, x)").replace("Add(x, three)", "Add(three, x)"),
+                          constants=constants, made=("HardSwish",)))  # fmt: skip
+    check_near_miss(
+        rule, Case("another bound", body.replace("low, six", "low, five"), constants=constants, skip="0 and 6")
+    )
+    check_near_miss(
+        rule, Case("another value", "z = Neg(x) " + body.replace("Mul(x, c)", "Mul(z, c)"), constants=constants)
+    )
+    old = model_of(Case("opset 13", body, constants=constants, opset=13))
+    record = apply(old, (rule,), "tensorrt-rtx")
+    assert "opset 14" in record.skipped[0].reason
+    assert onnx.checker.check_model(old) is None
