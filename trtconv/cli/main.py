@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "build": ("trtconv.cli.build", "ONNX to a TensorRT or TensorRT-RTX engine, static or dynamic."),
     "check": ("trtconv.cli.check", "Compare an ONNX file or an engine with the original module."),
     "bench": ("trtconv.cli.bench", "Latency and throughput of an engine, beside torch's."),
+    "package": ("trtconv.cli.package", "A Triton model repository out of an engine."),
     "inspect": ("trtconv.cli.inspect", "Show inputs, outputs, shape space, profiles, layers and sizes of a file."),
     "init": ("trtconv.cli.init", "Write a commented trtconv.toml for a module."),
     "rules": ("trtconv.cli.rules", "List the rewrite rules: what they match and why."),
