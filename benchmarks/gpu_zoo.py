@@ -7,9 +7,9 @@ exported.
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import multiprocessing
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -101,29 +101,51 @@ def run_one(folder: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def worker(root: str) -> None:
+    """Take one case after another; a case is taken by making its file, so that workers do not meet."""
+    from trtconv.backends.tensorrt_backend import TensorRTBackend
+
+    # 8.6 takes seconds to start in a process; here a crash ends this worker, which `run` replaces.
+    TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]
+    for place in sorted(Path(root).glob("*/prepared.json")):
+        try:
+            (place.parent / "taken").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        (place.parent / "result.json").write_text(json.dumps(run_one(str(place.parent))))
+
+
 def run(root: str, output: str) -> None:
     from trtconv.backends.cuda_driver import probe_cuda
 
-    folders = [str(p.parent) for p in sorted(Path(root).glob("*/prepared.json"))]
-    results: list[dict[str, object]] = []
-    # Every build and check gets a process of its own: a crash is that case's alone.
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ThreadPoolExecutor(JOBS_RUN) as threads:
-        waiting = [threads.submit(_apart, context, folder) for folder in folders]
-        for done in concurrent.futures.as_completed(waiting):
-            results.append(done.result())
-            if results[-1]["verdict"] != "equal":
-                print(results[-1], flush=True)
-            write(results, output, probe_cuda())
+    command = [sys.executable, __file__, "worker", root]
+    cases = len(list(Path(root).glob("*/prepared.json")))
+    workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(JOBS_RUN)]
+    while any(w.poll() is None for w in workers):
+        time.sleep(1)
+        collect(root, output, probe_cuda())
+        for index, process in enumerate(workers):
+            taken = len(list(Path(root).glob("*/taken")))
+            if process.poll() not in (None, 0) and taken < cases:
+                workers[index] = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    results = collect(root, output, probe_cuda())
+    for result in results:
+        if result["verdict"] != "equal":
+            print(result, flush=True)
     print(Counter(str(r["verdict"]) for r in results))
 
 
-def _apart(context, folder: str) -> dict[str, object]:
-    with context.Pool(1) as pool:
-        try:
-            return pool.apply_async(run_one, (folder,)).get(timeout=180)
-        except multiprocessing.TimeoutError:
-            return {"case": Path(folder).name.replace("__", "/"), "verdict": "crashed", "reason": "no answer in 180 s"}
+def collect(root: str, output: str, state) -> list[dict[str, object]]:
+    results = []
+    for place in sorted(Path(root).glob("*/taken")):
+        found = place.parent / "result.json"
+        name = place.parent.name.replace("__", "/")
+        text = found.read_text() if found.exists() else ""
+        results.append(
+            json.loads(text) if text else {"case": name, "verdict": "crashed", "reason": "the process ended"}
+        )
+    write(results, output, state)
+    return results
 
 
 def write(results: list[dict[str, object]], output: str, state) -> None:
@@ -140,5 +162,7 @@ def write(results: list[dict[str, object]], output: str, state) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "prepare":
         prepare(sys.argv[2])
+    elif sys.argv[1] == "worker":
+        worker(sys.argv[2])
     else:
         run(sys.argv[2], sys.argv[3])
