@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 NAMES = ("refinedet", "hrnet", "text_attention", "style_transfer")
 BATCHES = (1, 8)
+MODES = ("eager", "compile + CUDA graph")
 
 
 def engines(root: Path, output: Path) -> None:
@@ -66,7 +67,7 @@ def torch_side(output: Path) -> None:
             module = load_module(module_source(config, None, {}))
             dims = tuple(({**space.pick("opt"), "N": batch}).items())
             inputs = sample_inputs(tensor_specs(config, ()), SamplePoint("bench", dims))
-            rows, failed = measure_torch(module, inputs, point="opt", batch=batch, tf32=True, seconds=0.7)
+            rows, failed = measure_torch(module, inputs, point="opt", batch=batch, tf32=True, seconds=0.7, modes=MODES)
             shown = {r.subject: r.as_dict() for r in rows}
             found.append({"name": name, "batch": batch, "rows": shown, "failures": failed,
                           "shapes": {n: list(a.shape) for n, a in inputs.items()}})  # fmt: skip
