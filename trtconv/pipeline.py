@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.artifacts import beside
 from trtconv.core.comparison import describe_failure, first_failure
 from trtconv.core.errors import AccuracyError, MissingDependencyError, TrtconvError
 from trtconv.core.progress import Progress, SilentProgress
@@ -48,6 +49,7 @@ class ConvertResult:
     rewritten: CheckReport
     build: BuildResult
     engine: CheckReport
+    report: Path
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -70,8 +72,9 @@ def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
 def convert(request: ConvertRequest, progress: Progress | None = None) -> ConvertResult:
     """Export, rewrite, build and check.
 
-    Raises AccuracyError when a step changes what the module computes, UnsupportedError when the target lacks a node,
-    InvalidRequestError and MissingDependencyError as the rooms do.
+    Raises AccuracyError when a step changes what the module computes (the wrong file then has `.rejected` after its
+    name), UnsupportedError when the target lacks a node, InvalidRequestError and MissingDependencyError as the rooms
+    do.
     """
     from trtconv.build import build_engine
     from trtconv.check import check_model
@@ -92,13 +95,33 @@ def convert(request: ConvertRequest, progress: Progress | None = None) -> Conver
     rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
     judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
     graph = timed("check", lambda: check_model(judged, progress))
-    require_equal(graph)
+    report = write_report(graph, request.build.output)
+    keep_if_equal(graph, request.rewrite.output)
     built = timed("build", lambda: build_engine(request.build, progress))
     engine_request = dataclasses.replace(request.check, reference=exported.reference)
     engine = timed("check engine", lambda: check_model(engine_request, progress))
     if engine.comparisons:
-        require_equal(engine)
-    return ConvertResult(exported, rewritten, graph, built, engine, seconds)
+        write_report(engine, request.build.output)
+        keep_if_equal(engine, request.build.output)
+    return ConvertResult(exported, rewritten, graph, built, engine, report, seconds)
+
+
+def write_report(report: CheckReport, engine: Path) -> Path:
+    """Write the report of a conversion, as JSON and as one HTML file, beside the engine; returns the HTML's path."""
+    from trtconv.check.reporters import write_reports
+
+    html = beside(engine, ".report.html")
+    write_reports(report, json=beside(engine, ".report.json"), html=html)
+    return html
+
+
+def keep_if_equal(report: CheckReport, artifact: Path) -> None:
+    """Raise as `require_equal` does, after the wrong file was moved away from the name under which it would be used."""
+    try:
+        require_equal(report)
+    except TrtconvError:
+        artifact.replace(artifact.with_name(artifact.name + ".rejected"))
+        raise
 
 
 def require_equal(report: CheckReport) -> None:

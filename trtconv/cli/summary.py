@@ -117,8 +117,6 @@ def _dims(shape: Iterable[int]) -> str:
 
 def convert_summary(result: ConvertResult) -> Summary:
     """Of `trtconv convert`: one line per room, then the files."""
-    from trtconv.core.artifacts import beside
-
     engine_text = worst_error(result.engine.comparisons) if result.engine.comparisons else "; ".join(
         f.message for f in result.engine.findings
     )  # fmt: skip
@@ -157,7 +155,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         "rewrite": rewrite_summary(result.rewrite).data,
         "build": build_summary(result.build).data,
         "seconds": dict(result.seconds),
-        "report": beside(result.build.engine, ".report.json"),
+        "report": result.report,
     }
     return Summary(tuple(lines), data)
 
