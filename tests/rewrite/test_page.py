@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """The docs of the rules are those that the rules make, and the example of the how-to works."""
 
 import re

@@ -1,0 +1,35 @@
+"""Trilu for TensorRT 8.6."""
+
+import pytest
+
+from tests.rewrite.harness import Case, check_case, check_near_miss
+from trtconv.rewrite.rules.trilu import RULE
+
+CASES = [
+    Case("upper", "y = Trilu(x)", gone=("Trilu",), target="tensorrt==8.6"),
+    Case(
+        "lower, shifted", "y = Trilu<upper=0>(x, k)", constants="int64 k = {2}", gone=("Trilu",), target="tensorrt==8.6"
+    ),
+    Case(
+        "shift that is computed",
+        "h = Shape(x) k = Gather(h, i0) y = Trilu(x, k)",
+        constants="int64 i0 = {0}",
+        gone=("Trilu",),
+        target="tensorrt==8.6",
+    ),
+]
+NEAR_MISSES = [
+    Case(
+        "written out already", "t = Less(x, z) y = Where(t, x, z)", constants="float z = {0.0}", target="tensorrt==8.6"
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fires(case):
+    check_case(RULE, case)
+
+
+@pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
+def test_near_miss(case):
+    check_near_miss(RULE, case)
