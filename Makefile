@@ -32,5 +32,9 @@ lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# The conversion zoo: every case through export, rewrite and a TensorRT-RTX build; fails when one got worse.
+zoo: venv
+	$(BIN)/python -m tests.zoo.run_zoo $(ZOO)
+
 clean:
 	rm -rf out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
