@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def tensor_differences(
     try:
         for start in range(0, len(shared), PART):
             names = shared[start : start + PART]
-            want, got = (_values(m, names, sample.inputs) for m in models)
+            want, got = (tensor_values(m, names, sample.inputs) for m in models)
             for name in names:
                 if want[name].dtype.kind == "f" and got[name].dtype.kind == "f":
                     result = compare_output(name, str(sample.point), want[name], got[name], tolerance)
@@ -80,7 +80,8 @@ def _difference(
     return TensorDifference(node.name or name, nearest_origin(node, makers), rule, result)
 
 
-def _values(model: onnx.ModelProto, names: list[str], inputs: Mapping[str, Array]) -> dict[str, Array]:
+def tensor_values(model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Values of any tensors of a model at some inputs, in ONNX Runtime. Raises TrtconvError when it cannot run."""
     import onnx
 
     from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
