@@ -144,6 +144,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         result.rewrite.model,
         result.rewrite.ledger,
         result.build.engine,
+        result.report,
     ]
     lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
     told = (*exported.lines, *rewrite_summary(result.rewrite).lines)
