@@ -222,7 +222,6 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, 3, area, Route::kAuto, 0, large, 1);
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
-        checkNorm(tally, type, planes, 2, area, Route::kGrid, 0, large, area % 2);
         for (int32_t cluster = 2; cluster <= 16; cluster *= 2)
         {
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);

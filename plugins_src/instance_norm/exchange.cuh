@@ -1,5 +1,4 @@
-// How blocks tell each other their moments without a fence: by stores that a barrier in the receiver's shared memory
-// counts (clusters), and by stamped words in device memory (the whole grid).
+// How blocks of a cluster tell each other their moments: by stores that a barrier in the receiver's shared memory counts.
 #pragma once
 
 #include "instance_norm/moments.cuh"
@@ -61,55 +60,8 @@ __device__ __forceinline__ void sendToBlock(Moments* place, uint64_t* barrier, u
 }
 #endif
 
-inline constexpr int32_t kMaxMultiprocessors = 512;
-
-// Moments of blocks of the grid as words that carry a stamp each: a word is there when its stamp is the one waited for.
-// All words are zero before the launch, and stamps begin at one.
-struct MailRow
-{
-    unsigned long long words[kMaxMultiprocessors][4];
-
-    __device__ void send(int32_t index, uint32_t stamp, Moments const& m)
-    {
-        float const values[4] = {m.shift, m.offset, m.squares, m.count};
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-        {
-            unsigned long long const word
-                = (static_cast<unsigned long long>(stamp) << 32) | __float_as_uint(values[i]);
-            asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&words[index][i]), "l"(word) : "memory");
-        }
-    }
-
-    __device__ Moments receive(int32_t index, uint32_t stamp) const
-    {
-        float values[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-        {
-            unsigned long long word = 0;
-            do
-            {
-                asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(&words[index][i]) : "memory");
-            } while (static_cast<uint32_t>(word >> 32) != stamp);
-            values[i] = __uint_as_float(static_cast<uint32_t>(word));
-        }
-        return {values[0], values[1], values[2], values[3]};
-    }
-};
-
-struct MailReader
-{
-    MailRow const& row;
-    uint32_t stamp;
-
-    __device__ Moments operator()(int32_t index) const
-    {
-        return row.receive(index, stamp);
-    }
-};
-
-struct SharedReader
+// Moments that lie side by side.
+struct RowReader
 {
     Moments const* row;
 

@@ -1,6 +1,5 @@
-// A plane is read once where it fits on chip: in a warp's registers, in a block's shared memory, or spread over the
-// shared memory of a thread-block cluster or of the whole device. Otherwise planes are taken in groups that stay in L2
-// between two reads.
+// A plane is read once where it fits on chip: in a warp's registers, in a block's, or in those of a thread-block cluster.
+// Larger planes are read twice.
 #include "instance_norm/kernel.h"
 
 #include "common/device.h"
@@ -17,8 +16,6 @@ constexpr int64_t kSplitBytes = static_cast<int64_t>(kSplitThreads) * kItems * k
 constexpr int64_t kSlack = 2 * kVectorBytes;
 // What the other shared variables of the on-chip kernel take, rounded up.
 constexpr int64_t kReserved = 2048;
-constexpr int64_t kMailBytes = 2 * sizeof(MailRow);
-constexpr int64_t kLeastGridBytes = 3 << 20;
 
 template <typename T>
 struct Launch
@@ -100,11 +97,10 @@ cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t co
     return status;
 }
 
-// `parts` blocks to a plane; for the grid all of them are there at once, which the launch makes sure of.
-template <typename T, Gather GATHER>
+// `parts` blocks to a plane.
+template <typename T, bool CLUSTER>
 cudaError_t launchOnChip(Launch<T> l, int32_t parts)
 {
-    int32_t const cluster = GATHER == Gather::kCluster ? parts : 1;
     l.plane.part = partOf<T>(l.plane.area, parts);
     l.plane.parts = parts;
     int64_t const slot = sharedFor<T>(l.plane.part);
@@ -113,10 +109,10 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
     {
         return cudaErrorInvalidConfiguration;
     }
-    auto const kernel = onChipPlanes<T, GATHER>;
+    auto const kernel = onChipPlanes<T, CLUSTER>;
     int32_t const bytes = static_cast<int32_t>(slot);
     cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    if (status == cudaSuccess && cluster > 8)
+    if (status == cudaSuccess && parts > 8)
     {
         status = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
@@ -125,66 +121,25 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
         return status;
     }
     cudaLaunchAttribute attribute{};
-    attribute.id = GATHER == Gather::kGrid ? cudaLaunchAttributeCooperative : cudaLaunchAttributeClusterDimension;
-    if (GATHER == Gather::kGrid)
-    {
-        attribute.val.cooperative = 1;
-    }
-    else
-    {
-        attribute.val.clusterDim = {static_cast<uint32_t>(cluster), 1, 1};
-    }
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<uint32_t>(parts), 1, 1};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<uint32_t>(cluster));
+    config.gridDim = dim3(static_cast<uint32_t>(parts));
     config.blockDim = dim3(static_cast<uint32_t>(threads));
     config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = l.stream;
     config.attrs = &attribute;
-    config.numAttrs = GATHER == Gather::kBlock ? 0 : 1;
+    config.numAttrs = CLUSTER ? 1 : 0;
     int64_t resident = 0;
-    status = residentBlocks(resident, kernel, config, cluster, l.device);
+    status = residentBlocks(resident, kernel, config, parts, l.device);
     if (status != cudaSuccess || resident < 1)
     {
         (void) cudaGetLastError(); // a cluster of that size is not for this device
         return cudaErrorInvalidConfiguration;
     }
     int64_t const wanted = l.plane.planes * parts;
-    int64_t const grid = GATHER == Gather::kGrid ? parts : (wanted < resident ? wanted : resident);
-    if (grid > resident)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    config.gridDim = dim3(static_cast<uint32_t>(grid));
-    auto* const mail = static_cast<MailRow*>(l.workspace);
-    if (GATHER == Gather::kGrid)
-    {
-        status = cudaMemsetAsync(mail, 0, kMailBytes, l.stream);
-        if (status != cudaSuccess)
-        {
-            return status;
-        }
-    }
-    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane, mail);
-}
-
-// A part for each multiprocessor.
-template <typename T>
-cudaError_t launchGrid(Launch<T> const& l)
-{
-    if (l.device.multiprocessors > kMaxMultiprocessors)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    return launchOnChip<T, Gather::kGrid>(l, l.device.multiprocessors);
-}
-
-// Planes of a group stay in L2 between the two reads, yet give every multiprocessor work.
-int64_t groupPlanes(Plane const& plane, Device const& device, int64_t planeBytes)
-{
-    int64_t const cached = device.cacheBytes * 2 / 5 / planeBytes;
-    int64_t const busy = ceilDiv(4 * device.multiprocessors, plane.parts);
-    int64_t const wanted = cached > busy ? cached : busy;
-    return wanted < plane.planes ? wanted : plane.planes;
+    config.gridDim = dim3(static_cast<uint32_t>(wanted < resident ? wanted : resident));
+    return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane);
 }
 
 template <typename T>
@@ -193,29 +148,26 @@ cudaError_t launchSplit(Launch<T> const& l)
     Plane p = l.plane;
     p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
     p.parts = static_cast<int32_t>(ceilDiv(p.area, p.part));
-    int64_t const group = groupPlanes(p, l.device, p.area * static_cast<int64_t>(sizeof(T)));
-    if (group * p.parts > kMaxGrid)
+    if (p.planes * p.parts > kMaxGrid)
     {
         return cudaErrorInvalidConfiguration;
     }
+    auto const blocks = static_cast<uint32_t>(p.planes * p.parts);
     auto* const moments = static_cast<Moments*>(l.workspace);
-    for (int64_t first = 0; first < l.plane.planes; first += group)
+    auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
+    splitMoments<T><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, moments, p);
+    cudaError_t status = cudaGetLastError();
+    if (status == cudaSuccess)
     {
-        int64_t const rest = l.plane.planes - first;
-        auto const blocks = static_cast<uint32_t>((rest < group ? rest : group) * p.parts);
-        T const* const x = l.x + first * p.area;
-        splitMoments<T><<<blocks, kSplitThreads, 0, l.stream>>>(x, moments, p);
-        if (cudaError_t const status = cudaGetLastError(); status != cudaSuccess)
-        {
-            return status;
-        }
-        splitApply<T><<<blocks, kSplitThreads, 0, l.stream>>>(x, l.y + first * p.area, moments, p, first);
-        if (cudaError_t const status = cudaGetLastError(); status != cudaSuccess)
-        {
-            return status;
-        }
+        splitCombine<<<static_cast<uint32_t>(p.planes), 32, 0, l.stream>>>(moments, affine, p);
+        status = cudaGetLastError();
     }
-    return cudaSuccess;
+    if (status == cudaSuccess)
+    {
+        splitApply<T><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, l.y, affine, p);
+        status = cudaGetLastError();
+    }
+    return status;
 }
 
 // The smallest cluster of blocks of 512 threads that holds a plane, so that two blocks share a multiprocessor; failing
@@ -271,11 +223,10 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     switch (problem.route)
     {
     case Route::kWarp: return launchWarpRoute<T>(l, width);
-    case Route::kBlock: return launchOnChip<T, Gather::kBlock>(l, 1);
+    case Route::kBlock: return launchOnChip<T, false>(l, 1);
     case Route::kCluster:
-        return cluster > 0 ? launchOnChip<T, Gather::kCluster>(l, cluster) : cudaErrorInvalidConfiguration;
+        return cluster > 0 ? launchOnChip<T, true>(l, cluster) : cudaErrorInvalidConfiguration;
     case Route::kSplit: return launchSplit<T>(l);
-    case Route::kGrid: return launchGrid<T>(l);
     default: break;
     }
     if (problem.area <= 32 * width * kWarpItems)
@@ -285,17 +236,8 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     for (int32_t tried = cluster; tried > 0; tried = tried > 8 ? 8 : 0)
     {
         cudaError_t const status
-            = tried > 1 ? launchOnChip<T, Gather::kCluster>(l, tried) : launchOnChip<T, Gather::kBlock>(l, 1);
+            = tried > 1 ? launchOnChip<T, true>(l, tried) : launchOnChip<T, false>(l, 1);
         if (status != cudaErrorInvalidConfiguration)
-        {
-            return status;
-        }
-    }
-    // Below that a meeting of all blocks takes longer than the plane.
-    if (problem.area * static_cast<int64_t>(sizeof(T)) >= kLeastGridBytes)
-    {
-        cudaError_t const status = launchGrid<T>(l);
-        if (status != cudaErrorInvalidConfiguration && status != cudaErrorCooperativeLaunchTooLarge)
         {
             return status;
         }
@@ -307,9 +249,7 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 int64_t workspaceBytes(ElementType type, int64_t planes, int64_t area) noexcept
 {
     int64_t const parts = ceilDiv(area * sizeOf(type), kSplitBytes);
-    int64_t const split = planes * parts * static_cast<int64_t>(sizeof(Moments));
-    // A route that needs none still gets the mail: which route it will be is not known when the engine is built.
-    return split > kMailBytes ? split : kMailBytes;
+    return planes * (parts * static_cast<int64_t>(sizeof(Moments)) + static_cast<int64_t>(sizeof(Affine)));
 }
 
 cudaError_t launch(Problem const& problem, void const* x, void const* scale, void const* bias, void* y, void* workspace,

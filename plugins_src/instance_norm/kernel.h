@@ -12,10 +12,9 @@ enum class Route : int32_t
 {
     kAuto = 0,
     kWarp = 1,    // registers of one warp
-    kBlock = 2,   // shared memory of one block
-    kCluster = 3, // shared memory of a thread-block cluster (compute capability 9.0 and later)
-    kSplit = 4,   // not held: statistics, then a second read out of L2 where it fits
-    kGrid = 5,    // shared memory of the whole device
+    kBlock = 2,   // registers of one block
+    kCluster = 3, // registers of a thread-block cluster (compute capability 9.0 and later)
+    kSplit = 4,   // not held: statistics, then a second read
 };
 
 struct Problem

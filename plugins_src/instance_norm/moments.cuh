@@ -37,8 +37,8 @@ __device__ __forceinline__ Moments merged(Moments const& a, Moments const& b)
     return {a.shift, fmaf(away, share, a.offset), a.squares + fmaf(away * away * a.count, share, b.squares), count};
 }
 
-// The moments of `parts` parts, the first of which is not empty; read(i) gives those of part i. Every lane of the calling
-// warp gets them.
+// The moments of `parts` parts, of which all but the first may be empty, or all; read(i) gives those of part i. Every lane
+// of the calling warp gets them.
 template <typename Read>
 __device__ __forceinline__ Moments combine(Read const& read, int32_t parts)
 {
@@ -56,8 +56,8 @@ __device__ __forceinline__ Moments combine(Read const& read, int32_t parts)
     float const shift = __shfl_sync(0xffffffffU, mine.shift, 0);
     float const away = mine.count > 0.0F ? mine.shift - shift + mine.offset : 0.0F;
     float2 const sums = warpSum(float2{mine.count * away, mine.count});
-    float const offset = sums.x / sums.y;
-    float const squares = fmaf(mine.count * (away - offset), away - offset, mine.squares);
+    float const offset = sums.x / fmaxf(sums.y, 1.0F);
+    float const squares = mine.count > 0.0F ? fmaf(mine.count * (away - offset), away - offset, mine.squares) : 0.0F;
     return {shift, offset, trtconv::warpSum(squares), sums.y};
 }
 

@@ -288,6 +288,6 @@ __device__ __forceinline__ Moments blockMoments(Moments const& own, Moments* sha
         shared[threadIdx.x / 32] = own;
     }
     __syncthreads();
-    return threadIdx.x < 32 ? combine(SharedReader{shared}, static_cast<int32_t>(blockDim.x / 32)) : own;
+    return threadIdx.x < 32 ? combine(RowReader{shared}, static_cast<int32_t>(blockDim.x / 32)) : own;
 }
 } // namespace trtconv::instance_norm

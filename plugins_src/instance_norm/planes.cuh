@@ -14,14 +14,6 @@ inline constexpr int32_t kMaxCluster = 16;
 inline constexpr int32_t kWarpThreads = 128;
 inline constexpr int32_t kSplitThreads = 256;
 
-// Who works on one plane together.
-enum class Gather : int32_t
-{
-    kBlock,
-    kCluster,
-    kGrid,
-};
-
 struct Plane
 {
     int64_t planes;
@@ -111,74 +103,51 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
     }
 }
 
-// The moments of the whole plane from those of the block. For warp 0 alone, since the others hold values and have no
-// registers to spare. Rows are used in turn, so
-// that a block that is ahead does not overwrite what another still reads. Nothing here is a fence: one would wait until
-// the plane before has been written out, which takes longer than all the rest.
-template <Gather GATHER>
+// The moments of the whole plane from those of the blocks of a cluster. For warp 0 alone, since the others hold values and
+// have no registers to spare. Rows are used in turn, so that a block that is ahead does not overwrite what another still
+// reads. Nothing here is a fence: one would wait until the plane before has been written out, which takes longer than all
+// the rest.
 struct Together
 {
-    MailRow* mail;                 // kGrid: two rows in device memory
     Moments (*gathered)[kMaxCluster];
-    uint64_t* arrivals;            // kCluster: a barrier for each row
+    uint64_t* arrivals; // a barrier for each row
 
     __device__ __forceinline__ void prepare() const
     {
 #if TRTCONV_BULK_COPY
-        if constexpr (GATHER == Gather::kCluster)
+        if (threadIdx.x == 0)
         {
-            if (threadIdx.x == 0)
-            {
-                initBarrier(arrivals);
-                initBarrier(arrivals + 1);
-                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            }
-            cooperative_groups::this_cluster().sync(); // all blocks run, and their barriers are there
+            initBarrier(arrivals);
+            initBarrier(arrivals + 1);
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         }
+        cooperative_groups::this_cluster().sync(); // all blocks run, and their barriers are there
 #endif
     }
 
     __device__ __forceinline__ Moments operator()(Moments const& own, int32_t parts, int32_t index, int32_t turn) const
     {
         Moments* const row = gathered[turn & 1];
-        if constexpr (GATHER == Gather::kGrid)
-        {
-            MailRow& sent = mail[turn & 1];
-            auto const stamp = static_cast<uint32_t>(turn) + 1;
-            if (threadIdx.x == 0)
-            {
-                sent.send(index, stamp, own);
-            }
-            return combine(MailReader{sent, stamp}, parts);
-        }
-        else if constexpr (GATHER == Gather::kCluster)
-        {
 #if TRTCONV_BULK_COPY
-            uint64_t* const arrival = arrivals + (turn & 1);
-            if (threadIdx.x == 0)
-            {
-                expectBytes(arrival, static_cast<uint32_t>(parts * sizeof(Moments)));
-            }
-            if (threadIdx.x < static_cast<uint32_t>(parts))
-            {
-                sendToBlock(row + index, arrival, threadIdx.x, own);
-            }
-            waitBarrier(arrival, turn >> 1);
-#endif
-            return combine(SharedReader{row}, parts);
-        }
-        else
+        uint64_t* const arrival = arrivals + (turn & 1);
+        if (threadIdx.x == 0)
         {
-            return own;
+            expectBytes(arrival, static_cast<uint32_t>(parts * sizeof(Moments)));
         }
+        if (threadIdx.x < static_cast<uint32_t>(parts))
+        {
+            sendToBlock(row + index, arrival, threadIdx.x, own);
+        }
+        waitBarrier(arrival, turn >> 1);
+#endif
+        return combine(RowReader{row}, parts);
     }
 };
 
-// A block, a cluster or the whole grid (GATHER) takes a plane, in `p.parts` parts. Blocks stay, and the next part is
+// A block, or a cluster of `p.parts` blocks, takes a plane. Blocks stay, and the next part is
 // copied to shared memory as soon as the one before it has been taken into registers.
-template <typename T, Gather GATHER>
-__global__ void __launch_bounds__(1024, 1)
-    onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p, MailRow* mail)
+template <typename T, bool CLUSTER>
+__global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ uint64_t barrier;
@@ -190,13 +159,16 @@ __global__ void __launch_bounds__(1024, 1)
     int64_t const step = gridDim.x / p.parts;
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     int32_t const count = p.valuesIn(index);
-    Together<GATHER> const together{mail, gathered, arrivals};
+    Together const together{gathered, arrivals};
     Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
     slot.prepare();
     slot.fill(partOf(first));
     __syncthreads();
-    together.prepare();
+    if constexpr (CLUSTER)
+    {
+        together.prepare();
+    }
     int32_t turn = 0;
     for (int64_t plane = first; plane < p.planes; plane += step)
     {
@@ -214,7 +186,11 @@ __global__ void __launch_bounds__(1024, 1)
         keepPacked(held.pack);
         if (threadIdx.x < 32)
         {
-            Moments const moments = together(own, p.parts, index, turn);
+            Moments moments = own;
+            if constexpr (CLUSTER)
+            {
+                moments = together(own, p.parts, index, turn);
+            }
             if (threadIdx.x == 0)
             {
                 shared = p.affine(moments, plane);
@@ -244,18 +220,28 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
     }
 }
 
-// Second read: all parts' moments to the plane's, and the part's values out.
-template <typename T>
-__global__ void __launch_bounds__(kSplitThreads, 3) splitApply(
-    T const* __restrict__ x, T* __restrict__ y, Moments const* __restrict__ moments, Plane const p, int64_t plane0)
+// Between the reads: a warp to a plane.
+__global__ void __launch_bounds__(32) splitCombine(Moments const* __restrict__ moments, Affine* __restrict__ affine, Plane const p)
 {
-    int64_t const plane = blockIdx.x / p.parts;
-    int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
+    Moments const all = combine(RowReader{moments + static_cast<int64_t>(blockIdx.x) * p.parts}, p.parts);
+    if (threadIdx.x == 0)
+    {
+        affine[blockIdx.x] = p.affine(all, blockIdx.x);
+    }
+}
+
+// Second read: the part's values out. The parts that were read last come first, since L2 still has them.
+template <typename T>
+__global__ void __launch_bounds__(kSplitThreads, 3)
+    splitApply(T const* __restrict__ x, T* __restrict__ y, Affine const* __restrict__ affine, Plane const p)
+{
+    int64_t const block = gridDim.x - 1 - static_cast<int64_t>(blockIdx.x);
+    int64_t const plane = block / p.parts;
+    int32_t const index = static_cast<int32_t>(block % p.parts);
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
     Held<T> held(part);
     held.takeGlobal(part);
-    Affine const affine = p.affine(combine(SharedReader{moments + plane * p.parts}, p.parts), plane0 + plane);
-    held.write(part, y + at, affine, p.relu);
+    held.write(part, y + at, affine[plane], p.relu);
 }
 } // namespace trtconv::instance_norm

@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kThreads)
     float sum[1] = {0.0F};
     if (inside)
     {
-#pragma unroll 4
+#pragma unroll 8
         for (int32_t c = row; c < p.channels; c += rows)
         {
             float const value = toFloat(x[base + c * p.inner]);
@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(kThreads)
     reciprocalNorms<1>(sum, lanes, p.epsilon, p.mode);
     if (inside)
     {
-#pragma unroll 4
+#pragma unroll 8
         for (int32_t c = row; c < p.channels; c += rows)
         {
             float const value = toFloat(x[base + c * p.inner]);

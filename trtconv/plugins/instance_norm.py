@@ -106,9 +106,9 @@ INSTANCE_NORM = PluginDescription(
     body=body,
     notes=(
         "The variance is the biased one, as in torch.nn.InstanceNorm2d without running statistics.",
-        "Sums are taken about a shift near the mean, block results are combined in float64 and the mean is kept as two "
-        "floats, so that a plane with a large offset loses nothing.",
-        "A plane of up to about 3.5 MB is held on chip by a thread-block cluster on compute capability 9.0 and later; "
-        "elsewhere, and beyond that size, planes are taken in groups that fit the L2 cache, and are read twice.",
+        "Every warp sums differences from its own mean, parts are combined relative to one another, and the mean is kept "
+        "to twice a float's precision, so that a plane with a large offset loses nothing.",
+        "A plane of up to 2 MiB stays in the registers of a thread-block cluster on compute capability 9.0 and later, one of "
+        "up to 128 KiB in those of a block elsewhere; larger planes are read twice.",
     ),
 )
