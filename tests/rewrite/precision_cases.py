@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - the text of a model stands on one line
 """Small FP32 graphs in ONNX's text form, with inputs, for the tests of typing a graph."""
 
 from __future__ import annotations
@@ -157,7 +156,8 @@ INSTANCE = Net(
     {"x": normal(1, 3, 5, 5, scale=300)}, {"s": normal(3), "b": normal(3, seed=1)},
 )  # fmt: skip
 LSTM = Net(
-    "lstm", "float[T,2,3] x", "float[T,1,2,4] y", "z, h, c = LSTM<hidden_size=4>(x, w, r, b, , h0, h0)\n y = Sigmoid(z)",
+    "lstm", "float[T,2,3] x", "float[T,1,2,4] y",
+    "z, h, c = LSTM<hidden_size=4>(x, w, r, b, , h0, h0)\n y = Sigmoid(z)",
     {"x": normal(5, 2, 3)}, {"w": normal(1, 16, 3), "r": normal(1, 16, 4), "b": normal(1, 32), "h0": normal(1, 2, 4)},
 )  # fmt: skip
 EMBEDDING = Net(
@@ -242,7 +242,8 @@ QUANTIZED = Net(
 )  # fmt: skip
 SOFTMAX_BY_HAND = Net(
     "softmax-by-hand", "float[2,4,64] x", "float[2,4,64] y",
-    "m = ReduceMax<axes=[-1]>(x)\n d = Sub(x, m)\n e = Exp(d)\n s = ReduceSum(e, ax)\n q = Div(e, s)\n y = MatMul(q, w)",
+    "m = ReduceMax<axes=[-1]>(x)\n d = Sub(x, m)\n e = Exp(d)\n s = ReduceSum(e, ax)\n q = Div(e, s)\n"
+    " y = MatMul(q, w)",
     {"x": normal(2, 4, 64, scale=20)}, {"ax": i64([-1]), "w": normal(64, 64)},
 )  # fmt: skip
 USER_CAST = Net(

@@ -4,5 +4,15 @@ from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.half import WeightCounts
 from trtconv.rewrite.precision.operators import BLOCK_OPS
 from trtconv.rewrite.precision.report import KeptNode, PrecisionReport
+from trtconv.rewrite.precision.search import Fp32Search, bisect_fp32_nodes, emulated_run
 
-__all__ = ["BLOCK_OPS", "KeptNode", "PrecisionReport", "WeightCounts", "convert_precision"]
+__all__ = [
+    "BLOCK_OPS",
+    "Fp32Search",
+    "KeptNode",
+    "PrecisionReport",
+    "WeightCounts",
+    "bisect_fp32_nodes",
+    "convert_precision",
+    "emulated_run",
+]

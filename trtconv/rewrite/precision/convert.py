@@ -13,7 +13,8 @@ from trtconv.rewrite.facts import opset_of, types_in
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.precision.half import half_format
-from trtconv.rewrite.precision.operators import BLOCK_OPS
+from trtconv.rewrite.precision.operators import ANY_TYPE, BLOCK_OPS
+from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
 from trtconv.rewrite.precision.plan import make_plan
 from trtconv.rewrite.precision.report import KeptNode, PrecisionReport
 from trtconv.rewrite.precision.state import Plan
@@ -30,17 +31,12 @@ def convert_precision(
     FP32 weights become half precision (once for each use that differs), casts are put where two types meet. Nodes for
     which half precision has too few bits or too little range stay in FP32 (`BLOCK_OPS` and what belongs to them), as
     do those named in `keep_nodes` (node names; a node without one goes by its first output). `block_ops` replaces
-    BLOCK_OPS. With `keep_io` inputs and outputs stay FP32. Names, dims, dim_params and metadata are kept; values that
-    are not FP32 are left alone. Raises InvalidRequestError for another precision, an unknown node name, a graph that
-    is not sorted, weights that are still on disk, or a model with nothing in FP32.
+    BLOCK_OPS. BF16 brings the graph to opset 22. With `keep_io` inputs and outputs stay FP32. Names, dims, dim_params
+    and metadata are kept; values that are not FP32 are left alone. Raises InvalidRequestError for another precision,
+    an unknown node name, a graph that is not sorted, weights that are still on disk, or a model with nothing in FP32.
     """
-    to = half_format(precision)
-    source, _ = inline_functions(model)
-    root = Graph(source.graph, types_in(source.graph), opset=opset_of(source), target=parse_target("tensorrt-rtx"))
-    signatures = Signatures(root.opset)
-    types = ElementTypes(root, signatures)
-    block = BLOCK_OPS if block_ops is None else block_ops
-    plan = make_plan(root, types, signatures, to, block, keep_nodes, fp32_outputs=keep_io)
+    source, plan, root = _planned(model, precision, keep_io, block_ops, keep_nodes)
+    to = plan.to
     counts = _counts(plan, root)
     if not counts[to.name] and not counts["fp32"]:
         raise InvalidRequestError(f"the model computes nothing in FP32 that could become {to.name}")
@@ -48,7 +44,35 @@ def convert_precision(
     copy_fields(source, result, without=("graph",))
     writer = Writer(plan, root, result.graph, keep_io=keep_io)
     writer.write()
+    if plan.signatures.opset != root.opset:
+        raise_opset(result)
     return PrecisionReport(result, to.name, dict(counts), tuple(_kept(plan, root)), writer.casts, writer.weights)
+
+
+def half_nodes(model: onnx.ModelProto, precision: str, keep_nodes: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of the nodes that `convert_precision` would type as half precision, in order of the graph."""
+    _, plan, root = _planned(model, precision, True, None, keep_nodes)
+    found = [
+        n.name for g, n in _all(root)
+        if id(n) not in plan.kept and n.key not in ("Constant", *ANY_TYPE) and plan.floats(g, n.inputs + n.outputs)
+    ]  # fmt: skip
+    return tuple(dict.fromkeys(found))
+
+
+def _planned(
+    model: onnx.ModelProto, precision: str, keep_io: bool, block_ops: frozenset[str] | None, keep_nodes: Collection[str]
+) -> tuple[onnx.ModelProto, Plan, Graph]:
+    """The model without local functions, the plan for it, and its main graph."""
+    to = half_format(precision)
+    source, _ = inline_functions(model)
+    root = Graph(source.graph, types_in(source.graph), opset=opset_of(source), target=parse_target("tensorrt-rtx"))
+    raised = to.name == "bf16" and root.opset < OPSET
+    if raised:
+        require_raisable(root)
+    signatures = Signatures(OPSET if raised else root.opset)
+    types = ElementTypes(root, signatures)
+    block = BLOCK_OPS if block_ops is None else block_ops
+    return source, make_plan(root, types, signatures, to, block, keep_nodes, fp32_outputs=keep_io), root
 
 
 def _counts(plan: Plan, root: Graph) -> Counter[str]:

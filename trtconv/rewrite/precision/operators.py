@@ -11,7 +11,7 @@ class Reason:
     """Why a node stays in FP32.
 
     `kind` is one of `asked`, `range` (sums, squares, exponentials), `coordinates`, `epsilon`, `overflow`, `integers`,
-    `quantized`, `loop`, `schema`, `custom`, `random`, `user cast`.
+    `quantized`, `loop`, `schema`, `target`, `custom`, `random`, `user cast`.
     """
 
     kind: str
@@ -57,6 +57,9 @@ REASONS: Mapping[str, Reason] = {
 }
 # Not a matter of accuracy: these keep their type whatever the caller blocks.
 ALWAYS = frozenset(op for op, r in REASONS.items() if r.kind in ("quantized", "random", "schema", "loop"))
+# Operators that the parser or the builder refuses in a type, whatever ONNX allows: each was tried on TensorRT-RTX 1.7
+# (parse and build of one node), where every other operator that ONNX allows in FP16 and BF16 was built.
+LACKING: Mapping[str, frozenset[str]] = {"bf16": frozenset({"ConvTranspose", "GRU", "HardSwish", "Mish"})}
 BLOCK_OPS = frozenset(REASONS) - ALWAYS
 """The operators that stay in FP32 unless the caller names others."""
 

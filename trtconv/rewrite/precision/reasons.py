@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT, values_of
-from trtconv.rewrite.precision.operators import ALWAYS, ANY_TYPE, BOUNDS, GUARDS, REASONS, RESHAPES, Reason
+from trtconv.rewrite.precision.operators import ALWAYS, ANY_TYPE, BOUNDS, GUARDS, LACKING, REASONS, RESHAPES, Reason
 from trtconv.rewrite.precision.state import FREE, Plan
 
 INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
@@ -24,6 +24,8 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return REASONS[node.key]
     if node.key in plan.block:
         return REASONS.get(node.key, Reason("asked", f"{node.key} is blocked"))
+    if node.key in LACKING.get(plan.to.name, ()):
+        return Reason("target", f"TensorRT has no {plan.to.name} {node.key}")
     if node.key == "Cast":
         return _cast(plan, graph, node)
     if node.key in ("If", "Constant"):

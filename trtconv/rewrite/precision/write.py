@@ -123,8 +123,8 @@ class Writer:
     def _retype(self, scope: Written, node: Node, made: onnx.NodeProto, slots: Slots) -> None:
         """Attributes that say a type; bodies."""
         half = self._plan.to.onnx
-        if node.key == "Cast" and slots.outputs[0] == half:
-            next(a for a in made.attribute if a.name == "to").i = half
+        if node.key == "Cast":
+            self._retype_cast(scope, node, made, slots)
         if node.key == "ConstantOfShape" and slots.outputs[0] == half:
             value = node.attr("value") or helper.make_tensor("value", FLOAT, [1], [0.0])
             del made.attribute[:]
@@ -132,6 +132,15 @@ class Writer:
         places = [g for a in made.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
         for body, place in zip(node.bodies, places, strict=True):
             self._write_body(node, body, place, scope)
+
+    def _retype_cast(self, scope: Written, node: Node, made: onnx.NodeProto, slots: Slots) -> None:
+        to = next(a for a in made.attribute if a.name == "to")
+        to.i = slots.outputs[0] or to.i
+        given = slots.inputs[0] == AS_IT_IS and self._plan.types.is_float(scope.graph, node.inputs[0])
+        if given and self._current(scope, node.inputs[0])[1] == to.i:
+            # The model casts half to the same half: ONNX Runtime 1.22 refuses some of these.
+            made.op_type = "Identity"
+            del made.attribute[:]
 
     def _outputs(self, scope: Written, node: Node, slots: Slots) -> tuple[list[str], list[tuple[str, str, Use]]]:
         """Names of the outputs, and the casts that give outputs of the model their type."""
