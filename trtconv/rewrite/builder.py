@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from trtconv.rewrite.graph import Array, Graph
+from trtconv.rewrite.graph import Array, Graph, content_key
 
 INT64 = onnx.TensorProto.INT64
 FLOAT = onnx.TensorProto.FLOAT
@@ -63,13 +63,15 @@ class Builder:
         return name
 
     def const(self, array: Array, what: str = "const") -> str:
-        """Add a constant (equal ones are added once) and return its name."""
-        key = (array.dtype.str, array.shape, array.tobytes())
-        if key not in self._by_content:
-            name = self._name(what)
-            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
-            self._by_content[key] = name
-        return self._by_content[key]
+        """Add a constant and return its name; an equal small one that the graph has already is used again."""
+        tensor = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape))
+        key = content_key(tensor)
+        found = self._by_content.get(key) or self.graph.pool.get(key)
+        if found is None:
+            found = tensor.name = self._name(what)
+            self.constants.append(tensor)
+            self._by_content[key] = found
+        return found
 
     def ints(self, *values: int) -> str:
         """A 1-D int64 constant."""

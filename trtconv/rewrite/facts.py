@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import onnx
 from onnx import shape_inference
@@ -52,29 +52,49 @@ def infer(light: onnx.ModelProto) -> onnx.ModelProto:
     return light
 
 
-def types_in(graph: onnx.GraphProto) -> dict[str, ValueType]:
-    """The facts that stand in a graph's value infos, inputs and outputs."""
-    return {v.name: type_of(v.type) for v in (*graph.value_info, *graph.input, *graph.output)}
+def types_in(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+    """The types that stand in a graph's value infos, inputs and outputs."""
+    return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
+
+
+class Types(Mapping[str, ValueType]):
+    """Inferred types over recorded ones, merged when one is asked for: most values of a large graph never are."""
+
+    def __init__(self, recorded: Mapping[str, onnx.TypeProto], inferred: Mapping[str, onnx.TypeProto]) -> None:
+        self._recorded, self._inferred = recorded, inferred
+        self._merged: dict[str, ValueType] = {}
+
+    def __getitem__(self, name: str) -> ValueType:
+        if name not in self._merged:
+            found, old = self._inferred.get(name), self._recorded.get(name)
+            if found is None and old is None:
+                raise KeyError(name)
+            self._merged[name] = _merge(
+                ValueType() if old is None else type_of(old), ValueType() if found is None else type_of(found)
+            )
+        return self._merged[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._recorded, *self._inferred]))
+
+    def __len__(self) -> int:
+        return len(set(self._recorded) | set(self._inferred))
 
 
 def index_model(model: onnx.ModelProto, target: Target) -> Graph:
     """Index a model: inferred types, the recorded ones where inference knows nothing."""
     inferred = infer(without_weights(model))
-    types = _merge(types_in(model.graph), types_in(inferred.graph))
+    types = Types(types_in(model.graph), types_in(inferred.graph))
     graph = Graph(model.graph, types, opset=opset_of(model), target=target)
     _fill_bodies(graph, inferred.graph)
     return graph
 
 
-def _merge(recorded: Mapping[str, ValueType], inferred: Mapping[str, ValueType]) -> dict[str, ValueType]:
-    merged = dict(recorded)
-    for name, found in inferred.items():
-        old = merged.get(name, ValueType())
-        dims = found.dims if found.dims is not None else old.dims
-        if found.dims is not None and old.dims is not None and len(found.dims) == len(old.dims):
-            dims = tuple(_better(a, b) for a, b in zip(found.dims, old.dims, strict=True))
-        merged[name] = ValueType(found.dtype or old.dtype, dims)
-    return merged
+def _merge(old: ValueType, found: ValueType) -> ValueType:
+    dims = found.dims if found.dims is not None else old.dims
+    if found.dims is not None and old.dims is not None and len(found.dims) == len(old.dims):
+        dims = tuple(_better(a, b) for a, b in zip(found.dims, old.dims, strict=True))
+    return ValueType(found.dtype or old.dtype, dims)
 
 
 def _better(inferred: int | str | None, recorded: int | str | None) -> int | str | None:
@@ -89,5 +109,5 @@ def _fill_bodies(graph: Graph, inferred: onnx.GraphProto) -> None:
     for node, twin in zip(list(graph.nodes.values()), inferred.node, strict=False):
         bodies = [g for a in twin.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
         for body, other in zip(node.bodies, bodies, strict=True):
-            body.types = _merge(body.types, types_in(other))
+            body.types = Types(types_in(body.proto), types_in(other))
             _fill_bodies(body, other)

@@ -27,6 +27,10 @@ CHAIN = 16
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
+POOLED_BYTES = 256
+ContentKey = tuple[int, tuple[int, ...], bytes]
+
+
 @dataclass(frozen=True)
 class ValueType:
     """What is known of a value: ONNX element type (0 unknown) and dims (None when even the rank is unknown)."""
@@ -112,9 +116,18 @@ class Graph:
         self.outputs: tuple[str, ...] = tuple(v.name for v in proto.output)
         self.names: set[str] = parent.names if parent is not None else set()
         self.names.update(self.initializers, self.inputs)
+        self.pool: dict[ContentKey, str] = {}
+        for tensor in proto.initializer:
+            if tensor.name not in self.inputs:
+                self.pool_constant(tensor)
         self._constants: dict[str, Array | None] = {}
         for order, node in enumerate(proto.node):
             self.add(Node(node, float(order)))
+
+    def pool_constant(self, tensor: onnx.TensorProto) -> None:
+        """Remember a small constant by its content."""
+        if 0 < len(tensor.raw_data) <= POOLED_BYTES:
+            self.pool.setdefault(content_key(tensor), tensor.name)
 
     def add(self, node: Node) -> None:
         """Put a node into the index."""
@@ -277,6 +290,11 @@ def _constant_of(node: Node) -> onnx.TensorProto | None:
         if attribute.name in ("value_int", "value_ints"):
             return numpy_helper.from_array(np.asarray(helper.get_attribute_value(attribute), np.int64))
     return None
+
+
+def content_key(tensor: onnx.TensorProto) -> ContentKey:
+    """Type, dims and bytes of a constant."""
+    return tensor.data_type, tuple(tensor.dims), bytes(tensor.raw_data)
 
 
 def type_of(proto: onnx.TypeProto) -> ValueType:

@@ -19,7 +19,7 @@ from trtconv.rewrite.fragment import FragmentInput
 MAX_ELEMENTS = 1 << 20
 LAST_RESORT_ELEMENTS = 1 << 26
 MAX_SHAPES = 4
-LABELS = ("opt", "min", "interior-1", "interior-2", "batch")
+LABELS = ("opt", "min", "interior-1", "interior-2")
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Points:
 
 
 def shape_points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[SamplePoint, ...]:
-    """The points at which shapes are worked out: min, opt, two that divide by nothing, a batch over 1.
+    """The points at which shapes are worked out: min, opt, and two that divide by nothing.
 
     Not max and the corners: a part of a graph behaves there as at other sizes, and would take much longer to run.
     """

@@ -36,6 +36,8 @@ def splice(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequ
     _take_out_of_index(graph, root)
     graph.initializers.update({t.name: t for t in builder.constants})
     graph.names.update(t.name for t in builder.constants)
+    for tensor in builder.constants:
+        graph.pool_constant(tensor)
     new_nodes = [_place(graph, proto, root, renamed, rule, matched, i) for i, proto in enumerate(builder.nodes)]
     remove_dead(graph, [*matched[:-1], *(m for i in (*root.inputs, *root.implicit) if (m := graph.maker(i)))])
     return new_nodes

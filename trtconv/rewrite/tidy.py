@@ -13,8 +13,10 @@ from trtconv.rewrite.splice import remove_dead, rewire, write_back
 
 def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
     """Remove leftovers in place; return what was done, in words."""
+    notes: list[str] = []
+    if not _has_leftovers(model.graph):
+        return notes
     graph = Graph(model.graph, {}, opset=1, target=target)
-    notes = []
     dead = sum(remove_dead(g, list(g.nodes.values())) for g in graph.scopes())
     if dead:
         notes.append(f"{dead} nodes that nobody used were removed")
@@ -28,6 +30,17 @@ def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
     if notes:
         write_back(graph)
     return notes
+
+
+def _has_leftovers(graph: onnx.GraphProto) -> bool:
+    """A quick look over the lists, so that a tidy model is not indexed for nothing."""
+    if any(a.HasField("g") or a.graphs for n in graph.node for a in n.attribute):
+        return True
+    used = {i for n in graph.node for i in n.input} | {o.name for o in graph.output}
+    if any(not used.intersection(n.output) for n in graph.node):
+        return True
+    sizes = [(t.data_type, tuple(t.dims)) for t in graph.initializer]
+    return len(set(sizes)) < len(sizes) or any(t.name not in used for t in graph.initializer)
 
 
 def captured_names(graph: Graph) -> frozenset[str]:
