@@ -105,6 +105,8 @@ def command_of(failure: Failure) -> str:
 
 
 def _readme(model: onnx.ModelProto, failure: Failure, reason: str, source: Path) -> str:
+    many = len(model.graph.node) != 1
+    count, verb = (f"{len(model.graph.node)} nodes", "are") if many else ("One node", "is")
     ops = ", ".join(dict.fromkeys(n.op_type for n in model.graph.node))
     places = dict.fromkeys(p.value for n in model.graph.node for p in n.metadata_props if p.key == "trtconv.source")
     origin = f"\nThe nodes come from {', '.join(places)}.\n" if places else ""
@@ -112,7 +114,7 @@ def _readme(model: onnx.ModelProto, failure: Failure, reason: str, source: Path)
 
 Kind: {failure.kind}
 
-{len(model.graph.node)} nodes ({ops}) are enough to show it:
+{count} ({ops}) {verb} enough to show it:
 
     {reason}
 {origin}
