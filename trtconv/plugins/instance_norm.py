@@ -106,9 +106,9 @@ INSTANCE_NORM = PluginDescription(
     body=body,
     notes=(
         "The variance is the biased one, as in torch.nn.InstanceNorm2d without running statistics.",
-        "Every warp sums differences from its own mean, parts are combined relative to one another, and the mean is kept "
-        "to twice a float's precision, so that a plane with a large offset loses nothing.",
-        "A plane of up to 2 MiB stays in the registers of a thread-block cluster on compute capability 9.0 and later, one of "
-        "up to 128 KiB in those of a block elsewhere; larger planes are read twice.",
+        "Every warp sums differences from its own mean, parts are combined relative to one another, and the mean is "
+        "kept to twice a float's precision, so that a plane with a large offset loses nothing.",
+        "A plane of up to 2 MiB stays in the registers of a thread-block cluster on compute capability 9.0 and later, "
+        "one of up to 128 KiB in those of a block elsewhere; larger planes are read twice.",
     ),
 )
