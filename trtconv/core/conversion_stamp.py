@@ -1,0 +1,173 @@
+"""Has anything changed since the last `trtconv convert` into this folder? If not, there is nothing to do.
+
+A conversion leaves a stamp with its command, every file that it read (the module's source, what that imports, weights,
+data: seen by an audit hook), what is installed, and size and time of the files that it wrote. The next one compares
+them without importing torch, onnx or TensorRT. When in doubt it converts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from trtconv.core.artifacts import sha256_file, write_json
+
+SCHEMA = 1
+NAME = "model.convert.json"
+_SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr/lib", "/usr/share", "/run")
+
+
+class FilesRead:
+    """Records the files that this process opens for reading while the block runs.
+
+    Python's audit hooks cannot be removed; after the block this one does nothing. Files that a library opens without
+    Python (memory-mapped weights) are not seen: name them to `write_stamp`.
+    """
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self._on = False
+
+    def __enter__(self) -> FilesRead:
+        self._on = True
+        sys.addaudithook(self._hook)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._on = False
+
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._on or event != "open":
+            return
+        path, mode = arguments[0], arguments[1]
+        if isinstance(path, str) and (mode is None or not set(str(mode)) & set("wax+")):
+            self.paths.add(path)
+
+
+def relevant(paths: Iterable[str], output: Path) -> tuple[Path, ...]:
+    """The files that are the user's: neither installed packages, nor the system's, nor the conversion's own output."""
+    installed = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+    own = str(Path(__file__).resolve().parents[1])
+    outside = (*_SYSTEM, *installed, own, str(output.resolve()))
+    found: dict[Path, None] = {}
+    for text in sorted(paths):
+        path = _source_of(Path(text))
+        if not path.is_file() or any(str(path).startswith(o.rstrip("/") + "/") for o in outside):
+            continue
+        found[path] = None
+    return tuple(found)
+
+
+def _source_of(path: Path) -> Path:
+    if path.suffix == ".pyc":
+        try:
+            path = Path(importlib.util.source_from_cache(str(path)))
+        except ValueError:
+            return path
+    return path.resolve()
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the last conversion said: the summary's lines and data."""
+
+    lines: tuple[tuple[str, str], ...]
+    data: Mapping[str, Any]
+
+
+def environment_key() -> dict[str, str]:
+    """What is installed, as one hash: the names of all distributions, trtconv's own files, Python, the GPU's driver."""
+    digest = hashlib.sha256()
+    for folder in sorted({p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}):
+        names = sorted(n for n in _listed(folder) if n.endswith((".dist-info", ".egg-info", ".pth", ".egg-link")))
+        digest.update("\0".join(names).encode())
+    root = Path(__file__).resolve().parents[1]
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(f for f in folders if f != "__pycache__")
+        for name in sorted(f for f in files if f.endswith((".py", ".json"))):
+            status = os.stat(os.path.join(folder, name))
+            digest.update(f"{name}:{status.st_size}:{status.st_mtime_ns}".encode())
+    driver = Path("/proc/driver/nvidia/version")
+    digest.update(driver.read_bytes() if driver.exists() else b"no driver")
+    return {"python": sys.version, "installed": digest.hexdigest()}
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, str]:
+    """The last conversion's answer when nothing changed, else None and what did."""
+    try:
+        data = json.loads((output / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None, "there is no earlier conversion here"
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        return None, "the earlier conversion is of another trtconv"
+    if data.get("command") != _plain(command):
+        return None, "the command is another one"
+    if data.get("environment") != environment_key():
+        return None, "what is installed changed"
+    for name, facts in data["read"].items():
+        if not _same(Path(name), facts):
+            return None, f"'{name}' changed"
+    for name, facts in data["written"].items():
+        if _times(output / name) != facts:
+            return None, f"'{output / name}' is not as it was written"
+    return Stamp(tuple((str(a), str(b)) for a, b in data["lines"]), data["data"]), ""
+
+
+def write_stamp(
+    output: Path, command: Mapping[str, Any], read: Iterable[str], lines: Iterable[tuple[str, str]],
+    data: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Leave a stamp for the next conversion; called only when this one is good from end to end."""
+    written = {p.name: _times(p) for p in sorted(output.iterdir()) if p.is_file() and not _hidden(p)}
+    facts = {
+        "schema": SCHEMA,
+        "command": _plain(command),
+        "environment": environment_key(),
+        "read": {str(p): {**_times(p), "sha256": sha256_file(p)} for p in relevant(read, output)},
+        "written": written,
+        "lines": [list(line) for line in lines],
+        "data": json.loads(json.dumps(data, default=str)),
+    }
+    write_json(output / NAME, facts)
+
+
+def _hidden(path: Path) -> bool:
+    return path.name.startswith(".") or path.name == NAME
+
+
+def _times(path: Path) -> dict[str, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return {}
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+
+def _same(path: Path, facts: Mapping[str, Any]) -> bool:
+    """Equal by size and time, or by content: a checkout writes new times."""
+    now = _times(path)
+    if not now or now["size"] != facts.get("size"):
+        return False
+    return now["mtime_ns"] == facts.get("mtime_ns") or sha256_file(path) == facts.get("sha256")
+
+
+def _plain(command: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(command, default=str, sort_keys=True))
