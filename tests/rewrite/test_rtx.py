@@ -21,12 +21,13 @@ CASES = [
     case if isinstance(case, tuple) else (module.RULE, case)
     for module in (importlib.import_module(f"tests.rewrite.rules.{name}") for name in MODULES)
     for case in getattr(module, "CASES", ())
+    if not getattr(getattr(module, "RULE", None), "unproved", "")
 ]
 
 
 def test_every_rule_has_a_test_module():
     tested = {rule.name for rule, _ in CASES}
-    assert {r.name for r in RULES} <= tested
+    assert {r.name for r in RULES if not r.unproved} <= tested
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES, ids=lambda v: getattr(v, "name", str(v)))

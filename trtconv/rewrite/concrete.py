@@ -30,7 +30,7 @@ class ConcreteShapes:
     def __init__(self, light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> None:
         self._opsets = list(light.opset_import)
         self._opset = opset_of(light)
-        graph = infer(_with_sizes(light, specs, sizes)).graph
+        graph = infer(with_sizes(light, specs, sizes)).graph
         self._nodes, self._initializers = light.graph.node, list(light.graph.initializer)
         self._types: dict[str, onnx.TypeProto] = {
             v.name: v.type for v in (*graph.input, *graph.value_info, *graph.output)
@@ -76,7 +76,8 @@ class ConcreteShapes:
                 self._types[name] = proto
 
 
-def _with_sizes(light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> onnx.ModelProto:
+def with_sizes(light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> onnx.ModelProto:
+    """A copy whose inputs have the integer dims that follow from the sizes."""
     model = onnx.ModelProto()
     model.CopyFrom(light)
     shapes = {s.name: s.shape(sizes) for s in specs}

@@ -81,6 +81,8 @@ def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
         default = node.domain in ("", "ai.onnx")
         if (node.op_type if default else f"{node.domain}::{node.op_type}") in wanted:
             return True
+        if not default and f"*::{node.op_type}" in wanted:
+            return True
         for attribute in node.attribute:
             if attribute.HasField("g") and _any_candidate(attribute.g, wanted):
                 return True
@@ -108,8 +110,8 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
     builder = Builder(graph, f"{root.output}/{rule.name}")
     made = found.build(builder)
     values = [made] if isinstance(made, str) else list(made)
-    proof = NOT_PROVED
-    if prover is not None:
+    proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
+    if prover is not None and not rule.unproved:
         fragment = cut(graph, found.nodes, builder, values, graph.opset)
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))

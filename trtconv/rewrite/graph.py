@@ -69,6 +69,11 @@ class Node:
         return f"{self.domain}::{self.op}" if self.domain else self.op
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """What rules may name the node by: its key, and `*::Op` outside the default domain."""
+        return (self.key, f"*::{self.op}") if self.domain else (self.key,)
+
+    @property
     def name(self) -> str:
         """The node's name, or its first output when it has none."""
         return str(self.proto.name) or next((o for o in self.outputs if o), self.op)
@@ -140,7 +145,8 @@ class Graph:
             )
             node.implicit = frozenset(n for b in node.bodies for n in b.captured())
         self.nodes[id(node)] = node
-        self.by_key.setdefault(node.key, {})[id(node)] = node
+        for key in node.keys:
+            self.by_key.setdefault(key, {})[id(node)] = node
         for name in node.outputs:
             if name:
                 self.makers[name] = node

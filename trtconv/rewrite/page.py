@@ -43,6 +43,7 @@ def _section(rule: Rule) -> str:
     lines = [
         f"\n## {rule.name}\n\n{doc}\n",
         f"Looks at: {', '.join(f'`{op}`' for op in rule.ops)}.",
+        f" Not proved: {rule.unproved}." if rule.unproved else "",
         f" Held to rtol {rule.tolerance.rtol:g}, atol {rule.tolerance.atol:g}",
         " against the part before in FP32.\n" if rule.judged_as_float32 else ".\n",
         f"\n```\nbefore  {rule.before}\nafter   {rule.after}\n```\n",

@@ -18,6 +18,7 @@ from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
+from trtconv.rewrite.odd_sizes import warn_of_undefined_sizes
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.refuse import refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
@@ -47,12 +48,13 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     original = with_plugin_bodies(load_model(request.model))
     space, specs = model_space(original)
     setting = Setting(request.target, space, specs, request.proof)
+    undefined = warn_of_undefined_sizes(original, progress)
     model, record, whole = _proved(original, rules, setting, progress)
     model, notes = typed(model, request.precision, request.model.parent)
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),
-        time.perf_counter() - started, whole, (*record.notes, *notes),
+        time.perf_counter() - started, whole, (*undefined, *record.notes, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))

@@ -66,6 +66,7 @@ class Rule:
     texts for the page of rules. `tolerance` is what the proof holds it to. `judged_as_float32` is for rules that
     mend overflow in half precision: the graph before is run in FP32 then. A rule with `plugin` makes nodes of that
     plugin and is used when the user asked for it; one with `native_of` takes such nodes apart when he did not.
+    `unproved` says why nothing can run the part before, for the few rules of which that is true.
     """
 
     name: str
@@ -77,5 +78,6 @@ class Rule:
     after: str = ""
     tolerance: Tolerance = PROOF_TOLERANCE
     judged_as_float32: bool = False
+    unproved: str = ""
     plugin: str = ""
     native_of: str = ""

@@ -77,7 +77,8 @@ def rewire(graph: Graph, old: str, new: str) -> None:
 
 def _take_out_of_index(graph: Graph, node: Node) -> None:
     del graph.nodes[id(node)]
-    del graph.by_key[node.key][id(node)]
+    for key in node.keys:
+        del graph.by_key[key][id(node)]
     for name in node.outputs:
         if graph.makers.get(name) is node:
             del graph.makers[name]

@@ -34,6 +34,7 @@ from trtconv.rewrite.rules import (
     plugin_reflection_pad,
     pool_ceil_mode,
     pool_whole_axis,
+    removed_plugin,
     resize_antialias,
     resize_by_size,
     resize_nearest,
@@ -60,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     plugin_l2norm.RULE,
     plugin_instance_norm.RULE,
     plugin_reflection_pad.RULE,
+    removed_plugin.RULE,
     # Operators that no target has, or that a target computes wrongly.
     resize_antialias.RULE,
     resize_nearest.RULE,

@@ -1,0 +1,90 @@
+"""Nodes of plugins that TensorRT 11 no longer ships: written out where they are arithmetic, else what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.rule import Found, Rule, Skip
+
+ADVICE = {
+    "NMS_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
+    "NMSDynamic_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
+    "Proposal": "decode the boxes in the graph and use EfficientNMS_TRT",
+    "ProposalDynamic": "decode the boxes in the graph and use EfficientNMS_TRT",
+    "CropAndResize": "use ONNX's RoiAlign",
+    "CropAndResizeDynamic": "use ONNX's RoiAlign",
+    "CoordConvAC": "concatenate the coordinates in the module, from torch.linspace",
+    "SpecialSlice_TRT": "use ONNX's Slice",
+    "SingleStepLSTMPlugin": "use ONNX's LSTM",
+}
+
+
+def needed(target: Target) -> bool:
+    """They are still there in 10."""
+    return target.generation >= 11
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match by op type in any domain, as TensorRT's parser does."""
+    if node.op in ADVICE:
+        return Skip(f"TensorRT 11 has no plugin {node.op} any more: {ADVICE[node.op]}")
+    if not graph.dtype(node.inputs[0]):
+        return Skip("the element type is not known")
+    make = MADE[node.op]
+    if node.op == "Normalize_TRT":
+        weights = node.attr("weights")
+        if weights is None:
+            return Skip("its weights are not an attribute of the node")
+    return Found((node,), lambda b: make(b, node))
+
+
+def _leaky_relu(b: Builder, node: Node) -> str:
+    return b.op("LeakyRelu", node.inputs[0], alpha=float(node.attr("negSlope", 0.01)))
+
+
+def _clip(b: Builder, node: Node) -> str:
+    low, high = (b.scalar(float(node.attr(n, 0.0)), node.inputs[0]) for n in ("clipMin", "clipMax"))
+    return b.op("Clip", node.inputs[0], low, high)
+
+
+def _normalize(b: Builder, node: Node) -> str:
+    """x / sqrt(sum of squares + eps), over channels or over all but the batch, times a weight per channel."""
+    x = node.inputs[0]
+    axes = [1, 2, 3] if node.attr("acrossSpatial", 0) else [1]
+    total = b.reduce("ReduceSum", b.op("Mul", x, x), axes)
+    length = b.op("Sqrt", b.op("Add", total, b.scalar(float(node.attr("eps", 1e-10)), x)))
+    weights = np.asarray(node.attr("weights"), np.float32).reshape(1, -1, 1, 1)
+    return b.op("Mul", b.op("Div", x, length), b.const(weights))
+
+
+def _batch_tile(b: Builder, node: Node) -> str:
+    """The second input, once per image of the first."""
+    count = b.op("Gather", b.shape_once(node.inputs[0]), b.ints(0), axis=0)
+    rank = b.graph.rank(node.inputs[1]) or 4
+    rest = b.op("Gather", b.shape_once(node.inputs[1]), b.ints(*range(1, rank)), axis=0)
+    return b.op("Expand", node.inputs[1], b.concat(count, rest))
+
+
+MADE: dict[str, Callable[[Builder, Node], str]] = {
+    "LReLU_TRT": _leaky_relu,
+    "Clip_TRT": _clip,
+    "Normalize_TRT": _normalize,
+    "BatchTilePlugin_TRT": _batch_tile,
+}
+NAMES = (*MADE, *ADVICE)
+
+RULE = Rule(
+    name="removed-plugin",
+    why="TensorRT 11 dropped these plugins; those that are arithmetic are written out.",
+    ops=(*NAMES, *(f"*::{name}" for name in NAMES)),
+    find=find,
+    needed=needed,
+    before="Normalize_TRT(x, weights=[..], eps=1e-10)",
+    after="Mul(Div(x, Sqrt(ReduceSum(Mul(x, x)) + eps)), weights)",
+    unproved="no evaluator has this plugin, so its documented arithmetic could not be compared with it",
+)
