@@ -98,6 +98,8 @@ def _guarded(work: tuple[str, int]) -> Plain:
     try:
         with tempfile.TemporaryDirectory(prefix="zoo-plain-") as folder:
             return run_plain(name, Path(folder) / "model.onnx")
+    except Exception as error:
+        return Plain(name, "raises", message=f"{type(error).__name__}: {error}"[:300])
     finally:
         signal.alarm(0)
 
@@ -132,10 +134,8 @@ def plain_export(runner: Any, specs: list[TensorSpec], space: ShapeSpace, model:
 
     point = SamplePoint("opt", tuple(space.pick("opt").items()))
     tensors = [to_tensor(a) for a in sample_inputs(specs, point).values()]
-    moving = [
-        {i: torch.export.Dim.DYNAMIC for i, d in enumerate(s.dims) if isinstance(d, str) and space[d].min < space[d].max}
-        for s in specs
-    ]
+    free = {n for n, r in space.dims if r.min < r.max}
+    moving = [{i: torch.export.Dim.DYNAMIC for i, d in enumerate(s.dims) if d in free} for s in specs]
     positional, keywords = runner.binding.arguments(tensors)
     shapes_positional, shapes = runner.binding.arguments(moving)
     dynamic = tuple(shapes_positional) if positional else shapes

@@ -30,14 +30,14 @@ def main() -> int:
     names = [n for n in all_cases() if any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
     stages = STAGES[: STAGES.index(arguments.until) + 1]
     started = time.monotonic()
-    outcomes = run_all(names, stages, arguments.jobs, arguments.timeout)
+    outcomes = taken(arguments.take) if arguments.take else run_all(names, stages, arguments.jobs, arguments.timeout)
     print(summary(outcomes, time.monotonic() - started))
     committed = FOLDER / "results.json"
     worse = compare(outcomes, json.loads(committed.read_text()) if committed.exists() else {"cases": []})
     for line in worse:
         print(f"WORSE {line}")
     if arguments.write:
-        write_tables(outcomes, stages)
+        write_tables(outcomes, stages, list(all_cases()))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps([o.as_dict() for o in outcomes], indent=1))
     wrong = [o.case for o in outcomes if RANK[o.status] == 0]
@@ -50,9 +50,16 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=int, default=240, help="seconds for one case")
     parser.add_argument("--until", choices=STAGES, default="build", help="the last stage to run")
-    parser.add_argument("--write", action="store_true", help="replace the committed tables")
+    parser.add_argument("--write", action="store_true", help="lay the outcomes over the committed tables")
     parser.add_argument("--json", help="also write the outcomes there")
+    parser.add_argument("--take", help="read the outcomes from a file that --json wrote; nothing is run")
     return parser.parse_args()
+
+
+def taken(path: str) -> list[Outcome]:
+    """The outcomes of an earlier run."""
+    read = json.loads(Path(path).read_text())
+    return [Outcome(**{**o, "rules": tuple(o["rules"])}) for o in read]
 
 
 def run_all(names: list[str], stages: tuple[str, ...], jobs: int, timeout: int) -> list[Outcome]:
@@ -116,20 +123,39 @@ def compare(outcomes: list[Outcome], committed: dict[str, Any]) -> list[str]:
     return worse
 
 
-def write_tables(outcomes: list[Outcome], stages: tuple[str, ...]) -> None:
-    """Write results.json and results.md beside this file. Seconds go to the Markdown table only."""
-    plain = [{k: v for k, v in o.as_dict().items() if k != "seconds"} for o in outcomes]
-    (FOLDER / "results.json").write_text(json.dumps({"stages": list(stages), "cases": plain}, indent=1) + "\n")
-    head = "| case | outcome | exporter | rules used | export s | rewrite s | build s | message |"
-    rows = [head, "|" + "---|" * 8]
-    for o in outcomes:
-        took = [f"{o.seconds[s]:.1f}" if s in o.seconds else "" for s in STAGES]
-        cells = [o.case, o.status, o.exporter, ", ".join(o.rules), *took, o.message.replace("|", "/")[:300]]
-        rows.append("| " + " | ".join(cells) + " |")
-    title = "# The conversion zoo\n\nMade by `make zoo`; the wall seconds are of one run and only tell magnitudes.\n\n"
-    through = sum(o.status == "through" for o in outcomes)
-    verdict = f"{through} of {len(outcomes)} cases are through, as far as: {', '.join(stages)}.\n\n"
-    (FOLDER / "results.md").write_text(title + verdict + "\n".join(rows) + "\n")
+def write_tables(outcomes: list[Outcome], stages: tuple[str, ...], names: list[str]) -> None:
+    """Lay the outcomes over the committed tables, results.json and results.md beside this file.
+
+    `names` are all cases of the zoo, in order: rows of cases that were not run stay, those of cases that are gone go.
+    Seconds go to the Markdown table only, so that a run in which nothing changed changes nothing in the JSON.
+    """
+    table, page = FOLDER / "results.json", FOLDER / "results.md"
+    before = json.loads(table.read_text())["cases"] if table.exists() else []
+    data = {c["case"]: c for c in before} | {o.case: _without_seconds(o) for o in outcomes}
+    cases = [data[n] for n in names if n in data]
+    table.write_text(json.dumps({"stages": list(stages), "cases": cases}, indent=1) + "\n")
+    lines = page.read_text().splitlines() if page.exists() else []
+    rows = {line.split(" | ")[0].strip("| "): line for line in lines if line.startswith("| ") and "/" in line}
+    rows |= {o.case: _row(o) for o in outcomes}
+    counts = {s: sum(c["status"] == s for c in cases) for s in RANK}
+    verdict = f"{counts['through']} of {len(cases)} cases are through, as far as: {', '.join(stages)}. "
+    verdict += ", ".join(f"{n} {s}" for s, n in counts.items() if s != "through") + "."
+    title = "# The conversion zoo\n\nMade by `make zoo`; the wall seconds are of one run and only tell magnitudes."
+    head = "| case | outcome | exporter | rules used | export s | rewrite s | build s | message |\n|" + "---|" * 8
+    kept = "\n".join(rows[n] for n in names if n in rows)
+    page.write_text(f"{title}\n\n{verdict}\n\n{head}\n{kept}\n")
+
+
+def _without_seconds(o: Outcome) -> dict[str, Any]:
+    # As JSON has it, so that a tuple and a list do not differ.
+    plain: dict[str, Any] = json.loads(json.dumps({k: v for k, v in o.as_dict().items() if k != "seconds"}))
+    return plain
+
+
+def _row(o: Outcome) -> str:
+    took = [f"{o.seconds[s]:.1f}" if s in o.seconds else "" for s in STAGES]
+    message = " ".join(o.message.split()).replace("|", "/")[:300]
+    return "| " + " | ".join([o.case, o.status, o.exporter, ", ".join(o.rules), *took, message]) + " |"
 
 
 if __name__ == "__main__":
