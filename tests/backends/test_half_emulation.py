@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, parser
 
-from trtconv.backends.half_emulation import emulate_halves, has_halves
+from trtconv.backends.half_emulation import emulate_halves, emulated_runner, has_halves
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 
 
@@ -88,3 +88,27 @@ def test_a_graph_without_halves_has_none():
         " a = Cast<to=1>(h) }, else_branch = e () => (float[2] b) { b = Sqrt(x) }> }"
     )
     assert has_halves(inside)
+
+
+def test_a_check_of_an_fp16_graph_sees_overflow(tmp_path):
+    """Squares of 300 overflow FP16; ONNX Runtime alone would call this graph equal to the FP32 one."""
+    from trtconv.check.subjects import open_subject
+
+    model = model_of("g (float[2] x) => (float[2] y) { h = Cast<to=10>(x)\n a = Mul(h, h)\n b = Sqrt(a)\n"
+                     " y = Cast<to=1>(b) }")  # fmt: skip
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    x = np.array([300, 2], np.float32)
+    assert OnnxRuntimeRunner(tmp_path / "m.onnx", threads=1)({"x": x})["y"].tolist() == [300, 2]
+    subject = open_subject(tmp_path / "m.onnx")
+    assert subject.run({"x": x})["y"].tolist() == [np.inf, 2]
+    assert "rounded" in subject.runner
+
+
+def test_large_models_go_through_a_file(monkeypatch):
+    monkeypatch.setattr("trtconv.core.onnx_file.EXTERNAL_ABOVE", 1 << 16)
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 22]>\ng (float16[1,512] x) => (float16[1,128] y) { y = MatMul(x, w) }'
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((512, 128), np.float16), "w"))
+    got = emulated_runner(model, threads=1)({"x": np.ones((1, 512), np.float16)})["y"]
+    assert np.array_equal(got, np.full((1, 128), 512, np.float16))

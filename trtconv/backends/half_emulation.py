@@ -8,12 +8,16 @@ the rounding is written into an FP32 graph. Sums are accumulated in FP32 and rou
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import onnx
+
+    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 
 FLOAT, FLOAT16, BFLOAT16 = 1, 10, 16
 HALVES = (FLOAT16, BFLOAT16)
@@ -51,6 +55,23 @@ def emulate_halves(model: onnx.ModelProto) -> onnx.ModelProto:
     copy.CopyFrom(model)
     _Scope(copy.graph, _inferred(model).graph).rewrite_main()
     return copy
+
+
+def emulated_runner(model: onnx.ModelProto, *, threads: int = 0) -> OnnxRuntimeRunner:
+    """A model made ready to run in ONNX Runtime with its halves emulated; one without halves runs as it is.
+
+    Models over 1 GiB go through a temporary file, since a protobuf of 2 GB cannot be handed over. Raises TrtconvError
+    when ONNX Runtime refuses the model.
+    """
+    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+    from trtconv.core.onnx_file import EXTERNAL_ABOVE, save_model
+
+    honest = emulate_halves(model) if has_halves(model) else model
+    if sum(len(t.raw_data) for t in honest.graph.initializer) <= EXTERNAL_ABOVE:
+        return OnnxRuntimeRunner(honest.SerializeToString(), threads=threads)
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(honest, Path(folder) / "model.onnx")
+        return OnnxRuntimeRunner(Path(folder) / "model.onnx", threads=threads)
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.onnx_file import load_model, signature
-from trtconv.core.provenance import PRECISION_KEY
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 
@@ -52,15 +51,16 @@ def open_subject(path: Path, plugins: tuple[Path, ...] = ()) -> Subject:
 
 
 def _onnx(path: Path) -> Subject:
-    from trtconv.backends.bfloat16_emulation import emulate_bfloat16
+    from trtconv.backends.half_emulation import emulated_runner, has_halves
     from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 
     model = load_model(path)
     found = signature(model)
     where = "on the CPU"
-    if any(p.key == PRECISION_KEY and p.value == "bf16" for p in model.metadata_props):
-        runner = OnnxRuntimeRunner(emulate_bfloat16(load_model(path, weights=True)).SerializeToString())
-        where = "on the CPU, bf16 rounded after every node"
+    if has_halves(model):
+        # ONNX Runtime alone neither rounds nor overflows between two half nodes on the CPU.
+        runner = emulated_runner(load_model(path, weights=True))
+        where = "on the CPU, fp16 and bf16 rounded after every node"
     else:
         runner = OnnxRuntimeRunner(path)
     words = f"onnxruntime {runner.version} {where}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from trtconv.backends.half_emulation import emulate_halves, has_halves
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.half_emulation import emulated_runner
 from trtconv.core.comparison import Tolerance, compare_outputs, describe_failure, first_failure
 from trtconv.core.errors import AccuracyError
 from trtconv.rewrite.graph import Array
@@ -126,8 +125,7 @@ def emulated_run(feeds: Mapping[str, Array], *, threads: int = 0) -> Run:
     """A `run` for bisect_fp32_nodes: ONNX Runtime on the CPU with half precision emulated, so that overflow shows."""
 
     def run(model: onnx.ModelProto) -> Mapping[str, Array]:
-        honest = emulate_halves(model) if has_halves(model) else model
-        outputs: Mapping[str, Array] = OnnxRuntimeRunner(honest.SerializeToString(), threads=threads)(feeds)
+        outputs: Mapping[str, Array] = emulated_runner(model, threads=threads)(feeds)
         return outputs
 
     return run
