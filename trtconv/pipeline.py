@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import beside
 from trtconv.core.comparison import describe_failure, first_failure
-from trtconv.core.errors import AccuracyError, MissingDependencyError, TrtconvError
+from trtconv.core.errors import AccuracyError, MissingDependencyError, OverBudgetError, TrtconvError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from trtconv.build import BuildResult
     from trtconv.check.bench import BenchReport
     from trtconv.check.gate import Gate
+    from trtconv.check.target import TargetReport
+    from trtconv.core.engine_cache import EngineCache
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
 
@@ -38,6 +40,7 @@ class ConvertRequest:
     rewrite: RewriteRequest
     build: BuildRequest
     check: CheckRequest
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,20 @@ def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
         rewrite=dataclasses.replace(request.rewrite, model=model, output=rewritten),
         build=dataclasses.replace(request.build, model=rewritten, output=engine),
         check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True),
+        gate=request.gate,
     )
 
 
-def convert(request: ConvertRequest, progress: Progress | None = None) -> ConvertResult:
-    """Export, rewrite, build and check.
+def convert(
+    request: ConvertRequest, progress: Progress | None = None, *, cache: EngineCache | None = None
+) -> ConvertResult:
+    """Export, rewrite, build (or take the engine from `cache`) and check.
 
     Raises AccuracyError when a step changes what the module computes (the wrong file then has `.rejected` after its
-    name), UnsupportedError when the target lacks a node, InvalidRequestError and MissingDependencyError as the rooms
-    do.
+    name), OverBudgetError when the engine exceeds a limit of `request.gate`, UnsupportedError when the target lacks a
+    node, InvalidRequestError and MissingDependencyError as the rooms do.
     """
-    from trtconv.build import build_engine
+    from trtconv.build.cache import build_cached
     from trtconv.check import check_model
     from trtconv.export import export_model
     from trtconv.rewrite import rewrite_model
@@ -94,16 +100,38 @@ def convert(request: ConvertRequest, progress: Progress | None = None) -> Conver
     exported = timed("export", lambda: export_model(request.export, progress))
     rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
     judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
-    graph = timed("check", lambda: check_model(judged, progress))
+    graph = timed("check", lambda: check_model(judged, progress, heat=True))
     report = write_report(graph, request.build.output)
     keep_if_equal(graph, request.rewrite.output)
-    built = timed("build", lambda: build_engine(request.build, progress))
+    built = timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
     engine_request = dataclasses.replace(request.check, reference=exported.reference)
-    engine = timed("check engine", lambda: check_model(engine_request, progress))
+    engine = timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
+        # Inner tensors were compared in the graph; the engine's report is the one that is kept.
+        engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
         write_report(engine, request.build.output)
         keep_if_equal(engine, request.build.output)
+    engine = within_budget(engine, graph, engine_request, request.gate, progress)
     return ConvertResult(exported, rewritten, graph, built, engine, report, seconds)
+
+
+def within_budget(
+    engine: CheckReport, graph: CheckReport, request: CheckRequest, gate: Gate | None, progress: Progress
+) -> CheckReport:
+    """The engine's report with its budgets judged and written; raises OverBudgetError for the first one exceeded.
+
+    Where the engine could not run, what can be judged without running it is judged, in the graph's report.
+    """
+    if gate is None or not gate.budgets.limits():
+        return engine
+    from trtconv.check.gate import apply_gate
+
+    judged = apply_gate(engine if engine.comparisons else graph, request, gate, progress)
+    write_report(judged, request.subject)
+    over = [f for f in judged.errors if f.kind == "budget"]
+    if over:
+        raise OverBudgetError(over[0].message, hint=over[0].hint, details=[f.message for f in over[1:]])
+    return judged if engine.comparisons else engine
 
 
 def write_report(report: CheckReport, engine: Path) -> Path:
@@ -128,9 +156,14 @@ def require_equal(report: CheckReport) -> None:
     """Raise AccuracyError for the first comparison that failed, or the error of the first finding."""
     failure = first_failure(report.comparisons)
     if failure is not None:
+        inner = next((f for f in report.errors if f.kind == "accuracy" and f.source), None)
+        place = report.extras.get("origins", {}).get(failure.output, {}).get("source")
         raise AccuracyError(
             f"{report.subject} does not compute what the module computes: {describe_failure(failure)}",
-            hint=f"see `trtconv check {report.subject}` for all outputs and points",
+            hint=(inner.hint if inner else "")
+            or f"see `trtconv check {report.subject}` for all outputs and points",
+            details=[inner.message] if inner else [],
+            where=(inner.source if inner else place) or None,
         )
     for finding in report.errors:
         kind = MissingDependencyError if finding.kind == "environment" else TrtconvError
@@ -160,6 +193,19 @@ def check(
     from trtconv.check.gate import apply_gate
 
     return apply_gate(report, request, gate, progress)
+
+
+def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:
+    """`trtconv check --target`: will the target take what the rewrite rules make of this graph?"""
+    from trtconv.check.target import check_target as judge
+    from trtconv.core.targets import Target, parse_target
+    from trtconv.rewrite import rewrite_model
+
+    def rewriter(source: Path, goal: Target, output: Path) -> list[tuple[str, tuple[str, ...]]]:
+        result = rewrite_model(RewriteRequest(source, output, goal, proof=False), SilentProgress())
+        return [(e.rule, tuple(n.name for n in e.before)) for e in result.entries]
+
+    return judge(model, parse_target(target), progress, rewriter=rewriter)
 
 
 def default_target(backend: str) -> str:

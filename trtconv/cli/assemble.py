@@ -183,6 +183,8 @@ def convert_request(
     config: Config, module: str | None, directory: Path, static: bool, values: Mapping[str, Any]
 ) -> ConvertRequest:
     """What `trtconv convert` asks for; every file goes into `directory`."""
+    from trtconv.check.gate import read_gate
+
     # The export request comes first: it names what is wrong on the command line before a backend is looked for.
     export = export_request(config, module, directory / "model.onnx", values)
     backend = values.get("backend") or config.build.backend
@@ -201,6 +203,7 @@ def convert_request(
                 outputs=output_tolerances(config.check, export.tolerance),
                 plugins=build.plugins,
             ),
+            gate=read_gate(config.check.budgets, config.check.baseline, None),
         ),
         directory,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trtconv.check.reporters.problems import problems
 from trtconv.core.comparison import OutputComparison, describe_failure
 from trtconv.core.report import CheckReport
 
@@ -25,10 +26,14 @@ def print_report(report: CheckReport, console: Console) -> None:
         console.print(table)
     for failure in [c for c in report.comparisons if not c.passed][:10]:
         console.print(f"[red]differs[/red]  {escape(describe_failure(failure))}")
-    for finding in report.findings:
-        colour = {"error": "red", "warning": "yellow"}.get(finding.level, "dim")
-        hint = f" -> {finding.hint}" if finding.hint else ""
-        console.print(f"[{colour}]{finding.level}[/{colour}]  {escape(finding.message + hint)}")
+    for problem in problems(report):
+        colour = {"error": "red", "warning": "yellow"}.get(problem.level, "dim")
+        place = f"\n  at {problem.place}" if problem.place else ""
+        hint = f"\n  -> {problem.hint}" if problem.hint else ""
+        console.print(f"[{colour}]{problem.level}[/{colour}]  {escape(problem.message + place + hint)}")
+    for row in report.extras.get("budgets", ()):
+        mark = "[green]within[/green]" if row["passed"] else "[red]over[/red]  "
+        console.print(f"{mark}  {escape(str(row['name']))} {row['measured']}, limit {row['limit']}")
     console.print(verdict_line(report))
 
 
@@ -54,4 +59,6 @@ def verdict_line(report: CheckReport) -> str:
     if not report.comparisons:
         return f"[red]NOT CHECKED[/red]  {report.subject}"
     bad = len({c.point for c in report.comparisons if not c.passed})
+    if not bad:
+        return f"[red]FAILED[/red]  {report.subject} equals the reference ({allowed}), but see the errors above"
     return f"[red]FAILED[/red]  {report.subject} differs at {bad} of {points} sample points ({allowed})"
