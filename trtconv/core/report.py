@@ -39,11 +39,16 @@ class CheckReport:
     seconds: float = 0.0
     environment: Mapping[str, str] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
+    static: bool = False
 
     @property
     def passed(self) -> bool:
-        """True when something was compared, nothing differs and no finding is an error."""
-        return bool(self.comparisons) and all(c.passed for c in self.comparisons) and not self.errors
+        """True when something was compared, nothing differs and no finding is an error.
+
+        A `static` report is about the graph alone and compares nothing.
+        """
+        compared = bool(self.comparisons) or self.static
+        return compared and all(c.passed for c in self.comparisons) and not self.errors
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -132,6 +132,14 @@ def test_markdown_shows_verdict_numbers_and_place():
     assert "was not compared" in markdown_text(EMPTY)
 
 
+def test_a_report_on_the_graph_alone_is_no_comparison():
+    assert "✅ `out/model.trt.onnx` fits the target" in markdown_text(ALL["static"])
+    assert "❌ `out/model.trt.onnx` has 1 error" in markdown_text(ALL["refused"])
+    assert ET.fromstring(junit_xml(ALL["static"]))[0].get("skipped") == "0"
+    assert ET.fromstring(junit_xml(ALL["refused"]))[0].get("failures") == "1"
+    assert annotation_lines(ALL["refused"])[0].startswith("::error file=net.py,line=7,title=trtconv%3A unsupported")
+
+
 def test_every_report_is_written(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     paths = {n: tmp_path / "deep" / n for n in ("json", "junit", "sarif", "markdown")}

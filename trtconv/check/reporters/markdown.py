@@ -18,6 +18,9 @@ def markdown_text(report: CheckReport) -> str:
 
 def _verdict(report: CheckReport) -> str:
     points = len({c.point for c in report.comparisons})
+    if report.static:
+        mark, word = ("✅", "fits the target") if report.passed else ("❌", f"has {len(report.errors)} errors")
+        return f"### {mark} `{_code(report.subject)}` {word}"
     if report.passed:
         return f"### ✅ `{_code(report.subject)}` equals the reference at {points} sample points"
     if not report.comparisons:

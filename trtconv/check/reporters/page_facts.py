@@ -50,6 +50,10 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
 def _verdict(report: CheckReport) -> dict[str, str]:
     points = len({c.point for c in report.comparisons})
     bad = len({c.point for c in report.comparisons if not c.passed})
+    if report.static:
+        text = f"{len(report.errors)} errors; judged by {report.runner}"
+        word = "Passed" if report.passed else "Failed"
+        return {"state": "good" if report.passed else "bad", "word": word, "text": text}
     if report.passed:
         return {"state": "good", "word": "Passed", "text": f"equals the reference at {points} sample points"}
     if bad:
@@ -116,8 +120,8 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
     if engine.exists():
         remark = f"{built.get('backend', '')} {built.get('version', '')}, {built.get('precision', '')}" if built else ""
         steps.append(_step("build", engine, float(built.get("seconds", 0.0)), remark))
-    checked = len(report.comparisons)
-    steps.append({"name": "check", "file": subject.name, "size": f"{checked} comparisons",
+    checked = "nodes only" if report.static else f"{len(report.comparisons)} comparisons"
+    steps.append({"name": "check", "file": subject.name, "size": checked,
                   "time": f"{report.seconds:.1f} s", "remark": report.runner})  # fmt: skip
     return steps
 
