@@ -17,11 +17,12 @@ from trtconv.check.support.node_facts import GraphFacts, NodeFacts, read_facts
 from trtconv.check.support.table import SupportTable, load_table
 from trtconv.check.undefined_sizes import find_undefined_sizes
 from trtconv.check.verdicts import NodeVerdict, by_table, refusal
+from trtconv.core.comparison import DEFAULT_TOLERANCE
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.onnx_file import load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.provenance import RULE_KEY
-from trtconv.core.report import Finding
+from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ class TargetReport:
             for n in plugins
         ]
         return (*self.graph, *found, *(Finding("note", "unsupported", text) for text in self.notes))
+
+    def as_check_report(self) -> CheckReport:
+        """The findings as a report that the reporters of `trtconv check` print (SARIF, JUnit, GitHub, ...)."""
+        return CheckReport(
+            subject=self.subject, subject_kind="onnx", reference="", runner=f"{self.judged_by}, for {self.target}",
+            tolerance=DEFAULT_TOLERANCE, comparisons=(), findings=self.findings, static=True,
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

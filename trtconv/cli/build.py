@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from trtconv.cli.options import FILE, ListCommand, build_options, config_option,
     "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="Names dims of a foreign ONNX file."
 )
 @build_options
+@click.option("--no-cache", is_flag=True, help="Build although the engine cache may hold this engine.")
 @config_option
 @json_flag
 @output_options
 def command(
-    model: Path, output: Path | None, dynamic: tuple[str, ...], config: Path | None, as_json: bool, **values: Any
+    model: Path, output: Path | None, dynamic: tuple[str, ...], config: Path | None, as_json: bool, no_cache: bool,
+    **values: Any,
 ) -> None:
     """Build an engine from MODEL: static at opt, or with --dynamic for a range of shapes.
 
@@ -45,8 +48,12 @@ def command(
     space = shape_space(settings, dynamic) if wanted else None
     request = build_request(settings, model, output or beside(model, ".engine"), space, values)
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
-        from trtconv.build import build_engine
+        from trtconv.build.cache import build_cached
+        from trtconv.core.engine_cache import user_cache
 
         progress.stage("build")
-        result = build_engine(request, progress)
-    show(build_summary(result), as_json=as_json, quiet=values["quiet"])
+        built = build_cached(request, progress, cache=None if no_cache else user_cache())
+    summary = build_summary(built.result)
+    lines = (*summary.lines, ("cache", built.reason))
+    told = dataclasses.replace(summary, lines=lines, data={**summary.data, "cached": built.hit, "cache": built.reason})
+    show(told, as_json=as_json, quiet=values["quiet"])

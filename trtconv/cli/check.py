@@ -42,6 +42,7 @@ report_options = compose(
 @click.option("--dump", type=FILE, help="With --layers: write all inner tensors of the engine into this folder.")
 @click.option("--baseline", type=FILE, help="Fail when errors, latency or sizes grew against this earlier report.")
 @click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
+@click.option("--target", metavar="TARGET", help="Static: will this TensorRT take the graph? Nothing is compared.")
 @report_options
 @config_option
 @output_options
@@ -54,6 +55,8 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
     from trtconv.core.requests import CheckRequest
     from trtconv.pipeline import check, exit_code
 
+    if values["target"]:
+        return _check_target(subject, values)
     settings = load_config(config)
     chosen = tolerance(settings.check, values["rtol"], values["atol"])
     request = CheckRequest(
@@ -79,6 +82,39 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
     if values["layers"] or values["dump"]:
         _print_layers(subject, reference, chosen, values)
     return exit_code(report)
+
+
+def _check_target(model: Path, values: dict[str, Any]) -> int:
+    """`--target`: a verdict for each node, in the same reports."""
+    import json
+    from collections import Counter
+
+    from trtconv.check.reporters import write_reports
+    from trtconv.cli.console import ConsoleProgress
+    from trtconv.core.artifacts import write_json
+    from trtconv.pipeline import check_target
+
+    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+        progress.stage("check")
+        report = check_target(model, values["target"], progress)
+    json_file = values["json_file"]
+    if json_file is not None and str(json_file) == "-":
+        click.echo(json.dumps(report.as_dict(), indent=1))
+    elif json_file is not None:
+        write_json(json_file, report.as_dict())
+    told = report.as_check_report()
+    names = ("junit", "sarif", "html", "markdown", "github")
+    write_reports(told, **{n: values[n] for n in names if values[n]})
+    if not values["quiet"] and str(json_file) != "-":
+        counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
+        rules = sorted({n.rule for n in report.nodes if n.status == "rewritten"})
+        click.echo(f"{len(report.nodes)} nodes: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
+        for finding in report.findings:
+            place = f"  [{finding.source}]" if finding.source else ""
+            click.echo(f"{finding.level:<8} {finding.message}{place}" + (f" -> {finding.hint}" if finding.hint else ""))
+        verdict = "PASSED" if report.passed else "FAILED"
+        click.echo(f"{verdict}  {model} for {report.target}, judged by {report.judged_by}")
+    return report.exit_code
 
 
 def _print_layers(subject: Path, reference: Path | None, chosen: Tolerance, values: dict[str, Any]) -> None:

@@ -32,11 +32,14 @@ from trtconv.cli.options import (
 @rewrite_options
 @build_options
 @click.option("--static", is_flag=True, help="Build at the opt sizes only.")
+@click.option("--force", is_flag=True, help="Convert although nothing changed; build although the engine is cached.")
 @tolerance_options
 @config_option
 @json_flag
 @output_options
-def command(module: str | None, output: Path, config: Path | None, static: bool, as_json: bool, **values: Any) -> None:
+def command(
+    module: str | None, output: Path, config: Path | None, static: bool, as_json: bool, force: bool, **values: Any
+) -> None:
     """Export, rewrite, build and check MODULE; write all files and manifests into a directory.
 
     \b
@@ -44,12 +47,29 @@ def command(module: str | None, output: Path, config: Path | None, static: bool,
         --dynamic N=1:4:16 H=320:640:1280%32 W=320:640:1280%32
     trtconv convert --config examples/refinedet.toml -o out
     """
+    from trtconv.cli.summary import Summary, show
+    from trtconv.core.conversion_stamp import FilesRead, read_stamp, write_stamp
+
+    quiet = values["quiet"]
+    spoken = {"verbose": 0, "quiet": 0}
+    asked = {**values, "module": module, "config": config, "static": static, "folder": Path.cwd(), **spoken}
+    before, _ = (None, "") if force else read_stamp(output, asked)
+    if before is not None:
+        lines = (*before.lines, ("unchanged", "nothing changed since; --force converts again"))
+        show(Summary(lines, {**before.data, "unchanged": True}), as_json=as_json, quiet=quiet)
+        return
     from trtconv.cli.assemble import convert_request, load_config
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import convert_summary, show
+    from trtconv.cli.summary import convert_summary
+    from trtconv.core.engine_cache import user_cache
     from trtconv.pipeline import convert
 
-    request = convert_request(load_config(config), module, output, static, values)
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
-        result = convert(request, progress)
-    show(convert_summary(result), as_json=as_json, quiet=values["quiet"])
+    with FilesRead() as seen, ConsoleProgress(verbosity(values["verbose"], quiet)) as progress:
+        request = convert_request(load_config(config), module, output, static, values)
+        result = convert(request, progress, cache=None if force else user_cache())
+    summary = convert_summary(result)
+    if result.passed:
+        source = request.export.source
+        files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
+        write_stamp(output, asked, {*seen.paths, *files}, summary.lines, summary.data)
+    show(summary, as_json=as_json, quiet=quiet)

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "package": ("trtconv.cli.package", "A Triton model repository out of an engine."),
     "inspect": ("trtconv.cli.inspect", "Show inputs, outputs, shape space, profiles, layers and sizes of a file."),
     "repro": ("trtconv.cli.repro", "Cut the smallest failing part out of a model, for a bug report."),
+    "cache": ("trtconv.cli.cache", "List, verify and remove cached engines."),
     "init": ("trtconv.cli.init", "Write a commented trtconv.toml for a module."),
     "rules": ("trtconv.cli.rules", "List the rewrite rules: what they match and why."),
     "doctor": ("trtconv.cli.doctor", "What this machine can do, and what to install for the rest."),

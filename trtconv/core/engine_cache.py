@@ -63,6 +63,12 @@ def default_root() -> Path | None:
     return Path(user_cache_path("trtconv")) / "engines"
 
 
+def user_cache() -> EngineCache | None:
+    """The cache of this user, or None when it is off."""
+    root = default_root()
+    return EngineCache(root) if root is not None else None
+
+
 def cache_key(parts: Mapping[str, Any]) -> str:
     """The hash of the parts; equal parts give equal keys whatever their order."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
