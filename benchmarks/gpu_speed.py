@@ -22,33 +22,41 @@ MODES = ("eager", "compile + CUDA graph")
 
 
 def engines(root: Path, output: Path) -> None:
+    from trtconv.backends.latency import clock_state, measure_engine
+    from trtconv.backends.select import backend_of
     from trtconv.build import build_engine
-    from trtconv.check.bench import BenchRequest, bench_engine
     from trtconv.core.errors import TrtconvError
+    from trtconv.core.onnx_file import load_model, signature
     from trtconv.core.requests import BuildRequest
+    from trtconv.core.sampling import SamplePoint, sample_inputs
     from trtconv.core.shapes import parse_space
 
     found = []
     for name in NAMES:
         folder = root / name
+        model = folder / "model.trt.onnx"
+        known = signature(load_model(model))
         for batch in BATCHES:
             engine = folder / f"speed{batch}.engine"
             request = BuildRequest(
-                folder / "model.trt.onnx", engine, dynamic=None, profiles=(parse_space([f"N={batch}"]),),
-                backend="tensorrt", timing_cache=root / "speed.cache", options=(("tf32", True),),
+                model, engine, dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt",
+                timing_cache=root / "speed.cache", options=(("tf32", True),),
             )  # fmt: skip
             start = time.monotonic()
             try:
                 build_engine(request)
-                report = bench_engine(BenchRequest(engine, seconds=0.7))
             except TrtconvError as error:
                 found.append({"name": name, "batch": batch, "error": [error.message, *error.details[:4]]})
                 print(found[-1], flush=True)
                 continue
-            rows = {r.subject: r.as_dict() for r in report.rows}
-            built = time.monotonic() - start
-            found.append({"name": name, "batch": batch, "rows": rows, "seconds": round(built, 1),
-                          "failures": dict(report.failures), "clocks": [dict(c) for c in report.clocks]})  # fmt: skip
+            built, session = time.monotonic() - start, backend_of(engine).load(engine)
+            dims = tuple({**known.space.pick("opt"), "N": batch}.items())
+            inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
+            both = [measure_engine(session, inputs, point="opt", cuda_graph=g, seconds=0.7) for g in (False, True)]
+            session.close()
+            rows = {r.subject: r.as_dict() for r in both}
+            found.append({"name": name, "batch": batch, "rows": rows, "build_s": round(built, 1),
+                          "clocks": clock_state()})  # fmt: skip
             print(name, batch, {k: round(v["device"]["median"] * 1e3, 4) for k, v in rows.items()}, flush=True)
             output.write_text(json.dumps(found, indent=1))
 

@@ -1,4 +1,4 @@
-"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
+"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT [CASE ...] (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
 
 `prepare` exports and rewrites every case with target tensorrt==8.6; `run` builds each engine and checks it at all
 sample points against the module's saved outputs. A case is equal, refused (with the reason), wrong, or was not
@@ -55,10 +55,10 @@ def prepare_one(work: tuple[str, str]) -> dict[str, str]:
     return found
 
 
-def prepare(out: str) -> None:
+def prepare(out: str, names: list[str]) -> None:
     from tests.zoo.registry import all_cases
 
-    names = list(all_cases())
+    names = names or list(all_cases())
     context = multiprocessing.get_context("spawn")
     with context.Pool(JOBS_PREPARE, maxtasksperchild=20) as pool:
         for count, found in enumerate(pool.imap_unordered(prepare_one, [(n, out) for n in names])):
@@ -94,7 +94,7 @@ def run_one(folder: str) -> dict[str, object]:
     worst = report.worst
     failed = next((c for c in report.comparisons if not c.passed), None)
     return {
-        **found, "verdict": "equal" if report.passed else "WRONG", "points": len({c.point for c in report.comparisons}),
+        **found, "verdict": "equal" if report.passed else "differs, found by check", "points": len({c.point for c in report.comparisons}),
         "max_abs": worst.max_abs if worst else None, "seconds": round(time.monotonic() - start, 1),
         "reason": (f"{failed.output} at {failed.point}: {failed.reason}; max_abs {failed.max_abs}" if failed else
                    "; ".join(f.message for f in report.errors)),
@@ -161,7 +161,7 @@ def write(results: list[dict[str, object]], output: str, state) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "prepare":
-        prepare(sys.argv[2])
+        prepare(sys.argv[2], sys.argv[3:])
     elif sys.argv[1] == "worker":
         worker(sys.argv[2])
     else:

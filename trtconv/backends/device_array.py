@@ -23,7 +23,7 @@ _DEFAULT_STREAMS = (None, -1, 0)
 class DeviceArray:
     """Device memory with shape and dtype; for `torch.from_dlpack`, CuPy, Numba, pycuda, or `numpy()`.
 
-    It lies in the runner's buffer: the next run in the same thread writes over it, as `clone` in torch would say.
+    `owner` keeps the stream alive. It lies in the runner's buffer: the next run in the same thread writes over it, as `clone` in torch would say.
     """
 
     pointer: int
@@ -33,6 +33,7 @@ class DeviceArray:
     buffer: DeviceBuffer
     memory: CudaMemory
     driver: Any
+    owner: Any = None
     device: int = 0
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -6,6 +6,7 @@ more than the launch itself.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -155,11 +156,18 @@ class Execution:
             shape, held = self._allocator.shapes[tensor.name], self._allocator.buffers[tensor.name]
         else:
             shape, held = self._output_shapes[tensor.name], self._buffers[tensor.name]
-        return DeviceArray(held.pointer, shape, tensor.dtype, self.stream, held, self.memory, self._driver)
+        return DeviceArray(
+            held.pointer, shape, tensor.dtype, self.stream, held, self.memory, self._driver, self._stream
+        )
 
     def host_output(self, name: str) -> Array:
         """An output that lives in host memory."""
         return self._host[name]
+
+    def __del__(self) -> None:
+        # The context's memory must not go while the GPU still works in it.
+        with contextlib.suppress(Exception):
+            self.close()
 
     def close(self) -> None:
         """Free context and buffers."""

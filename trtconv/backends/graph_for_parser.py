@@ -89,7 +89,8 @@ def _objection(
 
 def _dropped_by_8_6(node: onnx.NodeProto, names: set[str]) -> str:
     """What TensorRT 8.6's importers ignore (onnx-tensorrt 8.6-EA, onnx2trt operator importers)."""
-    if node.op_type == "Shape" and names & {"start", "end"}:
+    # start=0 alone is what exporters write for the whole shape.
+    if node.op_type == "Shape" and ("end" in names or any(a.i for a in node.attribute if a.name == "start")):
         return "TensorRT 8.6 ignores start and end of Shape"
     if node.op_type in ("ScatterND", "ScatterElements"):
         kinds = [a.s.decode() for a in node.attribute if a.name == "reduction"]

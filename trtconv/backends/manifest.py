@@ -9,9 +9,10 @@ from typing import Any
 
 from trtconv.backends.protocol import Profile
 from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
+from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shapes import ShapeSpace, parse_space
-from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.core.tensors import TensorSpec
 
 SCHEMA = 1
 
@@ -47,8 +48,8 @@ def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
     data = dict(vars(manifest))
     data |= {
         "schema": SCHEMA,
-        "inputs": [str(s) for s in manifest.inputs],
-        "outputs": [str(s) for s in manifest.outputs],
+        "inputs": [_tensor_json(s) for s in manifest.inputs],
+        "outputs": [_tensor_json(s) for s in manifest.outputs],
         "space": str(manifest.space),
         "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in manifest.profiles],
         **{k: dict(data[k]) for k in ("model_files", "options", "plugins", "types", "environment", "timing_cache")},
@@ -92,14 +93,27 @@ def _from_json(data: dict[str, Any]) -> EngineManifest:
     profiles = tuple({n: _triple(t) for n, t in p.items()} for p in data["profiles"])
     known = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
     known |= {
-        "inputs": tuple(parse_tensor(t) for t in data["inputs"]),
-        "outputs": tuple(parse_tensor(t) for t in data["outputs"]),
+        "inputs": tuple(_tensor(t) for t in data["inputs"]),
+        "outputs": tuple(_tensor(t) for t in data["outputs"]),
         "space": parse_space([data["space"]]),
         "profiles": profiles,
         "compute_capabilities": tuple(data["compute_capabilities"]),
         "messages": tuple(data["messages"]),
     }
     return EngineManifest(**known)
+
+
+def _tensor_json(spec: TensorSpec) -> dict[str, Any]:
+    """Dims apart, not as one text: an output's can be any expression that an exporter wrote."""
+    found: dict[str, Any] = {"name": spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
+    return found | ({"range": list(spec.value_range)} if spec.value_range else {})
+
+
+def _tensor(data: dict[str, Any]) -> TensorSpec:
+    dims = tuple(d if isinstance(d, int) else str(d) for d in data["dims"])
+    low_high = tuple(float(v) for v in data["range"]) if "range" in data else None
+    value_range = (low_high[0], low_high[1]) if low_high else None
+    return TensorSpec(str(data["name"]), parse_dtype(data["dtype"]), dims, value_range)
 
 
 def _triple(shapes: list[list[int]]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -11,6 +11,7 @@ from trtconv.backends.configuration import add_profiles, check_settings, configu
 from trtconv.backends.cuda_context import PrimaryContext
 from trtconv.backends.cuda_driver import Gpu, probe_cuda, require_cuda
 from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
+from trtconv.backends.engine_io import engine_tensors
 from trtconv.backends.graph_for_parser import known_problems, prepare
 from trtconv.backends.interruptible import Cancellation, make_monitor, run_interruptible
 from trtconv.backends.isolated import build_isolated
@@ -181,15 +182,18 @@ def _asserts(messages: Messages) -> bool:
 
 
 def _with_plain_shapes(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
-    """Build again in 8.6's older way with dynamic shapes: its newer one fails an assertion of its own on some graphs.
+    """Build again in 8.6's other way with dynamic shapes: its usual one fails an assertion of its own on some graphs.
 
     Seen on HRNet, whose residuals are resized by scale: `residual->extent == output->extent`.
     """
-    config.set_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805, False)
+    feature = trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805
+    config.set_preview_feature(feature, not config.get_preview_feature(feature))
     plan = builder.build_serialized_network(network, config)
     if plan is not None:
         messages.lines[:] = [line for line in messages.lines if "Internal Error (Assertion" not in line[1]]
-        messages.add("warning", "built without 8.6's faster dynamic shapes, which failed an assertion of their own")
+        messages.add(
+            "warning", "built in 8.6's other way with dynamic shapes: its usual one failed an assertion of its own"
+        )
     return plan
 
 
@@ -207,13 +211,24 @@ def _require_types(types: dict[str, int], settings: EngineSettings, capabilities
         )
 
 
+def _set_opt(trt: Any, engine: Any, context: Any, settings: EngineSettings) -> bool:
+    """Give a context the shapes of opt, without which 8.6 tells no types; False where a shape is an input's value."""
+    if context is None or any(t.host for t in engine_tensors(trt, engine)):
+        return False
+    context.set_optimization_profile_async(0, 0)
+    return all(context.set_input_shape(name, opt) for name, (_, opt, _) in settings.profiles[0].items())
+
+
 def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
     """Layers by element type in a weakly typed engine; one that came out all FP32 is an error, not a surprise."""
     # The runtime has to outlive the engine.
     runtime = trt.Runtime(logger_of(trt))
     engine = runtime.deserialize_cuda_engine(plan)
-    layers = read_layers(trt, engine)
-    del engine
+    context = engine.create_execution_context()
+    if not _set_opt(trt, engine, context, settings):
+        return {}
+    layers = read_layers(trt, engine, context)
+    del context, engine
     wanted = _LOW[settings.precision]
     count = low_precision_layers(layers, wanted)
     if not count:
