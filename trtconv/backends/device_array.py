@@ -23,7 +23,8 @@ _DEFAULT_STREAMS = (None, -1, 0)
 class DeviceArray:
     """Device memory with shape and dtype; for `torch.from_dlpack`, CuPy, Numba, pycuda, or `numpy()`.
 
-    `owner` keeps the stream alive. It lies in the runner's buffer: the next run in the same thread writes over it, as `clone` in torch would say.
+    It lies in the runner's buffer: the next run in the same thread writes over it, so copy what has to stay. `owner`
+    keeps the stream alive.
     """
 
     pointer: int
