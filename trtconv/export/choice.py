@@ -114,10 +114,15 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
             details=details, where=where(fork, base),
         )  # fmt: skip
     if wrong is not None and wrong.failure is not None:
-        return AccuracyError(
-            f"the exported model differs from the module: {describe_failure(wrong.failure)}",
-            hint="no file was written; see the lines above for what each exporter gave", details=details,
-        )  # fmt: skip
+        special = wrong.at is not None and wrong.at.values != "random"
+        hint = "no file was written; see the lines above for what each exporter gave"
+        if special and wrong.at is not None:
+            hint = (
+                f"the inputs are all {wrong.at.values} there; if yours never are, say what they are with a value range "
+                "(--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
+            )
+        message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
+        return AccuracyError(message, hint=hint, details=details)
     error = attempts[0].error
     assert error is not None
     return TrtconvError(

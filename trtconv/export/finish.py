@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.onnx_file import EXTERNAL_ABOVE, load_model, set_metadata
+from trtconv.core.onnx_file import load_model, set_metadata
 from trtconv.core.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.flat_module import PREFIX
@@ -60,7 +60,6 @@ def _put_weights_in_one_file(model: onnx.ModelProto, path: Path) -> None:
     import onnx
 
     onnx.load_external_data_for_model(model, str(path.parent))
-    assert EXTERNAL_ABOVE > 0
     _move_weights_out(model, path.with_name(wanted), wanted)
     for name in files:
         os.unlink(path.parent / name)

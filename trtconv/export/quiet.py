@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from unittest import mock
 
 NOISY = ("torch", "onnxscript", "onnx_ir", "onnx", "onnx_diagnostic")
 
@@ -35,6 +37,19 @@ class _Collector(logging.Handler):
         self._noise.add(record.getMessage())
 
 
+class _SysAside:
+    """The module `sys` with another stderr, for the two places where torch prints whole graphs when it fails.
+
+    The real stderr must stay as it is, since the progress line is drawn there meanwhile.
+    """
+
+    def __init__(self, stderr: io.StringIO) -> None:
+        self.stderr = stderr
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys, name)
+
+
 def _loggers() -> list[logging.Logger]:
     names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in NOISY]
     return [logging.getLogger(n) for n in {*NOISY, *names}]
@@ -47,9 +62,9 @@ def collected_noise() -> Iterator[Noise]:
     torch's loggers have handlers of their own that write to the stderr of import time, so the handlers are replaced
     for the time of the block. Standard output belongs to trtconv's results, hence prints of a module are kept apart.
     """
-    import torch.onnx
+    from torch.export import _trace
+    from torch.fx import graph_module
 
-    del torch
     noise, printed = Noise(), io.StringIO()
     collector = _Collector(noise)
     before = [(logger, logger.handlers[:], logger.propagate) for logger in _loggers()]
@@ -57,7 +72,11 @@ def collected_noise() -> Iterator[Noise]:
         logger.handlers = [collector]
         logger.propagate = False
     try:
-        with warnings.catch_warnings(record=True) as caught, redirect_stdout(printed):
+        aside = _SysAside(io.StringIO())
+        with (
+            mock.patch.object(_trace, "sys", aside), mock.patch.object(graph_module, "sys", aside),
+            warnings.catch_warnings(record=True) as caught, redirect_stdout(printed),
+        ):  # fmt: skip
             warnings.simplefilter("always")
             yield noise
     finally:

@@ -56,3 +56,37 @@ def rounding_errors(
                 difference = np.abs(value.astype(np.float64) - exact[name])
             errors[name] = float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
     return errors
+
+
+def jump_errors(
+    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> dict[str, float]:
+    """The largest change of each output when every float input moves by about one unit in its last place.
+
+    Zeros move by 1e-30 and by 1e-6, which a sigmoid does not swallow. A continuous module changes by its rounding; one
+    that sorts or compares equal values jumps.
+    """
+    import numpy as np
+
+    largest = dict.fromkeys(outputs, 0.0)
+    for turn, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
+        chance = np.random.default_rng(turn)
+        moved = {}
+        for name, array in inputs.items():
+            if array.dtype.kind != "f":
+                moved[name] = array
+                continue
+            noise = chance.uniform(-1.0, 1.0, array.shape)
+            step = np.abs(array.astype(np.float64)) * float(np.finfo(array.dtype).eps) + least
+            moved[name] = (array + noise * step).astype(array.dtype)
+        try:
+            jumped = runner(moved)
+        except TrtconvError:
+            return {}
+        for name, value in outputs.items():
+            if jumped[name].shape == value.shape and value.dtype.kind in "fiu" and value.size:
+                with np.errstate(all="ignore"):
+                    change = np.abs(jumped[name].astype(np.float64) - value.astype(np.float64))
+                change = change[np.isfinite(change)]
+                largest[name] = max(largest[name], float(change.max(initial=0.0)))
+    return largest

@@ -15,7 +15,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.module_runner import ModuleRunner, to_array
 from trtconv.export.module_source import load_function
 from trtconv.export.points import Budget, affordable, input_bytes
-from trtconv.export.rounding import exact_twin, rounding_errors, weight_bytes
+from trtconv.export.rounding import exact_twin, jump_errors, rounding_errors, weight_bytes
 from trtconv.export.user_code import blame
 
 if TYPE_CHECKING:
@@ -132,16 +132,23 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
 
 
 def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Samples | None:
-    """The samples with the module's own rounding measured at a point; None when it was, or cannot be."""
+    """The samples with the module's own uncertainty measured at a point; None when that tells nothing new.
+
+    It is the rounding (FP32 against FP64); at special values also how far the outputs jump when the inputs move by
+    less than they are exact: with all inputs zero, which elements a top-k takes is an accident.
+    """
     index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
-    if index is None or samples.items[index].rounding:
+    if index is None:
         return None
     sample = samples.items[index]
-    rounding = rounding_errors(runner, sample.inputs, sample.outputs)
-    if not rounding:
+    rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs)
+    if at.values != "random":
+        jumps = jump_errors(runner, sample.inputs, sample.outputs)
+        rounding = {n: max(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
+    if not any(error > sample.rounding.get(n, 0.0) for n, error in rounding.items()):
         return None
     measured = replace(sample, rounding=rounding)
     items = (*samples.items[:index], measured, *samples.items[index + 1 :])
-    shown = ", ".join(f"'{n}' {e:.2g}" for n, e in rounding.items())
-    note = f"at {at} the module's own rounding (FP32 against FP64) was measured and allowed for: {shown}"
+    shown = ", ".join(f"'{n}' {e:.2g}" for n, e in rounding.items() if e > 0)
+    note = f"at {at} the module's own uncertainty was measured and allowed for: {shown}"
     return replace(samples, items=items, notes=(*samples.notes, note))
