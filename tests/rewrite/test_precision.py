@@ -183,6 +183,26 @@ def test_a_weight_of_two_uses_has_two_types():
     assert {t.name: t.data_type for t in typed.graph.initializer} == {"s": 1, "s_fp16": 10}
 
 
+def test_what_the_file_says_of_its_values_follows_their_types():
+    """The dynamo exporter writes value infos for all values, weights among them."""
+    model = cases.CONV.model()
+    names = [("w", [4, 3, 3, 3]), ("s", [4]), ("c", ["N", 4, "H", "W"]), ("n", ["N", 4, "H", "W"])]
+    model.graph.value_info.extend(helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in names)
+    typed = convert_precision(model, "fp16").model
+    onnx.checker.check_model(typed, full_check=True)
+    kinds = {v.name: v.type.tensor_type.elem_type for v in typed.graph.value_info}
+    assert kinds == {"w": 10, "s": 1, "c": 10, "n": 10}
+    assert typed.graph.value_info[2].type.tensor_type.shape.dim[2].dim_param == "H"
+
+
+def test_weights_listed_among_the_inputs_are_weights():
+    model = cases.EINSUM.model()
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [4, 5]))
+    typed = convert_precision(model, "fp16").model
+    onnx.checker.check_model(typed, full_check=True)
+    assert [v.name for v in typed.graph.input] == ["x"]
+
+
 def test_half_inputs_and_outputs_when_asked():
     net = cases.CONV
     typed = convert_precision(net.model(), "fp16", keep_io=False)

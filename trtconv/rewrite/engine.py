@@ -93,7 +93,7 @@ def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
 
 def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record) -> None:
     for node in graph.find(*rule.ops):
-        if id(node) not in graph.nodes or (rule.name, node.name) in record.refused:
+        if id(node) not in graph.nodes or (rule.name, node.name) in record.refused or _is_fresh(graph, node):
             continue
         if not any(graph.users.get(o) or o in graph.outputs for o in node.outputs if o):
             continue
@@ -102,6 +102,12 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
             _try(graph, rule, found, prover, record)
         elif found.reason:
             record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
+
+
+def _is_fresh(graph: Graph, node: Node) -> bool:
+    """True when the node, or what it uses, was made in this round: the next one knows its types."""
+    makers = (graph.makers.get(i) for i in node.inputs)
+    return node.fresh or any(m is not None and m.fresh for m in makers)
 
 
 def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:

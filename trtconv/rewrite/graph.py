@@ -42,7 +42,7 @@ class ValueType:
 class Node:
     """A node with its lists as Python lists. `bodies` are the graphs of If, Loop and Scan."""
 
-    __slots__ = ("_attrs", "bodies", "implicit", "inputs", "order", "outputs", "proto")
+    __slots__ = ("_attrs", "bodies", "fresh", "implicit", "inputs", "order", "outputs", "proto")
 
     def __init__(self, proto: onnx.NodeProto, order: float) -> None:
         self.proto = proto
@@ -50,6 +50,8 @@ class Node:
         self.inputs: list[str] = list(proto.input)
         self.outputs: list[str] = list(proto.output)
         self.bodies: tuple[Graph, ...] = ()
+        # Made in this round: nothing is inferred of its outputs before the next one.
+        self.fresh = False
         self.implicit: frozenset[str] = frozenset()
         self._attrs: dict[str, Any] | None = None
 

@@ -12,6 +12,9 @@ from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.opset import GRID_MODES, REDUCTIONS
 from trtconv.rewrite.result import Skipped
 
+# A bound of Slice that is clamped still lies beyond every axis.
+CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
+
 
 def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:
     """Raise UnsupportedError for the first node that TensorRT 8.6 would take and compute wrongly."""
@@ -33,6 +36,14 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
         raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
 
 
+def _over_32_bits(graph: Graph, name: str) -> bool:
+    """True for an integer constant with a value that 32 bits do not hold."""
+    if graph.dtype(name) != onnx.TensorProto.INT64:
+        return False
+    values = graph.ints(name)
+    return values is not None and any(not -(1 << 31) <= v < 1 << 31 for v in values)
+
+
 def silently_wrong(graph: Graph, node: Node) -> str:
     """What TensorRT 8.6 does with a node that it takes and gets wrong; empty for the others."""
     if node.domain:
@@ -47,6 +58,8 @@ def silently_wrong(graph: Graph, node: Node) -> str:
         return "ignores the aspect ratio policy"
     if node.op in ("ScatterND", "ScatterElements") and node.attr("reduction", "none") != "none":
         return "drops the reduction and overwrites"
+    if node.op not in CLAMPED_RIGHT and any(_over_32_bits(graph, i) for i in node.inputs if i):
+        return "clamps 64-bit integers to 32 bits"
     if node.op == "GridSample" and node.attr("mode") in GRID_MODES:
         return f"takes mode '{node.attr('mode')}' for nearest"
     return ""

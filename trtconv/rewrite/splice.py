@@ -51,6 +51,7 @@ def _place(
     for key, value in provenance(matched, rule):
         proto.metadata_props.add(key=key, value=value)
     node = Node(proto, root.order + (i + 1) * 2.0**-20)
+    node.fresh = True
     graph.add(node)
     return node
 

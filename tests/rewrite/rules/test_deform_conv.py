@@ -11,21 +11,24 @@ from trtconv.rewrite.rules.deform_conv import RULE
 SIZES = ({"N": 2, "H": 8, "W": 10}, {"N": 1, "H": 7, "W": 9}, {"N": 3, "H": 11, "W": 5})
 
 
-def weights(model):
+def weights(model, groups):
     rng = np.random.default_rng(1)
-    model.graph.initializer.append(numpy_helper.from_array(rng.standard_normal((5, 8, 3, 3)).astype(np.float32), "w"))
-    model.graph.initializer.append(numpy_helper.from_array(rng.standard_normal(5).astype(np.float32), "b"))
+    outs, ins = 5 if groups == 1 else 6, 8 // groups
+    model.graph.initializer.append(
+        numpy_helper.from_array(rng.standard_normal((outs, ins, 3, 3)).astype(np.float32), "w")
+    )
+    model.graph.initializer.append(numpy_helper.from_array(rng.standard_normal(outs).astype(np.float32), "b"))
 
 
-def deform(name, attributes, offset, mask=True, **kwargs):
+def deform(name, attributes, offset, mask=True, groups=1, **kwargs):
     """Offsets and mask come from convolutions of x, so that their sizes fit."""
     node = f"y = DeformConv<{attributes}>(x, w, o, b{', m' if mask else ''})"
     body = f"o = Conv<{offset}>(x, ow) {'r = Conv<' + offset + '>(x, mw) m = Sigmoid(r)' if mask else ''} {node}"
 
     def edit(model):
-        weights(model)
+        weights(model, groups)
         rng = np.random.default_rng(2)
-        for key, rows in (("ow", 18), ("mw", 9)):
+        for key, rows in (("ow", 18 * groups), ("mw", 9 * groups)):
             model.graph.initializer.append(
                 numpy_helper.from_array(rng.standard_normal((rows, 8, 1, 1)).astype(np.float32) * 0.3, key)
             )
@@ -41,11 +44,13 @@ CASES = [
     deform("same size", "pads=[1,1,1,1],kernel_shape=[3,3]", "strides=[1,1]", gone=("DeformConv",)),
     deform("without a mask", "pads=[1,1,1,1]", "strides=[1,1]", mask=False, gone=("DeformConv",)),
     deform("dilated", "pads=[2,2,2,2],dilations=[2,2]", "strides=[1,1]", gone=("DeformConv",)),
+    deform("two groups, two offset groups", "pads=[1,1,1,1],group=2,offset_group=2", "strides=[1,1]", groups=2),
     deform("stride 2", "pads=[1,1,1,1],strides=[2,2]", "strides=[2,2]", gone=("DeformConv",)),
 ]
 NEAR_MISSES = [
-    deform("two groups", "pads=[1,1,1,1],group=2", "strides=[1,1]", skip="group"),
-]
+    Case("computed weights", "w = Relu(v) y = DeformConv<pads=[1,1,1,1]>(x, w, o)",
+         "float[N,8,H,W] x, float[5,8,3,3] v, float[N,18,H,W] o", opset=19, skip="not constant"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

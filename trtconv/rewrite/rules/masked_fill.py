@@ -27,23 +27,25 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     ranks = graph.rank(mask), graph.rank(node.inputs[0])
     if None in ranks or ranks[0] != ranks[1] or graph.dims(mask) != graph.dims(node.inputs[0]):
         return Skip("the mask is not known to have the shape of the value")
-    number = _filled(graph, node.inputs[2])
+    filled = _filled(graph, node.inputs[2])
     dtype = graph.dtype(node.inputs[0])
-    if number is None or not dtype:
+    if filled is None or not dtype:
         return Skip("what is put in is not one constant number")
+    number, spread = filled
     return Found(
-        (nonzero, transpose, node),
+        (nonzero, transpose, *spread, node),
         lambda b: b.op("Where", mask, b.scalar(number, dtype=dtype), node.inputs[0]),
     )
 
 
-def _filled(graph: Graph, name: str) -> float | None:
-    value, _ = graph.behind(name, *VIEWS)
+def _filled(graph: Graph, name: str) -> tuple[float, tuple[Node, ...]] | None:
+    """The one number that a value is full of, and the nodes that spread it."""
+    value, spread = graph.behind(name, *VIEWS)
     array = graph.constant(value)
     if array is not None and array.size and np.all(array == array.reshape(-1)[0]):
-        return float(array.reshape(-1)[0])
+        return float(array.reshape(-1)[0]), spread
     node = graph.maker(value, "ConstantOfShape")
-    return None if node is None else _of_shape(node)
+    return None if node is None else (_of_shape(node), (node, *spread))
 
 
 def _of_shape(node: Node) -> float:

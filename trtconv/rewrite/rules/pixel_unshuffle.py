@@ -5,27 +5,39 @@ from __future__ import annotations
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.sizes import size_element
 
 UNSHUFFLE = [0, 1, 3, 5, 2, 4]
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match SpaceToDepth, and the six-axis Transpose between two Reshapes that exporters write for pixel_unshuffle."""
+    """Match SpaceToDepth, and the six-axis Transpose between Reshapes that exporters write for pixel_unshuffle."""
     if node.key == "SpaceToDepth":
         block = int(node.attr("blocksize"))
         return Found((node,), lambda b: _build(b, node.inputs[0], block, False))
-    turned = graph.maker(node.inputs[0], "Transpose")
-    if turned is None or list(turned.attr("perm") or ()) != UNSHUFFLE:
+    turned, after = graph.behind(node.inputs[0], "Reshape")
+    transpose = graph.maker(turned, "Transpose")
+    if transpose is None or list(transpose.attr("perm") or ()) != UNSHUFFLE or graph.rank(node.output) != 4:
         return NOT_THIS
-    first = graph.maker(turned.inputs[0], "Reshape")
-    if first is None or graph.rank(first.inputs[0]) != 4:
+    value, before = _source(graph, transpose.inputs[0])
+    dims = graph.dims(transpose.inputs[0])
+    if value is None or dims is None or graph.rank(value) != 4:
         return NOT_THIS
-    blocks = [size_element(graph, first.inputs[1], i) for i in (3, 5)]
-    if blocks[0] is None or blocks[0] != blocks[1] or not blocks[0].is_constant or blocks[0].add < 2:
+    if not isinstance(dims[3], int) or dims[3] != dims[5] or dims[3] < 2:
         return Skip("the block is not one constant size")
-    block = blocks[0].add
-    return Found((first, turned, node), lambda b: _build(b, first.inputs[0], block, True))
+    block, source = dims[3], value
+    return Found((*before, transpose, *after, node), lambda b: _build(b, source, block, True))
+
+
+def _source(graph: Graph, name: str) -> tuple[str | None, tuple[Node, ...]]:
+    """The value of rank 4 that was reshaped into six axes, and the nodes that did it."""
+    passed: list[Node] = []
+    while graph.rank(name) != 4:
+        node = graph.maker(name, "Reshape", "Unsqueeze")
+        if node is None or len(passed) > 3:
+            return None, ()
+        passed.append(node)
+        name = node.inputs[0]
+    return name, tuple(reversed(passed))
 
 
 def _build(b: Builder, x: str, block: int, channels_first: bool) -> str:
@@ -45,7 +57,7 @@ def _build(b: Builder, x: str, block: int, channels_first: bool) -> str:
 RULE = Rule(
     name="pixel-unshuffle",
     why="TensorRT 8.6 finds no implementation of the six-axis Transpose of pixel_unshuffle; strided slices have one.",
-    ops=("Reshape", "SpaceToDepth"),
+    ops=("Reshape", "Squeeze", "SpaceToDepth"),
     find=find,
     needed=only_tensorrt_8,
     before="Reshape(Transpose(Reshape(x, [N,C,H/r,r,W/r,r]), [0,1,3,5,2,4]))",
