@@ -170,7 +170,6 @@ class Writer:
 
     def _write_rest(self, scope: Written) -> None:
         """Initializers, and what was known of the values."""
-        lost = set()
         for tensor in scope.graph.proto.initializer:
             place = (id(scope.graph), tensor.name)
             if tensor.data_type != FLOAT or place not in self._constants.uses:
@@ -181,16 +180,18 @@ class Writer:
                 value, counts = constant_as(tensor, use, name, self._plan.to)
                 self.weights += counts
                 scope.into.initializer.append(value)
-                lost |= {name} if use.type != FLOAT else set()
         # Older files list weights among the inputs too, as FP32.
-        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in lost]):
+        made = {t.name for t in scope.into.initializer if t.data_type == self._plan.to.onnx}
+        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in made]):
             del scope.into.input[index]
         for value in scope.graph.proto.value_info:
             known = scope.into.value_info.add()
             known.CopyFrom(value)
             known.name = scope.renamed.get(value.name, value.name)
-            if value.name in scope.types:
-                known.type.tensor_type.elem_type = scope.types[value.name]
+            kept = {n: u.type for u, n in self._constants.variants((id(scope.graph), value.name))}
+            kind = scope.types.get(value.name) or kept.get(value.name)
+            if kind:
+                known.type.tensor_type.elem_type = kind
 
     def _current(self, scope: Written, name: str) -> tuple[str, int]:
         """Name and type under which a value is known here."""
