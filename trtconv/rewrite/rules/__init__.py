@@ -23,6 +23,7 @@ from trtconv.rewrite.rules import (
     l2norm,
     layer_norm,
     masked_fill,
+    masked_reduce,
     merge_casts,
     merge_transposes,
     mish,
@@ -54,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     # What says the same in a form that every size and every target takes.
     pool_whole_axis.RULE,
     masked_fill.RULE,
+    masked_reduce.RULE,
     resize_by_size.RULE,
     l2norm.RULE,
     adaptive_pool.RULE,
