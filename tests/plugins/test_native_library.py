@@ -1,0 +1,124 @@
+"""The compiled library says of its plugins what the descriptions say, to a probe and to TensorRT 11.4's registry."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.plugins.cases import CASES, Case
+from tests.plugins.conftest import Native
+from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.description import PluginDescription
+from trtconv.plugins.registry import PLUGINS, find_plugin
+
+pytestmark = pytest.mark.slow
+
+# nvinfer1::DataType numbers of the types in a description.
+NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 7}
+
+
+def expected_creators() -> list[str]:
+    lines = []
+    for plugin in PLUGINS:
+        fields = [f"{a.name}:{'float' if a.kind == 'float' else 'int'}:{a.length}" for a in plugin.attributes]
+        lines.append(" ".join([plugin.op_type, plugin.version, "trtconv", *fields]))
+    return lines
+
+
+def test_creators_and_fields(native: Native) -> None:
+    assert native.ask("creators").splitlines() == expected_creators()
+
+
+def combinations(plugin: PluginDescription, bfloat16: bool) -> set[str]:
+    variables = [name for name, _ in plugin.types]
+    allowed = [[NUMBERS[t] for t in types if bfloat16 or t != "bfloat16"] for _, types in plugin.types]
+    tensors = [variables.index(t.type) for t in (*plugin.inputs, *plugin.outputs)]
+    return {" ".join(str(chosen[v]) for v in tensors) for chosen in itertools.product(*allowed)}
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.op_type)
+def test_types(native: Native, plugin: PluginDescription, request: pytest.FixtureRequest) -> None:
+    got = native.ask("types", plugin.op_type, str(len(plugin.inputs))).splitlines()
+    bfloat16 = "v3" in request.node.callspec.id.split("-")
+    assert set(got) == combinations(plugin, bfloat16)
+
+
+def words_of(op_type: str, shapes: Any, attributes: dict[str, Any]) -> list[str]:
+    words = []
+    for attribute in find_plugin(op_type).attributes:
+        if attribute.name in attributes:
+            value = attributes[attribute.name]
+            value = dict(attribute.choices).get(value, value)
+            items = value if isinstance(value, tuple) else (value,)
+            kind = "f" if attribute.kind == "float" else "i"
+            words.append(f"{attribute.name}={kind}:{','.join(str(i) for i in items)}")
+    return ["shapes", op_type, *words, "--", *("x".join(str(d) for d in s) for s in shapes)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_shapes_after_serialization(native: Native, case: Case) -> None:
+    wanted = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)[0]
+    got = native.ask(*words_of(case.op_type, case.shapes, case.attributes))
+    assert got == "x".join(str(d) for d in wanted)
+
+
+REFUSED: list[tuple[str, list[tuple[int, ...]], dict[str, Any]]] = [
+    ("TrtconvL2Norm", [(1, 4, 2, 2), (5,)], {}),
+    ("TrtconvL2Norm", [(4,), (4,)], {}),
+    ("TrtconvL2Norm", [(1, 4), (4,)], {"axis": -1}),
+    ("TrtconvL2Norm", [(1, 4), (4,)], {"eps_mode": 3}),
+    ("TrtconvInstanceNorm", [(1, 4), (4,), (4,)], {}),
+    ("TrtconvInstanceNorm", [(1, 4, 2), (4,), (3,)], {}),
+    ("TrtconvInstanceNorm", [(1, 4, 2), (4,), (4,)], {"epsilon": -1.0}),
+    ("TrtconvReflectionPad", [(1, 4, 3)], {"pads": (0, 0, 0, 3)}),
+    ("TrtconvReflectionPad", [(1, 4, 3)], {"pads": (0, 0, 0)}),
+    ("TrtconvReflectionPad", [(1, 4, 3)], {"pads": (0, 0, -1, 0)}),
+    ("TrtconvReflectionPad", [(3,)], {"pads": (0, 0, 0, 0)}),
+    ("TrtconvAdaptivePool", [(1, 0, 3)], {}),
+    ("TrtconvAdaptivePool", [(1, 2, 3)], {"output_size": (0, 1)}),
+]
+
+
+@pytest.mark.parametrize(("op_type", "shapes", "attributes"), REFUSED)
+def test_the_library_refuses_what_the_description_refuses(
+    native: Native, op_type: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidRequestError):
+        find_plugin(op_type).output_shapes(shapes, attributes)
+    assert native.ask(*words_of(op_type, shapes, attributes)).startswith("refused")
+
+
+def test_nothing_of_tensorrt_or_the_cuda_runtime_is_needed(native: Native) -> None:
+    needed = subprocess.run(["readelf", "-d", native.library], capture_output=True, text=True, check=True).stdout
+    assert "NEEDED" in needed
+    for name in ("nvinfer", "libcuda", "cudart"):
+        assert name not in needed
+
+
+LOAD = """
+import sys
+import tensorrt_lean_bindings as trt
+registry = trt.get_plugin_registry()
+trt.Logger(trt.Logger.ERROR)
+assert registry.load_library(sys.argv[1]) is not None
+for creator in registry.all_creators:
+    if creator.plugin_namespace == "trtconv":
+        fields = [f"{f.name}:{'float' if f.type == trt.PluginFieldType.FLOAT32 else 'int'}:{f.size}"
+                  for f in creator.field_names]
+        print(creator.name, creator.plugin_version, creator.plugin_namespace, *fields)
+assert registry.get_creator("TrtconvL2Norm", "1", "trtconv") is not None
+assert registry.load_library(sys.argv[1]) is None, "a second load would have to clash"
+"""
+
+
+def test_tensorrt_11_loads_the_library(native_v3: Native, lean_site: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": lean_site} if lean_site else dict(os.environ)
+    command = [sys.executable, "-c", LOAD, str(native_v3.library)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sorted(done.stdout.splitlines()) == sorted(expected_creators())

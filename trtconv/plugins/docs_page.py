@@ -1,0 +1,57 @@
+"""The reference page of the plugins, made from their descriptions: `python -m trtconv.plugins.docs_page FILE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from trtconv.core.artifacts import write_text
+from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
+from trtconv.plugins.registry import PLUGINS
+
+
+def page_text(plugins: tuple[PluginDescription, ...] = PLUGINS) -> str:
+    """The page in Markdown."""
+    return "\n".join([_INTRODUCTION, *(_section(p) for p in plugins)])
+
+
+_INTRODUCTION = f"""# Plugins
+
+<!-- Made by `python -m trtconv.plugins.docs_page`: edit the descriptions in trtconv/plugins instead. -->
+
+Every plugin is a node in the ONNX domain `{NAMESPACE}` with the string attributes `plugin_version` and
+`plugin_namespace`, by which TensorRT finds its creator. A model for ONNX Runtime carries the node's function body as
+well. Types: `T` is the type of the data, `S` that of per-channel parameters, which may differ from it. bfloat16 needs
+TensorRT 10 or later.
+"""
+
+
+def _section(plugin: PluginDescription) -> str:
+    lines = [f"## {plugin.op_type}", "", plugin.summary, ""]
+    lines += [f"Version `{plugin.version}`, sources in `plugins_src/{plugin.folder}/`.", ""]
+    lines += ["| tensor | type | shape |", "| --- | --- | --- |"]
+    lines += [f"| input `{t.name}` | {t.type} | {t.doc} |" for t in plugin.inputs]
+    lines += [f"| output `{t.name}` | {t.type} | {t.doc} |" for t in plugin.outputs]
+    lines += ["", ", ".join(f"{name}: {', '.join(allowed)}" for name, allowed in plugin.types) + ".", ""]
+    lines += ["| attribute | type | default | values | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += [_attribute_row(a) for a in plugin.attributes]
+    lines += ["", *(f"- {note}" for note in plugin.notes), ""]
+    return "\n".join(lines)
+
+
+def _attribute_row(a: Attribute) -> str:
+    default = ", ".join(str(v) for v in a.default) if isinstance(a.default, tuple) else f"{a.default:g}"
+    return f"| `{a.name}` | {a.type_text} | {default} | {a.range_text} | {a.doc} |"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page to the file that the only argument names."""
+    if len(arguments) != 1:
+        raise InvalidRequestError("usage: python -m trtconv.plugins.docs_page FILE")
+    write_text(Path(arguments[0]), page_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
