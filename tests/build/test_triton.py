@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,15 @@ def test_models_without_a_batch(engine, tmp_path, messages, space, inputs, outpu
     assert len(config.input[0].dims) == 2
 
 
+@pytest.mark.parametrize(("batches", "largest"), [("1:4:8", 8), ("2:4:8", 0), ("1:1:1", 0), ("4:4:8%4", 0)])
+def test_no_batching_where_some_batch_sizes_are_refused(engine, tmp_path, messages, batches, largest):
+    """Triton would send a single request as a batch of 1."""
+    write(engine, space=parse_space([f"N={batches} H=32:64:128%32"]))
+    result = package_engine(PackageRequest(engine, tmp_path / "repo"))
+    assert result.max_batch == largest
+    assert parsed(messages, result.config).HasField("dynamic_batching") == (largest > 0)
+
+
 def test_int64_stays_on_newer_versions(engine, tmp_path, messages):
     write(engine, version="10.16.1.11", inputs=(parse_tensor("ids:int64[N,7]"),))
     config = parsed(messages, package_engine(PackageRequest(engine, tmp_path / "repo", name="other")).config)
@@ -120,6 +130,19 @@ def test_plugins_travel_with_the_model(engine, tmp_path, messages):
     result = package_engine(PackageRequest(engine, tmp_path / "repo", plugins=(library,)))
     assert (tmp_path / "repo" / "net" / "plugins" / "libp.so").read_bytes() == b"library"
     assert "--backend-config=tensorrt,plugins=" in result.command
+
+
+def test_the_command_can_be_pasted_into_a_shell(engine, tmp_path):
+    names = ("liba.so", "lib b.so")
+    write(engine, plugins=dict.fromkeys(names, "00"))
+    libraries = tuple(tmp_path / n for n in names)
+    for library in libraries:
+        library.write_bytes(b"library")
+    result = package_engine(PackageRequest(engine, tmp_path / "my repo", plugins=libraries))
+    words = shlex.split(result.command)
+    assert words[1] == f"--model-repository={tmp_path / 'my repo'}"
+    assert words[2].count(";") == 1
+    assert len(words) == 3
 
 
 def test_engines_that_triton_cannot_serve(engine, tmp_path):

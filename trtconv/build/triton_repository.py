@@ -7,6 +7,7 @@ the message class that the tritonclient wheel carries.
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,16 +68,18 @@ def package_engine(request: PackageRequest) -> PackageResult:
         write_bytes(folder / "plugins" / library.name, library.read_bytes())
     write_text(folder / "config.pbtxt", config)
     loaded = ";".join(str(folder / "plugins" / p.name) for p in libraries)
-    command = f"tritonserver --model-repository={request.repository}"
+    command = "tritonserver " + shlex.quote(f"--model-repository={request.repository}")
     if loaded:
-        command += f" --backend-config=tensorrt,plugins={loaded}"
+        # Quoted: a shell takes the semicolons between libraries for the end of the command.
+        command += " " + shlex.quote(f"--backend-config=tensorrt,plugins={loaded}")
     return PackageResult(folder / str(request.version) / _PLAN, folder / "config.pbtxt", batch, command)
 
 
 def batch_of(manifest: EngineManifest) -> int:
     """The largest batch that Triton may form: max of the dim that leads every input and output, else 0 (no batching).
 
-    Dims that follow must not be of that name again, since Triton takes the leading one away from the shape.
+    Dims that follow must not be of that name again, since Triton takes the leading one away from the shape. Triton
+    forms batches of every size from 1 on, so an engine that begins later or takes multiples only is not batched.
     """
     tensors = (*manifest.inputs, *manifest.outputs)
     leading = {t.dims[0] if t.dims else "" for t in tensors}
@@ -86,7 +89,7 @@ def batch_of(manifest: EngineManifest) -> int:
     if any(name in t.dims[1:] for t in tensors):
         return 0
     top = manifest.space[name]
-    return top.max if top.max > 1 else 0
+    return top.max if top.max > 1 and top.min == 1 and top.multiple == 1 else 0
 
 
 def config_text(name: str, manifest: EngineManifest, batch: int, instances: int) -> str:
