@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from tests.rewrite.harness import Case, model_of
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.onnx_file import set_metadata
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
@@ -194,6 +194,23 @@ def test_a_missing_rule_file_and_a_clash(tmp_path):
     mine.write_text(RULE_FILE.format(op="Max", more=", b.scalar(0.0, node.inputs[0])").replace('"mine"', '"l2norm"'))
     with pytest.raises(InvalidRequestError, match="twice"):
         ask(model_of(NORM), tmp_path, rule_files=(mine,))
+
+
+def test_a_rule_that_raises_is_named(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(RULE_FILE.format(op="Max", more=", b.nothing"))
+    with pytest.raises(TrtconvError, match="the rule 'mine' fails at Relu 'y': AttributeError") as caught:
+        ask(model_of(Case("r", "y = Relu(x)")), tmp_path, rule_files=(mine,))
+    assert "--skip mine" in caught.value.hint
+    assert not (tmp_path / "m.trt.onnx").exists()
+
+
+def test_an_invalid_graph_is_not_written_even_without_proof(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(RULE_FILE.format(op="NoSuchOp", more=""))
+    with pytest.raises(TrtconvError, match="not valid ONNX"):
+        ask(model_of(Case("r", "y = Relu(x)")), tmp_path, rule_files=(mine,), proof=False)
+    assert not (tmp_path / "m.trt.onnx").exists()
 
 
 def test_weights_on_disk_are_linked_and_not_read(tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import onnx
 from onnx import helper
 
+from trtconv.core.errors import TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.targets import Target
@@ -97,11 +99,26 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
             continue
         if not any(graph.users.get(o) or o in graph.outputs for o in node.outputs if o):
             continue
-        found = rule.find(graph, node)
+        with naming(rule, node):
+            found = rule.find(graph, node)
         if isinstance(found, Found):
             _try(graph, rule, found, prover, record)
         elif found.reason:
             record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
+
+
+@contextmanager
+def naming(rule: Rule, node: Node) -> Iterator[None]:
+    """Turn whatever a rule raises into an error that names it: rules may be the user's own."""
+    try:
+        yield
+    except TrtconvError:
+        raise
+    except Exception as error:
+        raise TrtconvError(
+            f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}",
+            hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
+        ) from error
 
 
 def _is_fresh(graph: Graph, node: Node) -> bool:
@@ -114,7 +131,8 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
     """Build the replacement, prove it, and put it in or take it back."""
     root = found.root
     builder = Builder(graph, f"{root.output}/{rule.name}")
-    made = found.build(builder)
+    with naming(rule, root):
+        made = found.build(builder)
     values = [made] if isinstance(made, str) else list(made)
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:

@@ -28,6 +28,7 @@ from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.tidy import tidy
 from trtconv.rewrite.typed import typed
 from trtconv.rewrite.user_rules import load_rules
+from trtconv.rewrite.valid import require_valid
 from trtconv.rewrite.whole import compare_whole
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def rewrite_graph(
     if TIDY in [r.name for r in rules]:
         record.notes += tidy(model, setting.target)
     refuse_silently_wrong(model, setting.target, record.skipped)
+    if record.entries:
+        require_valid(original, model)
     return model, record
 
 

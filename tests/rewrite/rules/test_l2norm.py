@@ -43,6 +43,11 @@ CASES = [
         t = ReduceMax<keepdims=0>(x) c = Greater(t, eps)
         y = If(c) <then_branch = a () => (float[a,b,c,d] p) { q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) p = Div(x, d) },
                    else_branch = b () => (float[a,b,c,d] r) { r = Identity(x) }>""", constants=C, gone=("Pow",)),
+    Case("in the body of a Loop", """
+        three = Constant<value_int=3>() yes = Constant<value_int=1>() go = Cast<to=9>(yes)
+        y = Loop(three, go, x) <body = l (int64 i, bool t, float[n,ch,h,w] v) => (bool k, float[n,ch,h,w] r) {
+            k = Identity(t) q = Pow(v, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) r = Div(v, d) }>""",
+         constants=C, gone=("Pow",)),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("canonical already", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)", constants=C),
