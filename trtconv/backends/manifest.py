@@ -14,7 +14,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shapes import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)

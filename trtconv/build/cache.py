@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.manifest import SCHEMA as MANIFEST_SCHEMA
 from trtconv.backends.manifest import read_engine_manifest
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.select import choose_backend
@@ -89,6 +90,7 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
         "options": {k: str(v) for k, v in request.options},
         "plugins": {p.name: sha256_file(p) for p in request.plugins},
         "trtconv": trtconv.__version__,
+        "manifest": MANIFEST_SCHEMA,
         **_place(capabilities),
     }
 
@@ -114,7 +116,12 @@ def _restored(cache: EngineCache, entry: Entry, request: BuildRequest, start: fl
         return None
     path: Path = manifest_path(request.output)
     write_json(path, entry.kept["manifest"])
-    manifest = read_engine_manifest(request.output, verify=False)
+    try:
+        manifest = read_engine_manifest(request.output, verify=False)
+    except InvalidRequestError:
+        # Kept by a trtconv whose manifests had another form; the engine is built again over it.
+        cache.remove(entry.key)
+        return None
     return BuildResult(
         engine=request.output, manifest=path, backend=manifest.backend, version=manifest.version,
         profiles=manifest.profiles, engine_bytes=manifest.engine_bytes, seconds=time.monotonic() - start,
