@@ -111,6 +111,10 @@ def convert(
         engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
         write_report(engine, request.build.output)
         keep_if_equal(engine, request.build.output)
+    else:
+        # Now the engine is there to be shown, with the reason for which it was not run.
+        graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
+        write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
     return ConvertResult(exported, rewritten, graph, built, engine, report, seconds)
 

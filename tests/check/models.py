@@ -4,7 +4,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from trtconv.backends.manifest import EngineManifest, write_manifest
 from trtconv.check.subjects import open_subject
+from trtconv.core.artifacts import sha256_file
 from trtconv.core.onnx_file import save_model, set_metadata
 from trtconv.core.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -78,3 +80,17 @@ def write_pair(folder, model=None, rewritten=None):
     (folder / "truth.onnx").unlink()
     save_model(rewritten or model or small_net(), folder / "model.trt.onnx")
     return folder / "model.trt.onnx"
+
+
+def write_engine(folder, **over):
+    """An engine file with the manifest of a build from `model.trt.onnx`; it has a plan's header and nothing else."""
+    engine, model = folder / "model.engine", folder / "model.trt.onnx"
+    engine.write_bytes(b"trtv" + bytes(20) + bytes([1, 7, 1, 116]) + bytes(200))
+    values = {
+        "engine_sha256": sha256_file(engine), "engine_bytes": engine.stat().st_size,
+        "model_files": {model.name: sha256_file(model)}, "backend": "tensorrt-rtx", "version": "1.7.1.116",
+        "trtconv": "0.1.0", "inputs": (SPEC,), "outputs": (parse_tensor("y:float32[N,F]"),), "space": SPACE,
+        "profiles": (), "precision": "fp32",
+    }  # fmt: skip
+    write_manifest(engine, EngineManifest(**(values | over)))
+    return engine

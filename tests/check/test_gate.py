@@ -6,12 +6,12 @@ import pytest
 from trtconv.check import check_model
 from trtconv.check.reporters.github import annotation_lines
 from trtconv.check.reporters.problems import problems
-from trtconv.core.artifacts import sha256_file, write_json
 from trtconv.core.onnx_file import save_model
 from trtconv.core.requests import CheckRequest
+from trtconv.core.tensors import parse_tensor
 from trtconv.pipeline import exit_code
 
-from .models import half_net, small_net, write_pair
+from .models import half_net, small_net, write_engine, write_pair
 
 
 def test_a_broken_rewrite_is_red_at_the_line_of_the_node_that_it_made(tmp_path):
@@ -64,36 +64,26 @@ def test_the_line_of_a_node_without_one_is_that_of_the_node_before(tmp_path):
 @pytest.fixture
 def engine(tmp_path):
     """An engine file with the manifest of a build from `model.trt.onnx`."""
-    path = write_pair(tmp_path)
-    made = tmp_path / "model.engine"
-    made.write_bytes(b"trtv" + bytes(20) + bytes([1, 7, 1, 116]) + bytes(200))
-    manifest = {
-        "schema": 1, "engine_sha256": sha256_file(made), "engine_bytes": made.stat().st_size,
-        "model_files": {path.name: sha256_file(path)}, "backend": "tensorrt-rtx", "version": "1.7.1.116",
-        "trtconv": "0.1.0", "inputs": ["x:float32[N,4,W]"], "outputs": ["y:float32[N,F]"],
-        "space": "N=1:2:3 W=4:8:12", "profiles": [], "precision": "fp32", "compute_capabilities": [], "messages": [],
-    }  # fmt: skip
-    write_json(tmp_path / "model.engine.json", manifest)
-    return made, manifest
+    write_pair(tmp_path)
+    return write_engine(tmp_path)
 
 
 def test_an_engine_that_belongs_here_gets_as_far_as_the_gpu(engine):
-    report = check_model(CheckRequest(engine[0]))
+    report = check_model(CheckRequest(engine))
     assert [f.kind for f in report.errors] == ["environment"]
     assert exit_code(report) == 5
 
 
 def test_a_stale_engine_is_red(engine):
-    save_model(small_net(scale=2.5), engine[0].with_name("model.trt.onnx"))
-    report = check_model(CheckRequest(engine[0]))
+    save_model(small_net(scale=2.5), engine.with_name("model.trt.onnx"))
+    report = check_model(CheckRequest(engine))
     assert exit_code(report) == 2
     assert "is stale" in report.errors[0].message
     assert "trtconv build" in report.errors[0].hint
 
 
 def test_an_engine_of_another_model_is_red(engine):
-    path, manifest = engine
-    write_json(path.with_name("model.engine.json"), manifest | {"outputs": ["logits:float32[N,F]"]})
+    path = write_engine(engine.parent, outputs=(parse_tensor("logits:float32[N,F]"),))
     report = check_model(CheckRequest(path))
     assert exit_code(report) == 2
     assert "of another model" in report.errors[0].message
@@ -103,9 +93,9 @@ def test_an_engine_of_another_model_is_red(engine):
 def test_a_damaged_engine_is_red(engine):
     from trtconv.core.errors import InvalidRequestError
 
-    engine[0].write_bytes(engine[0].read_bytes()[:-10])
+    engine.write_bytes(engine.read_bytes()[:-10])
     with pytest.raises(InvalidRequestError, match="is not the engine that"):
-        check_model(CheckRequest(engine[0]))
+        check_model(CheckRequest(engine))
 
 
 def test_an_unchanged_model_stays_green_over_twenty_runs(tmp_path):

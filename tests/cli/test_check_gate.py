@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.models import small_net, write_pair
+from tests.check.models import small_net, write_engine, write_pair
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,17 +59,8 @@ def test_a_wrong_request_is_code_2(tmp_path, options, words):
 
 
 def test_a_stale_engine_is_code_2_without_a_gpu(tmp_path):
-    from trtconv.core.artifacts import sha256_file, write_json
-
     write_pair(tmp_path)
-    engine = tmp_path / "model.engine"
-    engine.write_bytes(b"trtv" + bytes(20) + bytes([1, 7, 1, 116]) + bytes(200))
-    write_json(tmp_path / "model.engine.json", {
-        "schema": 1, "engine_sha256": sha256_file(engine), "engine_bytes": engine.stat().st_size,
-        "model_files": {"model.trt.onnx": "0" * 64}, "backend": "tensorrt-rtx", "version": "1.7.1.116",
-        "trtconv": "0.1.0", "inputs": ["x:float32[N,4,W]"], "outputs": ["y:float32[N,F]"], "space": "",
-        "profiles": [], "precision": "fp32", "compute_capabilities": [], "messages": [],
-    })  # fmt: skip
+    write_engine(tmp_path, model_files={"model.trt.onnx": "0" * 64})
     done = trtconv(tmp_path, "check", "model.engine")
     assert done.returncode == 2
     assert "is stale" in done.stdout

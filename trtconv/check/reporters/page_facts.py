@@ -27,13 +27,15 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
 
     subject = Path(report.subject)
     ledger = _json(beside(subject, ".rewrites.json"))
+    cells = {(c.output, c.point): _cell(c, report.tolerance) for c in report.comparisons}
     return {
         "report": report,
         "version": trtconv.__version__,
         "verdict": _verdict(report),
         "points": list(dict.fromkeys(c.point for c in report.comparisons)),
         "outputs": list(dict.fromkeys(c.output for c in report.comparisons)),
-        "cells": {(c.output, c.point): _cell(c, report.tolerance) for c in report.comparisons},
+        "cells": cells,
+        "rounding": any(c["rounding"] for c in cells.values()),
         "advisory": [(c.output, c.point, c.passed, c.max_abs) for c in report.advisory],
         "problems": problems(report),
         "budgets": report.extras.get("budgets", []),
@@ -81,7 +83,10 @@ def _cell(comparison: Any, tolerance: Any) -> dict[str, Any]:
     title = comparison.reason or f"max abs {comparison.max_abs:.3g}, cosine {comparison.cosine:.7f}"
     if comparison.max_abs is not None and comparison.at:
         title += f"; largest at {list(comparison.at)}: {comparison.expected_at:.6g} / {comparison.actual_at:.6g}"
-    return {"level": level, "text": text, "title": title}
+    by_rounding = comparison.passed and value is not None and value > allowed
+    if by_rounding:
+        title += "; over the tolerance by less than the module's own rounding error"
+    return {"level": level, "text": text, "title": title, "rounding": by_rounding}
 
 
 def _space(subject: Path) -> ShapeSpace:
