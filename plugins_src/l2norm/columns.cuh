@@ -1,0 +1,323 @@
+// One block takes all channels of a run of neighbouring positions (a tile) and keeps them in registers between the sum and
+// the scaling, so that x is read from device memory once. Lanes lie along `inner` (coalesced), rows of lanes along
+// channels. With many tiles blocks stay and copy the next tiles to shared memory while they work on one.
+#pragma once
+
+#include "common/pack.cuh"
+
+namespace trtconv::l2norm
+{
+inline constexpr int32_t kThreads = 512;
+inline constexpr int32_t kWarps = kThreads / 32;
+inline constexpr int32_t kRowThreads = 128;
+
+__device__ __forceinline__ float reciprocalNorm(float squares, float epsilon, int32_t mode)
+{
+    float const root = sqrtf(mode == 1 ? squares + epsilon : squares);
+    float const norm = mode == 0 ? root + epsilon : (mode == 1 ? root : fmaxf(root, epsilon));
+    return 1.0F / norm;
+}
+
+struct Column
+{
+    int32_t channels;
+    int64_t inner;
+    int64_t tiles;
+    int32_t lanesLog2;
+    float epsilon;
+    int32_t mode;
+    ElementType scaleType;
+};
+
+// From the threads' sums of squares of their own values the reciprocal norms of their positions. One thread a position
+// adds up the warps' sums, so that square roots and divisions are done once.
+template <int V>
+__device__ __forceinline__ void reciprocalNorms(float (&sum)[V], int32_t lanes, float epsilon, int32_t mode)
+{
+    __shared__ __align__(16) float partial[kWarps][32 * V];
+    __shared__ __align__(16) float norms[32 * V];
+    int32_t const warp = threadIdx.x / 32;
+    int32_t const lane = threadIdx.x % 32;
+    int32_t const column = (lane & (lanes - 1)) * V;
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        for (int32_t step = lanes; step < 32; step *= 2)
+        {
+            sum[v] += __shfl_xor_sync(0xffffffffU, sum[v], step);
+        }
+        if (lane < lanes)
+        {
+            partial[warp][column + v] = sum[v];
+        }
+    }
+    __syncthreads();
+    for (int32_t i = threadIdx.x; i < lanes * V; i += kThreads)
+    {
+        float total = 0.0F;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w)
+        {
+            total += partial[w][i];
+        }
+        norms[i] = reciprocalNorm(total, epsilon, mode);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        sum[v] = norms[column + v];
+    }
+}
+
+template <typename T, int V, int ITEMS>
+__device__ __forceinline__ void addSquares(Pack<T, V> const (&held)[ITEMS], float (&sum)[V])
+{
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        float values[V];
+        unpack(held[i], values);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            sum[v] = fmaf(values[v], values[v], sum[v]);
+        }
+    }
+}
+
+template <typename T, int V>
+__device__ __forceinline__ Pack<T, V> scaled(Pack<T, V> const& pack, float const (&inverse)[V], float factor)
+{
+    float values[V];
+    unpack(pack, values);
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        values[v] *= inverse[v] * factor;
+    }
+    return repack<T>(values);
+}
+
+// Two blocks to a multiprocessor, so that one loads while the other stores.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kThreads, 2)
+    heldColumns(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Column const p)
+{
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int64_t const outer = blockIdx.x / p.tiles;
+    int64_t const position = ((blockIdx.x % p.tiles) * lanes + (threadIdx.x & (lanes - 1))) * V;
+    bool const inside = position < p.inner;
+    int64_t const base = outer * p.channels * p.inner + row * p.inner + position;
+    int64_t const step = rows * p.inner;
+
+    Pack<T, V> held[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        held[i] = {};
+        if (inside && row + i * rows < p.channels)
+        {
+            held[i] = loadOnce<T, V>(x + base + i * step);
+        }
+    }
+    float sum[V] = {};
+    addSquares(held, sum);
+    reciprocalNorms<V>(sum, lanes, p.epsilon, p.mode);
+    keepPacked(held);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        if (inside && row + i * rows < p.channels)
+        {
+            float const factor = parameter(scale, p.scaleType, row + i * rows);
+            store<T, V>(y + base + i * step, scaled(held[i], sum, factor));
+        }
+    }
+}
+
+// The tile that a block works on, and how to get to the one `blocks` further without a division.
+struct Cursor
+{
+    int64_t outer;
+    int64_t tile;
+
+    __device__ __forceinline__ void advance(Column const& p, int64_t outerStep, int64_t tileStep)
+    {
+        outer += outerStep;
+        tile += tileStep;
+        if (tile >= p.tiles)
+        {
+            tile -= p.tiles;
+            ++outer;
+        }
+    }
+};
+
+// DEPTH tiles are on their way while one is in registers. A thread reads only what it copied itself, so that only the
+// sum needs a barrier.
+template <typename T, int V, int ITEMS, int DEPTH>
+__global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ? 2 : 1) streamedColumns(
+    T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    auto* const ring = reinterpret_cast<Pack<T, V>*>(memory) + threadIdx.x;
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int32_t const lane = static_cast<int32_t>(threadIdx.x) & (lanes - 1);
+    int64_t const step = rows * p.inner;
+    int64_t const outerStep = gridDim.x / p.tiles;
+    int64_t const tileStep = gridDim.x % p.tiles;
+    auto const positionOf = [&](Cursor const& at) { return (at.tile * lanes + lane) * V; };
+    auto const baseOf = [&](Cursor const& at) { return (at.outer * p.channels + row) * p.inner + positionOf(at); };
+    auto const start = [&](Cursor const& at, int32_t slot) {
+        if (at.outer < outer && positionOf(at) < p.inner)
+        {
+            T const* const from = x + baseOf(at);
+#pragma unroll
+            for (int i = 0; i < ITEMS; ++i)
+            {
+                if (row + i * rows < p.channels)
+                {
+                    startCopy<T, V>(ring + (slot * ITEMS + i) * kThreads, from + i * step);
+                }
+            }
+        }
+        commitCopies();
+    };
+
+    Cursor next{blockIdx.x / p.tiles, blockIdx.x % p.tiles};
+    Cursor now = next;
+#pragma unroll
+    for (int d = 0; d < DEPTH; ++d)
+    {
+        start(next, d);
+        next.advance(p, outerStep, tileStep);
+    }
+    for (int32_t slot = 0; now.outer < outer; slot = slot + 1 == DEPTH ? 0 : slot + 1)
+    {
+        bool const inside = positionOf(now) < p.inner;
+        waitCopies<DEPTH - 1>();
+        Pack<T, V> held[ITEMS];
+        float sum[V] = {};
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            held[i] = {};
+            if (inside && row + i * rows < p.channels)
+            {
+                held[i] = ring[(slot * ITEMS + i) * kThreads];
+            }
+        }
+        addSquares(held, sum);
+        keepPacked(held);
+        start(next, slot); // the slot's values are in registers
+        next.advance(p, outerStep, tileStep);
+        reciprocalNorms<V>(sum, lanes, p.epsilon, p.mode);
+        T* const to = y + baseOf(now);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            if (inside && row + i * rows < p.channels)
+            {
+                float const factor = parameter(scale, p.scaleType, row + i * rows);
+                store<T, V>(to + i * step, scaled(held[i], sum, factor));
+            }
+        }
+        now.advance(p, outerStep, tileStep);
+    }
+    waitCopies<0>();
+}
+
+// Columns that are too long for registers: x is read again, mostly from L2.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    reloadedColumns(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Column const p)
+{
+    int32_t const lanes = 1 << p.lanesLog2;
+    int32_t const rows = kThreads >> p.lanesLog2;
+    int32_t const row = threadIdx.x >> p.lanesLog2;
+    int64_t const outer = blockIdx.x / p.tiles;
+    int64_t const position = (blockIdx.x % p.tiles) * lanes + (threadIdx.x & (lanes - 1));
+    bool const inside = position < p.inner;
+    int64_t const base = outer * p.channels * p.inner + position;
+
+    float sum[1] = {0.0F};
+    if (inside)
+    {
+#pragma unroll 8
+        for (int32_t c = row; c < p.channels; c += rows)
+        {
+            float const value = toFloat(x[base + c * p.inner]);
+            sum[0] += value * value;
+        }
+    }
+    reciprocalNorms<1>(sum, lanes, p.epsilon, p.mode);
+    if (inside)
+    {
+#pragma unroll 8
+        for (int32_t c = row; c < p.channels; c += rows)
+        {
+            float const value = toFloat(x[base + c * p.inner]);
+            y[base + c * p.inner] = fromFloat<T>(value * sum[0] * parameter(scale, p.scaleType, c));
+        }
+    }
+}
+
+// inner == 1: a warp takes a row.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kRowThreads)
+    heldRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    int64_t const index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
+    if (index >= outer)
+    {
+        return; // whole warps leave
+    }
+    int32_t const lane = threadIdx.x % 32;
+    int64_t const base = index * p.channels;
+    Pack<T, V> held[ITEMS];
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        held[i] = {};
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            held[i] = loadOnce<T, V>(x + base + c);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            float const value = toFloat(held[i].value[v]);
+            sum += value * value;
+        }
+    }
+    float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
+    keepPacked(held);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            Pack<T, V> result;
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                float const factor = parameter(scale, p.scaleType, c + v);
+                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * inverse * factor);
+            }
+            store<T, V>(y + base + c, result);
+        }
+    }
+}
+} // namespace trtconv::l2norm
