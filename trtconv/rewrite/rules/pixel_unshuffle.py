@@ -5,6 +5,7 @@ from __future__ import annotations
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.sizes import size_element
 
 UNSHUFFLE = [0, 1, 3, 5, 2, 4]
 
@@ -19,13 +20,24 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if transpose is None or list(transpose.attr("perm") or ()) != UNSHUFFLE or graph.rank(node.output) != 4:
         return NOT_THIS
     value, before = _source(graph, transpose.inputs[0])
-    dims = graph.dims(transpose.inputs[0])
-    if value is None or dims is None or graph.rank(value) != 4:
+    if value is None:
         return NOT_THIS
-    if not isinstance(dims[3], int) or dims[3] != dims[5] or dims[3] < 2:
+    blocks = [_size(graph, transpose.inputs[0], axis) for axis in (3, 5)]
+    if blocks[0] is None or blocks[0] != blocks[1] or blocks[0] < 2:
         return Skip("the block is not one constant size")
-    block, source = dims[3], value
+    block, source = blocks[0], value
     return Found((*before, transpose, *after, node), lambda b: _build(b, source, block, True))
+
+
+def _size(graph: Graph, name: str, axis: int) -> int | None:
+    """A dim as inference knows it, else as the Reshape before says it."""
+    dims = graph.dims(name)
+    known = dims[axis] if dims is not None and len(dims) == 6 else None
+    if isinstance(known, int):
+        return known
+    reshape = graph.maker(name, "Reshape")
+    size = None if reshape is None else size_element(graph, reshape.inputs[1], axis)
+    return size.add if size is not None and size.is_constant and size.add > 0 else None
 
 
 def _source(graph: Graph, name: str) -> tuple[str | None, tuple[Node, ...]]:
