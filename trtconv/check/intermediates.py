@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 # So many intermediate tensors are held at once; their sizes are those of the smallest sample.
-PART = 64
+PART = 128
+# A picture of the errors is not worth running a model with more weights than that (bytes of the file) twice.
+MOST_BYTES_FOR_A_PICTURE = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,23 @@ def tensor_differences(
             want, got = (tensor_values(m, names, sample.inputs) for m in models)
             for name in names:
                 if want[name].dtype.kind == "f" and got[name].dtype.kind == "f":
-                    result = compare_output(name, str(sample.point), want[name], got[name], tolerance)
+                    result = _compared(name, sample, want[name], got[name], tolerance)
                     found.append(_difference(makers, name, result))
     except TrtconvError:
         return tuple(found)
     return tuple(found)
+
+
+def _compared(
+    name: str, sample: ReferenceSample, want: Array, got: Array, tolerance: Tolerance
+) -> OutputComparison:
+    """The comparison of one tensor; most tensors of a good rewrite are equal to the last bit, which is quick to see."""
+    import numpy as np
+
+    if want.dtype == got.dtype and np.array_equal(want, got, equal_nan=True):
+        shape = tuple(want.shape)
+        return OutputComparison(name, str(sample.point), True, "", shape, shape, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
+    return compare_output(name, str(sample.point), want, got, tolerance)
 
 
 def _difference(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.cuda_driver import probe_cuda
 from trtconv.check.engine_files import engine_layers, engine_problems
 from trtconv.check.intermediates import (
+    MOST_BYTES_FOR_A_PICTURE,
     TensorDifference,
     exported_beside,
     first_difference,
@@ -67,8 +68,10 @@ def check_model(
         layers = engine_layers(subject) if heat else []
     finally:
         subject.close()
-    differences = _differences(request, seen, progress) if heat or any(not c.passed for c in compared) else ()
-    blamed = first_difference(differences) if any(not c.passed for c in compared) else None
+    differs = any(not c.passed for c in compared)
+    drawn = heat and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
+    differences = _differences(request, seen, progress) if differs or drawn else ()
+    blamed = first_difference(differences) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
     }  # fmt: skip
