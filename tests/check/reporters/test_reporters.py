@@ -12,8 +12,10 @@ from trtconv.check.reporters.junit import junit_xml
 from trtconv.check.reporters.markdown import markdown_text
 from trtconv.check.reporters.problems import problems, split_source
 from trtconv.check.reporters.sarif import sarif_dict
+from trtconv.core.report import Finding
 
 from .cases import ALL, BAD, EMPTY, GOOD
+from .cases import report as report_of
 
 SCHEMA = json.loads(resources.files("trtconv.check.reporters").joinpath("report.schema.json").read_text())
 reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
@@ -101,6 +103,19 @@ def test_sarif_points_at_the_source_line():
         "artifactLocation": {"uri": "nets/ssd.py"}, "region": {"startLine": 77}
     }  # fmt: skip
     assert first["logicalLocations"][0]["fullyQualifiedName"] == "head"
+
+
+def test_absolute_paths_of_the_checkout_are_seen_from_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside = Finding("error", "accuracy", "m", source=f"{tmp_path}/nets/a b.py:3")
+    outside = Finding("error", "accuracy", "m", source="/somewhere/else.py:4")
+    made = report_of(findings=(inside, outside))
+    assert [line.split("::")[1].split(",title")[0] for line in annotation_lines(made)] == [
+        "error file=nets/a b.py,line=3", "error file=/somewhere/else.py,line=4"
+    ]  # fmt: skip
+    uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            for r in sarif_dict(made)["runs"][0]["results"]]  # fmt: skip
+    assert uris == ["nets/a%20b.py", "file:///somewhere/else.py"]
 
 
 def test_annotations_are_one_line_each_and_escaped():

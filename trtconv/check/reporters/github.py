@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trtconv.check.reporters.markdown import markdown_text
-from trtconv.check.reporters.problems import Problem, problems
+from trtconv.check.reporters.problems import Problem, from_here, problems
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.report import CheckReport
 
@@ -25,7 +25,7 @@ def annotation_lines(report: CheckReport) -> tuple[str, ...]:
 
 
 def _annotation(problem: Problem) -> str:
-    fields = {"file": problem.file, "line": str(problem.line or ""), "title": f"trtconv: {problem.kind}"}
+    fields = {"file": from_here(problem.file) if problem.file else "", "line": str(problem.line or ""), "title": f"trtconv: {problem.kind}"}
     shown = ",".join(f"{k}={_property(v)}" for k, v in fields.items() if v)
     where = f" ({problem.module})" if problem.module else ""
     text = problem.message + where + (f"\n{problem.hint}" if problem.hint else "")

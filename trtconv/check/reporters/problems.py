@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from trtconv.core.comparison import OutputComparison, describe_failure
 from trtconv.core.report import CheckReport
@@ -36,6 +37,14 @@ def split_source(source: str) -> tuple[str, int]:
     """`net.py:42` as (`net.py`, 42); (``, 0) when it is no such place."""
     match = _PLACE.match(source)
     return (match["file"], int(match["line"])) if match else ("", 0)
+
+
+def from_here(path: str) -> str:
+    """A path inside of the working directory as seen from there, with slashes: what code hosts can place."""
+    place = Path(path)
+    if place.is_absolute() and place.is_relative_to(Path.cwd()):
+        place = place.relative_to(Path.cwd())
+    return place.as_posix()
 
 
 def problems(report: CheckReport) -> tuple[Problem, ...]:

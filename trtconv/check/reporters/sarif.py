@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from trtconv.check.reporters.problems import Problem, problems
+from trtconv.check.reporters.problems import Problem, from_here, problems
 from trtconv.core.report import CheckReport
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -73,5 +73,5 @@ def _location(problem: Problem, report: CheckReport) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    pure = PurePath(path)
+    pure = PurePath(from_here(path))
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
