@@ -25,7 +25,8 @@ def annotation_lines(report: CheckReport) -> tuple[str, ...]:
 
 
 def _annotation(problem: Problem) -> str:
-    fields = {"file": from_here(problem.file) if problem.file else "", "line": str(problem.line or ""), "title": f"trtconv: {problem.kind}"}
+    file = from_here(problem.file) if problem.file else ""
+    fields = {"file": file, "line": str(problem.line or ""), "title": f"trtconv: {problem.kind}"}
     shown = ",".join(f"{k}={_property(v)}" for k, v in fields.items() if v)
     where = f" ({problem.module})" if problem.module else ""
     text = problem.message + where + (f"\n{problem.hint}" if problem.hint else "")
