@@ -48,7 +48,10 @@ def from_here(path: str) -> str:
 
 
 def problems(report: CheckReport) -> tuple[Problem, ...]:
-    """Errors first, then warnings, then notes; an output that differs at several points is one problem."""
+    """Errors first, the cause of a difference before the outputs that it reaches, then warnings, then notes.
+
+    An output that differs at several points is one problem.
+    """
     found = [_output_problem(report, name) for name in failing_outputs(report)]
     for finding in report.findings:
         file, line = split_source(finding.source)
@@ -58,7 +61,8 @@ def problems(report: CheckReport) -> tuple[Problem, ...]:
             )
         )
     order = {"error": 0, "warning": 1, "note": 2}
-    return tuple(sorted(found, key=lambda p: order.get(p.level, 3)))
+    causes = {f.message for f in report.findings if f.kind == "accuracy" and f.node}
+    return tuple(sorted(found, key=lambda p: (order.get(p.level, 3), p.message not in causes)))
 
 
 def failing_outputs(report: CheckReport) -> tuple[str, ...]:
