@@ -254,7 +254,7 @@ CASES: tuple[Case, ...] = (
     of("pool_third_of_width", lambda x: F.avg_pool2d(x, (1, x.shape[3] // 3), stride=(1, x.shape[3] // 3))),
     of("pool_padding_from_shape", lambda x: F.max_pool2d(x, 5, 2, padding=min(2, x.shape[2] // 8))),
     of("pool_stride_from_shape", lambda x: F.avg_pool2d(x, 2, stride=(x.shape[2] // 8, 2))),
-    of("pool_tensor_arithmetic", lambda x: F.avg_pool2d(x, (torch.tensor(x.shape[2]) // 2).item())),
+    of("pool_tensor_arithmetic", lambda x: F.avg_pool2d(x, ((torch.tensor(x.shape[2]) // 2).item(), 2))),
     of("adaptive_avg_3_tuple", lambda x: F.adaptive_avg_pool2d(x, (3, None))),
     of("adaptive_avg_to_other", lambda x, y: F.adaptive_avg_pool2d(x, y.shape[2:]) + y, TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12"),
     of("adaptive_max_to_other", lambda x, y: F.adaptive_max_pool2d(x, (y.shape[2], y.shape[3])) + y, TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12"),

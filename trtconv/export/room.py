@@ -87,6 +87,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.choice import choose
     from trtconv.export.module_runner import ModuleRunner, set_eval
     from trtconv.export.module_source import load_module
+    from trtconv.export.repeatable import require_repeatable
     from trtconv.export.samples import inputs_maker, run_samples
     from trtconv.export.write import write_artifacts
 
@@ -103,6 +104,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("module"):
         progress.phase("running the module at the sample points")
         samples = run_samples(runner, request.inputs, points, make, request.source.sample is not None, Budget())
+        require_repeatable(runner, samples.items[0])
     job = Job(request, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
     choice = choose(job)
     notes += [*samples.notes, *choice.notes]
