@@ -155,6 +155,40 @@ def test_masks_stay_masks_where_everything_is_masked():
     assert error(run(net.model(), net.feed)["y"][1], run(typed.model, net.feed)["y"][1]) < 2e-3
 
 
+def test_thresholds_are_not_rounded_and_maxima_are_still_found():
+    """`x > 0.3` next to 0.3 keeps its answer; `x == max` compares halves with halves, else it would never hold."""
+    x = f32([[0.30001, 0.29999, 0.3, 5.0001], [0.29995, 0.30005, 2.0001, -1]])
+    net = Net(
+        "decisions", "float[2,4] x", "bool[2,4] above, bool[2,4] top, float[2,4] y",
+        "above = Greater(x, limit)\n m = ReduceMax<axes=[-1]>(x)\n top = Equal(x, m)\n f = Floor(x)\n y = Sub(x, f)",
+        {"x": x}, {"limit": f32(0.3)},
+    )  # fmt: skip
+    typed = convert_precision(net.model(), "fp16")
+    assert [(k.op, k.kind) for k in typed.kept] == [("Greater", "decisions"), ("Floor", "decisions")]
+    got = run(typed.model, net.feed)
+    assert np.array_equal(got["above"], x > np.float32(0.3))
+    assert got["top"].sum() == 2
+
+
+def test_sums_that_run_on_are_subtracted_in_fp32():
+    """A box filter by running sums: differences of large numbers, through slices."""
+    net = Net(
+        "box", "float[1,400] x", "float[1,390] y",
+        """
+        c = CumSum(x, axis)
+        late = Slice(c, ten, end, one)
+        early = Slice(c, zero, minus_ten, one)
+        d = Sub(late, early)
+        y = Relu(d)
+        """,
+        {"x": np.abs(normal(1, 400, scale=10))},
+        {"axis": i64(1), "ten": i64([10]), "end": i64([400]), "zero": i64([0]), "minus_ten": i64([-10]),
+         "one": i64([1])},
+    )  # fmt: skip
+    typed = convert_precision(net.model(), "fp16").model
+    assert error(run(net.model(), net.feed)["y"], run(typed, net.feed)["y"]) < 1e-3
+
+
 def test_weights_are_counted_and_converted_once():
     weights = {"w": f32([[1e-9, 1e-5, 1, 1]] * 4), "w2": f32([[1e5, 1, 1, 1]] * 4), "s": f32(3)}
     net = Net(

@@ -11,6 +11,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if node.input(1) or node.attr("axes"):
         return NOT_THIS
     dims = graph.dims(node.inputs[0])
+    if dims == (1,):
+        # A size as exporters pick it from a shape: there is one axis, and no doubt about it.
+        return NOT_THIS
     if dims is None or any(not isinstance(d, int) for d in dims):
         return Skip(f"which of the dims {list(dims or ())} are 1 depends on the size")
     axes = [i for i, d in enumerate(dims) if d == 1]
