@@ -61,6 +61,17 @@ def test_manifest_round_trip(engine):
     assert read_engine_manifest(engine) == manifest_of(engine)
 
 
+def test_output_dims_can_be_any_expression(engine):
+    from trtconv.core.tensors import TensorSpec
+
+    odd = TensorSpec(
+        "y", parse_tensor("y:float32[1]").dtype, ("N", "TruncToInt(0.3*ToFloat(H))", "-H - 2*(((-H)//2)) + 1)")
+    )
+    manifest = manifest_of(engine, outputs=(odd,), inputs=(parse_tensor("x:int64[N]=0:99"),))
+    write_manifest(engine, manifest)
+    assert read_engine_manifest(engine) == manifest
+
+
 def test_an_engine_that_changed_after_its_manifest_was_written(engine):
     engine.write_bytes(plan(size=100))
     with pytest.raises(InvalidRequestError, match="it has 100 bytes of 200"):

@@ -110,7 +110,9 @@ def test_what_8_6_drops_without_a_word(tmp_path):
     model = load_model(conv_net(tmp_path / "m.onnx"))
     model.graph.node.append(helper.make_node("Shape", ["x"], ["s"], name="shape", start=1))
     model.graph.node.append(helper.make_node("ScatterND", ["x", "i", "u"], ["z"], name="scatter", reduction="add"))
-    assert [p.node for p in known_problems(model, EIGHT)] == ["shape", "scatter"]
+    model.graph.node.append(helper.make_node("Shape", ["x"], ["whole"], name="whole", start=0))
+    model.graph.node.append(helper.make_node("Shape", ["x"], ["front"], name="front", start=0, end=1))
+    assert [p.node for p in known_problems(model, EIGHT)] == ["shape", "scatter", "front"]
     assert not list(known_problems(model, RTX))
 
 

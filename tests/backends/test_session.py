@@ -6,7 +6,7 @@ import pytest
 from tests.backends import fake_tensorrt
 from trtconv.backends.session import EngineSession
 from trtconv.core.dtypes import parse_dtype
-from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 
 
 @pytest.fixture
@@ -112,6 +112,15 @@ def test_one_context_per_thread(session, engine):
     [t.join() for t in threads]
     assert results == dict.fromkeys((1, 2, 3, 60), True)
     assert len(engine.contexts) == 4
+
+
+def test_a_cuda_graph_that_cannot_be_captured(session):
+    """Sizes that depend on data: the graph is left out, and `prepare` says so."""
+    session.cuda_graph = True
+    for _ in range(3):
+        assert set(session(sample())) == {"y", "same", "n"}
+    with pytest.raises(UnsupportedError, match="a CUDA graph cannot hold this engine"):
+        session.prepare(sample(), cuda_graph=True)
 
 
 def test_no_context(session, engine):

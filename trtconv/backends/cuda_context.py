@@ -5,6 +5,7 @@ Names and signatures are those of cuda.h; they have been stable since CUDA 11.4.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from ctypes import byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
@@ -101,15 +102,30 @@ def check(driver: Any, what: str, code: int) -> None:
         raise TrtconvError(f"{what} failed: {name}", hint="see `trtconv doctor`")
 
 
+class StreamOrder:
+    """Orders streams with one event that is used again and again; a wait holds what was recorded when it was asked."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        self._event = c_void_p()
+
+    def wait(self, waiting: int, working: int) -> None:
+        """Let stream `waiting` go on only after what stream `working` has been given so far."""
+        driver = self._driver
+        if not self._event:
+            check(driver, "cuEventCreate", driver.cuEventCreate(byref(self._event), _DISABLE_TIMING))
+        check(driver, "cuEventRecord", driver.cuEventRecord(self._event, working))
+        check(driver, "cuStreamWaitEvent", driver.cuStreamWaitEvent(waiting, self._event, 0))
+
+    def __del__(self) -> None:
+        if self._event:
+            with contextlib.suppress(Exception):
+                self._driver.cuEventDestroy_v2(self._event)
+
+
 def wait_for(driver: Any, waiting: int, working: int) -> None:
     """Let stream `waiting` go on only after what stream `working` has been given so far."""
-    event = c_void_p()
-    check(driver, "cuEventCreate", driver.cuEventCreate(byref(event), _DISABLE_TIMING))
-    try:
-        check(driver, "cuEventRecord", driver.cuEventRecord(event, working))
-        check(driver, "cuStreamWaitEvent", driver.cuStreamWaitEvent(waiting, event, 0))
-    finally:
-        driver.cuEventDestroy_v2(event)
+    StreamOrder(driver).wait(waiting, working)
 
 
 class RetainedSet:
@@ -119,6 +135,11 @@ class RetainedSet:
         self._driver = driver
         self._event = c_void_p()
         self._owners: tuple[object, ...] = ()
+
+    def __del__(self) -> None:
+        if self._event:
+            with contextlib.suppress(Exception):
+                self._driver.cuEventDestroy_v2(self._event)
 
     def replace(self, owners: tuple[object, ...], stream: int) -> None:
         """Wait until the objects held so far are read, then hold these until `stream` has come to this place."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.cuda_context import CudaGraph, RetainedSet
+from trtconv.backends.cuda_context import CudaGraph, RetainedSet, StreamOrder
 from trtconv.backends.device_array import DeviceArray
 from trtconv.backends.engine_io import choose_profile
 from trtconv.backends.output_allocator import make_output_allocator
@@ -58,6 +58,7 @@ class Execution:
         self._allocator = make_output_allocator(trt, memory)
         self._open: tuple[str, ...] = ()
         self._retained = (RetainedSet(driver), RetainedSet(driver))
+        self.order = StreamOrder(driver)
 
     def set_shapes(self, shapes: Mapping[str, Shape], host: Mapping[str, Array]) -> bool:
         """Choose the profile and set every input's shape and the host inputs' values; True when something changed.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trtconv.backends.cuda_context import CudaGraph
 from trtconv.backends.device_array import DeviceArray
 from trtconv.backends.execution import Execution
+from trtconv.core.errors import TrtconvError
 
 if TYPE_CHECKING:
     from trtconv.backends.cuda_memory import CudaMemory
@@ -17,7 +18,8 @@ class Prepared:
 
     `outputs()` lie on the device in stream order, `synchronize()` waits. With `cuda_graph` the first launch is an
     ordinary one (TensorRT prepares itself for new shapes then), after which the work is captured and replayed. A
-    graph needs an execution whose shapes never change again: TensorRT bakes its context's state into it.
+    graph needs an execution whose shapes never change again: TensorRT bakes its context's state into it. `no_graph`
+    says why there is none where one was wanted.
     """
 
     def __init__(self, execution: Execution, *, cuda_graph: bool) -> None:
@@ -26,6 +28,7 @@ class Prepared:
         self.memory: CudaMemory = execution.memory
         self._wants_graph = cuda_graph
         self.graph: CudaGraph | None = None
+        self.no_graph = ""
 
     def __call__(self) -> None:
         """Launch."""
@@ -35,7 +38,15 @@ class Prepared:
         self.execution.enqueue()
         if self._wants_graph and self.execution.capturable:
             self.synchronize()
+            self._capture()
+
+    def _capture(self) -> None:
+        """Capture, or go on without a graph: 8.6 cannot launch a loop (an LSTM's, say) into one."""
+        self._wants_graph = False
+        try:
             self.graph = self.execution.capture()
+        except TrtconvError as error:
+            self.no_graph = error.message
 
     def outputs(self) -> dict[str, DeviceArray]:
         """The outputs on the device."""

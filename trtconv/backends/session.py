@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trtconv.backends.cuda_array_interface import import_array_interface
-from trtconv.backends.cuda_context import open_driver, wait_for
+from trtconv.backends.cuda_context import open_driver
 from trtconv.backends.cuda_driver import Gpu
 from trtconv.backends.cuda_memory import CudaMemory, open_cuda_memory
 from trtconv.backends.device_array import DeviceArray
@@ -122,7 +122,7 @@ class EngineSession:
         require_inputs(given, self.inputs)
         self._memory.activate()
         lane = self._lane(given)
-        imported = {t.name: self._imported(given[t.name], lane.stream) for t in self.inputs if not t.host}
+        imported = {t.name: self._imported(given[t.name], lane) for t in self.inputs if not t.host}
         mark = self._logger.mark()
         try:
             if imported and all(imported.values()):
@@ -133,13 +133,13 @@ class EngineSession:
         except TrtconvError as error:
             raise _with(error, self._logger.since(mark).errors) from error
 
-    def _imported(self, value: Any, stream: int) -> Imported | None:
-        """A tensor that is on the GPU, with this stream made to wait for what fills it; None for anything else."""
+    def _imported(self, value: Any, lane: Prepared) -> Imported | None:
+        """A tensor that is on the GPU, with the lane made to wait for what fills it; None for anything else."""
         if isinstance(value, DeviceArray):
-            if value.stream != stream:
-                wait_for(self._driver, stream, value.stream)
+            if value.stream != lane.stream:
+                lane.execution.order.wait(lane.stream, value.stream)
             return Imported(value.pointer, value.shape, value.dtype, value.device, value)
-        return import_cuda(value, stream) or import_array_interface(value, stream, self._driver)
+        return import_cuda(value, lane.stream) or import_array_interface(value, lane.stream, self._driver)
 
     def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
         """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.
@@ -157,6 +157,10 @@ class EngineSession:
             )
         lane()
         lane.synchronize()
+        if cuda_graph and lane.graph is None:
+            raise UnsupportedError(
+                f"a CUDA graph cannot hold this engine: {lane.no_graph}", hint="run it without a CUDA graph"
+            )
         return lane
 
     def _put(self, execution: Execution, arrays: Mapping[str, Array]) -> None:

@@ -15,7 +15,7 @@ from trtconv.backends.engine_io import engine_tensors
 from trtconv.backends.graph_for_parser import known_problems, prepare
 from trtconv.backends.interruptible import Cancellation, make_monitor, run_interruptible
 from trtconv.backends.isolated import build_isolated
-from trtconv.backends.layers import low_precision_layers, read_layers
+from trtconv.backends.layers import layers_of_type, read_layers
 from trtconv.backends.messages import Messages, logger_of
 from trtconv.backends.network import create_network, element_types, mark_outputs, parse, parser_problems
 from trtconv.backends.plugin_loading import load_plugins
@@ -230,10 +230,11 @@ def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Ca
     layers = read_layers(trt, engine, context)
     del context, engine
     wanted = _LOW[settings.precision]
-    count = low_precision_layers(layers, wanted)
-    if not count:
+    count, plain = layers_of_type(layers, wanted), layers_of_type(layers, "float32")
+    # Where the inspector tells no types at all, nothing is claimed.
+    if plain and not count:
         raise UnsupportedError(
             f"{capabilities} built {settings.model} in fp32 although {settings.precision} was asked for",
             hint="no layer has a faster kernel in that type; build with --precision fp32",
         )
-    return {wanted: count, "float32": low_precision_layers(layers, "float32")}
+    return {wanted: count, "float32": plain}
