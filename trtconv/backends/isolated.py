@@ -25,7 +25,12 @@ def build_isolated(family: str, settings: EngineSettings, progress: Progress) ->
     with tempfile.TemporaryDirectory(prefix="trtconv-build-") as folder:
         place = Path(folder)
         (place / "settings").write_bytes(pickle.dumps((family, settings)))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        # Kernels are then loaded when they are first tried, which 8.6 itself recommends at every start.
+        environment = {
+            "CUDA_MODULE_LOADING": "LAZY",
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        }
         with open(place / "log", "wb") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", "trtconv.backends.isolated", folder], env=environment, stdout=log, stderr=log
