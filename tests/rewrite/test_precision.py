@@ -170,6 +170,43 @@ def test_thresholds_are_not_rounded_and_maxima_are_still_found():
     assert got["top"].sum() == 2
 
 
+def test_positions_stay_inside():
+    """Clipped to 30.999 and rounded down, then one more: in FP16 30.999 is 31, and 32 is out of bounds."""
+    net = Net(
+        "positions", "float[32] x, float[5] at", "float[5] y",
+        """
+        t = Tanh(at)
+        s = Mul(t, size)
+        c = Clip(s, zero, last)
+        f = Floor(c)
+        w = Sub(c, f)
+        i = Cast<to=7>(f)
+        j = Add(i, one)
+        a = Gather(x, i)
+        b = Gather(x, j)
+        d = Sub(b, a)
+        m = Mul(d, w)
+        y = Add(a, m)
+        """,
+        {"x": normal(32), "at": f32([-1, 0.5, 0.9, 3, 9])},
+        {"size": f32(31), "zero": f32(0), "last": f32(30.999), "one": i64(1)},
+    )  # fmt: skip
+    typed = convert_precision(net.model(), "fp16")
+    assert {k.op for k in typed.kept} >= {"Tanh", "Mul", "Clip", "Floor", "Sub"}
+    assert error(run(net.model(), net.feed)["y"], run(typed.model, net.feed)["y"]) < 2e-3
+
+
+def test_a_residual_stream_is_not_drawn_into_fp32():
+    """TopK reads the end of a stream of sums; only what belongs to it may be FP32."""
+    body = "".join(f" c{i} = Relu(h{i})\n g{i} = MatMul(c{i}, w)\n h{i + 1} = Add(h{i}, g{i})\n" for i in range(6))
+    net = Net(
+        "stream", "float[2,8] x", "float[2,3] v, float[2,8] y",
+        f"h0 = MatMul(x, w)\n{body} v, i = TopK(h6, k)\n y = MatMul(h6, w)",
+        {"x": normal(2, 8)}, {"w": normal(8, 8, scale=0.3), "k": i64([3])},
+    )  # fmt: skip
+    assert [k.op for k in convert_precision(net.model(), "fp16").kept] == ["TopK"]
+
+
 def test_sums_that_run_on_are_subtracted_in_fp32():
     """A box filter by running sums: differences of large numbers, through slices."""
     net = Net(
@@ -209,9 +246,8 @@ def test_weights_are_counted_and_converted_once():
 
 def test_a_weight_of_two_uses_has_two_types():
     net = Net(
-        "shared", "float[2,4] x", "float[2,4] y",
-        "a = Mul(x, s)\n b = Sin(a)\n c = Sin(s)\n d = Add(b, c)\n y = Mul(d, s)",
-        {"x": normal(2, 4)}, {"s": normal(4)},
+        "shared", "float[2,4] x", "float[2,4] y", "a = MatMul(x, s)\n c = Exp(s)\n y = MatMul(a, c)",
+        {"x": normal(2, 4)}, {"s": normal(4, 4)},
     )  # fmt: skip
     typed = convert_precision(net.model(), "fp16").model
     assert {t.name: t.data_type for t in typed.graph.initializer} == {"s": 1, "s_fp16": 10}

@@ -6,12 +6,14 @@ from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.precision.operators import (
     ANY_TYPE,
     ARITHMETIC,
+    COMPARISONS,
     CONTRACTIONS,
     EXACT,
     FEEDS_COORDINATES,
     FEEDS_QUANTIZE,
     FEEDS_SUM,
     GATHERS,
+    PICKS,
     RESHAPES,
     VIEWS,
     Reason,
@@ -20,6 +22,7 @@ from trtconv.rewrite.precision.state import DATA, EXACT_VALUE, FREE, Plan
 
 BOOL = 9
 # The first of these that enters a node is passed on.
+PLACES = frozenset({"coordinates", "decisions"})
 GROWING = ("epsilon", "overflow", "range")
 # A value of ordinary size comes out where a large one meets data here; an epsilon is still to be divided by.
 ENDS = ("Div", "Mul", "Sub")
@@ -57,7 +60,7 @@ def grown(plan: Plan, graph: Graph, node: Node, grows: Grows) -> tuple[Reason, s
     With the reason comes how FP32 goes on behind the node: a kind, or AFFINE once the value is of ordinary size again.
     """
     large = sorted({grows[n] for n in node.inputs if n in grows} - {AFFINE})
-    if node.key not in ARITHMETIC | RESHAPES or not plan.floats(graph, node.outputs):
+    if node.key not in ARITHMETIC | VIEWS or not plan.floats(graph, node.outputs):
         return None
     others = [n for n in plan.floats(graph, node.inputs) if grows.get(n, AFFINE) == AFFINE]
     if not large:
@@ -89,14 +92,47 @@ def absorbed(plan: Plan, graph: Graph, node: Node) -> Reason | None:
                 return None
             kinds.add("output")
         for user in graph.uses(name):
+            if user.key in PICKS:
+                kinds.add("decisions")
             if user.key in ANY_TYPE:
                 continue
-            if user.bodies or id(user) not in plan.kept:
-                return None
-            kinds.add(plan.kept[id(user)].kind)
+            kinds.add("half" if user.bodies or id(user) not in plan.kept else plan.kept[id(user)].kind)
+    if "half" in kinds:
+        return _leads_to_a_place(plan, graph, node, kinds)
     if not kinds or not _may_join(plan, graph, node, kinds):
         return None
     return Reason(min(kinds - {"output"}, default="range"), "only FP32 nodes use it")
+
+
+def _leads_to_a_place(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> Reason | None:
+    """Position arithmetic stays in FP32 also where half nodes use it too.
+
+    In FP16 a position that was clipped to 30.999 is 31, and the pixel after it is out of bounds. Arithmetic on one
+    value and constants only, so that it does not run back along a residual stream.
+    """
+    data = [n for n in plan.floats(graph, node.inputs) if plan.origin(graph, n) == DATA]
+    if kinds & PLACES and len(data) <= 1 and node.key in FEEDS_COORDINATES:
+        return Reason(min(kinds & PLACES), "a position or a decision is made of it")
+    return None
+
+
+def carried(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+    """FP32 because all that enters it is in FP32: positions and what is computed from them, and their comparisons.
+
+    Two halves are compared as halves: with only one of them rounded, `x == max` would never hold.
+    """
+    data = [n for n in plan.floats(graph, node.inputs) if plan.origin(graph, n) == DATA]
+    if not data or node.key not in ARITHMETIC | VIEWS | COMPARISONS:
+        return None
+    makers = [graph.maker(n) for n in data]
+    if node.key in COMPARISONS:
+        given = plan.fp32_outputs and graph.parent is None
+        known = all(id(m) in plan.kept if m else given and n in graph.inputs for n, m in zip(data, makers, strict=True))
+        return Reason("decisions", "both sides are in FP32") if known else None
+    reasons = [plan.kept.get(id(m)) for m in makers]
+    if all(r is not None and r.kind in PLACES for r in reasons):
+        return Reason("coordinates", "made of positions")
+    return None
 
 
 def _may_join(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> bool:
@@ -110,7 +146,10 @@ def _may_join(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> bool:
         return True
     if "quantized" in kinds and node.key in FEEDS_QUANTIZE:
         return True
-    if "coordinates" not in kinds:
+    # RTX 1.7 cannot build a recurrent operator when a cast stands between it and the transpose before it.
+    if "target" in kinds and node.key in RESHAPES:
+        return True
+    if not kinds & PLACES:
         return False
     exact = any(plan.origin(graph, n) == EXACT_VALUE for n in plan.floats(graph, node.inputs))
     return node.key in FEEDS_COORDINATES or (node.key in CONTRACTIONS and exact)

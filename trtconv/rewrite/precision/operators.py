@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Reason:
     """Why a node stays in FP32.
 
-    `kind` is one of `asked`, `range` (sums, squares, exponentials), `coordinates`, `epsilon`, `overflow`, `integers`,
-    `quantized`, `loop`, `schema`, `target`, `custom`, `random`, `user cast`.
+    `kind` is one of `asked`, `range` (sums, squares, exponentials), `coordinates`, `decisions`, `epsilon`, `overflow`,
+    `integers`, `quantized`, `loop`, `schema`, `target`, `custom`, `random`, `user cast`.
     """
 
     kind: str
@@ -36,6 +36,7 @@ _OTHERS = {
         ("Range", "TopK", "NonMaxSuppression", "RoiAlign", "MaxRoiPool", "GridSample", "AffineGrid", "DeformConv",
          "Sin", "Cos", "Tan", "Upsample"),
     ),
+    "decisions": ("a jump hangs on the last bits of its input", ("Ceil", "Floor", "Mod", "Round")),
     "quantized": (
         "quantization is left as it is", ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
     ),
@@ -91,5 +92,7 @@ COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEq
 BOUNDS = COMPARISONS | {"Where", "Max", "Min", "Clip", "Pad"}
 # A constant that is almost zero guards a division or a logarithm here.
 GUARDS = ARITHMETIC | COMPARISONS | RESHAPES
+# Which of two near values is the larger is not to be decided by the rounding of a last sum.
+PICKS = frozenset({"ArgMax", "ArgMin"})
 # These read a value of any type and give integers or truth values.
-ANY_TYPE = frozenset({"Shape", "Size", "NonZero", "IsNaN", "ArgMax", "ArgMin"})
+ANY_TYPE = PICKS | {"Shape", "Size", "NonZero", "IsNaN"}

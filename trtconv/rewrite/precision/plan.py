@@ -1,4 +1,4 @@
-"""Which nodes stay in FP32. One pass forward and one backward over each scope, so linear in the number of nodes."""
+"""Which nodes stay in FP32. Two passes forward and one backward over each scope: linear in the number of nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.precision.half import HalfFormat
-from trtconv.rewrite.precision.islands import GROWING, Grows, absorbed, grown, origin_of_outputs
+from trtconv.rewrite.precision.islands import GROWING, Grows, absorbed, carried, grown, origin_of_outputs
 from trtconv.rewrite.precision.operators import Reason
 from trtconv.rewrite.precision.reasons import reason_alone
 from trtconv.rewrite.precision.state import EXACT_VALUE, FREE, Plan
@@ -31,7 +31,7 @@ def make_plan(
 
 
 def _plan_scope(plan: Plan, graph: Graph) -> None:
-    """Reasons of their own and growth along the graph; what only feeds FP32 against it; then the bodies."""
+    """Reasons of their own and growth along the graph; what feeds FP32 against it; what FP32 makes; then the bodies."""
     plan.made_of[id(graph)] = made = {}
     grows: Grows = {}
     for node in graph.nodes.values():
@@ -48,6 +48,9 @@ def _plan_scope(plan: Plan, graph: Graph) -> None:
             grows.update(dict.fromkeys(node.outputs, kind))
     for node in reversed(list(graph.nodes.values())):
         if id(node) not in plan.kept and (reason := absorbed(plan, graph, node)) is not None:
+            plan.kept[id(node)] = reason
+    for node in graph.nodes.values():
+        if id(node) not in plan.kept and (reason := carried(plan, graph, node)) is not None:
             plan.kept[id(node)] = reason
     for node in graph.nodes.values():
         for body in node.bodies:

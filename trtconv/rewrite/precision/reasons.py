@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT, values_of
-from trtconv.rewrite.precision.operators import ALWAYS, ANY_TYPE, BOUNDS, GUARDS, LACKING, REASONS, RESHAPES, Reason
+from trtconv.rewrite.precision.operators import (
+    ALWAYS,
+    ANY_TYPE,
+    BOUNDS,
+    COMPARISONS,
+    GUARDS,
+    LACKING,
+    REASONS,
+    RESHAPES,
+    Reason,
+)
 from trtconv.rewrite.precision.state import FREE, Plan
 
 INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
@@ -32,7 +42,8 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return None
     if plan.signatures.of(node) is None:
         return Reason("custom", f"{node.key} is not known to take {plan.to.name}")
-    return _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
+    found = _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
+    return found or _decision(plan, graph, node)
 
 
 def _cast(plan: Plan, graph: Graph, node: Node) -> Reason | None:
@@ -61,6 +72,12 @@ def _quantized(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         maker = graph.maker(graph.behind(name, *RESHAPES)[0], "DequantizeLinear")
         if maker is not None and not graph.is_constant(maker.inputs[0]):
             return Reason("quantized", "its input is quantized")
+    return None
+
+
+def _decision(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+    if node.key in COMPARISONS and any(plan.origin(graph, n) >= FREE for n in plan.floats(graph, node.inputs)):
+        return Reason("decisions", "a threshold would be rounded")
     return None
 
 
