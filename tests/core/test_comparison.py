@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from trtconv.core.comparison import Tolerance, compare_output, compare_outputs, describe_failure, first_failure
 
@@ -85,3 +86,20 @@ def test_measured_rounding_adds_to_the_tolerance_of_its_output_only():
     a, b = compare_outputs("large", want, got, TIGHT, rounding={"a": 0.001})
     assert a.passed
     assert not b.passed
+
+
+@pytest.mark.parametrize("filling", [-1e4, -1e9, float(np.finfo(np.float32).min)])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_fillings_of_a_mask_do_not_hide_wrong_logits(filling, share):
+    chance = np.random.default_rng(0)
+    logits = chance.standard_normal((4, 50)).astype(np.float32)
+    masked = chance.random((4, 50)) < share
+    want, got = np.where(masked, np.float32(filling), logits), np.where(masked, np.float32(filling), logits + 0.3)
+    assert not compare_output("y", "p", want, got.astype(np.float32), Tolerance()).passed
+
+
+def test_elements_that_cancel_are_held_to_their_neighbours():
+    want = (np.random.default_rng(0).standard_normal(1000) * 1e6).astype(np.float32)
+    want[3], got = 0.5, want.copy()
+    got[3] = 40.0
+    assert compare_output("y", "p", want, got, Tolerance()).passed
