@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from trtconv.export.symbolic import linear_algebra, numerics, order, resize, windows
 from trtconv.export.symbolic.adaptive import pool_to
-from trtconv.export.symbolic.antialias import resize_antialiased
+from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear
 from trtconv.export.symbolic.mode import handlers
 
 
@@ -105,8 +105,9 @@ def test_linear_algebra(size):
     torch.testing.assert_close(linear_algebra.inverse(None, x), torch.linalg.inv(x), atol=1e-3, rtol=1e-3)
     torch.testing.assert_close(linear_algebra.determinant(None, x), torch.linalg.det(x), atol=1e-3, rtol=1e-3)
     torch.testing.assert_close(linear_algebra.solve(None, x, b), torch.linalg.solve(x, b), atol=1e-3, rtol=1e-3)
-    signal = torch.randn(2, size, 5)
-    torch.testing.assert_close(linear_algebra.rfft(None, signal, dim=1), torch.fft.rfft(signal, dim=1))
+    one = torch.linalg.solve(x, b[..., 0])
+    torch.testing.assert_close(linear_algebra.solve(None, x, b[..., 0]), one, atol=1e-3, rtol=1e-3)
+    assert torch.equal(linear_algebra.determinant(None, x * 0), torch.zeros(4))
 
 
 def test_remainders_and_shifts():
@@ -128,3 +129,45 @@ def test_masked_assignment_and_diagonal():
     z[rows] = -1.0
     assert torch.equal(order.set_item(None, x.clone(), rows, -1.0), z)
     assert order.diagonal(None, x, 0, 1, 2) is NotImplemented
+
+
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 33])
+def test_fourier_transforms(size, norm):
+    torch.manual_seed(size)
+    x, z = torch.randn(2, size, 6), torch.randn(2, size, 6, dtype=torch.complex64)
+    table, close = handlers(), torch.testing.assert_close
+    close(table["fft_fft"](None, z, None, 1, norm), torch.fft.fft(z, dim=1, norm=norm), atol=1e-4, rtol=1e-4)
+    close(table["fft_ifft"](None, x, None, 1, norm), torch.fft.ifft(x, dim=1, norm=norm), atol=1e-4, rtol=1e-4)
+    close(table["fft_rfft"](None, x, None, 1, norm), torch.fft.rfft(x, dim=1, norm=norm), atol=1e-4, rtol=1e-4)
+    close(table["fft_rfft2"](None, x, norm=norm), torch.fft.rfft2(x, norm=norm), atol=1e-4, rtol=1e-4)
+    close(table["fft_fft2"](None, z, norm=norm), torch.fft.fft2(z, norm=norm), atol=1e-4, rtol=1e-4)
+    half = torch.fft.rfft(x, dim=1)
+    close(table["fft_irfft"](None, half, size, 1, norm), torch.fft.irfft(half, size, 1, norm), atol=1e-4, rtol=1e-4)
+    plane = torch.fft.rfft2(x)
+    back = torch.fft.irfft2(plane, (size, 6), norm=norm)
+    close(table["fft_irfft2"](None, plane, (size, 6), norm=norm), back, atol=1e-4, rtol=1e-4)
+    assert table["fft_fftshift"](None, x, (1, 2)) is NotImplemented  # nothing dynamic: torch's own
+
+
+def test_statistics():
+    torch.manual_seed(0)
+    x, y = torch.randn(4, 9), torch.randn(4, 9)
+    close = torch.testing.assert_close
+    close(numerics.covariance(None, x), torch.cov(x))
+    close(numerics.correlation(None, x), torch.corrcoef(x))
+    close(numerics.logaddexp(None, x * 1e4, y), torch.logaddexp(x * 1e4, y))
+    for p in (1.0, 2.0, 3.0, float("inf")):
+        close(numerics.cdist(None, x, y, p), torch.cdist(x, y, p), atol=1e-4, rtol=1e-4)
+    index = torch.randint(0, 4, (4, 9))
+    for own in (True, False):
+        made = order.scatter_reduce(None, x, 1, index, y, "mean", include_self=own)
+        close(made, x.scatter_reduce(1, index, y, "mean", include_self=own))
+
+
+@pytest.mark.parametrize(("size", "out"), [(19, 12), (17, 30), (23, 23), (9, 31)])
+def test_linear_resize_by_a_ratio_that_gives_no_whole_size(size, out):
+    x, ratio = torch.randn(1, 2, size), (out + 0.4) / size
+    wanted = F.interpolate(x, scale_factor=ratio, mode="linear")
+    made = resize_linear(x, -1, wanted.shape[-1], torch.tensor(1 / ratio))
+    torch.testing.assert_close(made, wanted, atol=1e-4, rtol=1e-4)

@@ -17,7 +17,8 @@ FAST = (
     "norms/l2norm_1e-10", "norms/instance_norm_running", "pooling/avg_whole_height", "pooling/avg_half_both",
     "pooling/adaptive_avg_2x3", "pooling/adaptive_max_2", "resize/int_of_1.5", "resize/nearest_fixed_size",
     "skips/unet_stride", "skips/output_size", "grids/stn", "indexing/cummax", "attention/window_attention",
-    "shapes/min_with_constant", "shapes/dynamic_conv", "shapes/branch_on_two_sizes", "recurrent/crnn",
+    "shapes/min_with_constant", "shapes/dynamic_conv", "shapes/branch_on_two_sizes", "control/branch_on_batch_one",
+    "recurrent/crnn",
 )  # fmt: skip
 
 

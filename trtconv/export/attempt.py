@@ -20,6 +20,7 @@ from trtconv.export.module_runner import ModuleRunner, to_tensor
 from trtconv.export.points import traced_sizes
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import MakeInputs, Samples
+from trtconv.export.split import Cut
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.trace import Candidate, Trace
 
@@ -62,11 +63,21 @@ class Way:
     symbolic: bool = False
     generalises: bool = False
     splits: bool = False
+    cut: Cut | None = None
 
     def __str__(self) -> str:
-        tail = " with symbolic int, min and max" if self.symbolic else ""
-        tail += " at several sizes, generalised" if self.generalises else ""
-        return f"{self.exporter}{tail}{' for each side of a branch' if self.splits else ''}"
+        words = [self.exporter]
+        words += ["with symbolic int, min and max"] if self.symbolic else []
+        words += ["at several sizes, generalised"] if self.generalises else []
+        words += ["for each side of a branch"] if self.splits else []
+        words += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
+        return " ".join(words)
+
+    @property
+    def folder(self) -> str:
+        """A name of its own for its files."""
+        flags = (self.symbolic, self.generalises, self.splits)
+        return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,7 @@ class Attempt:
 def attempt(way: Way, job: Job) -> Attempt:
     """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
     job.progress.phase(f"exporting with {way}")
-    place = job.folder / f"{way.exporter}-{int(way.symbolic)}-{int(way.generalises)}-{int(way.splits)}"
+    place = job.folder / way.folder
     place.mkdir(exist_ok=True)
     started = time.monotonic()
     try:
@@ -121,8 +132,9 @@ def _export(way: Way, job: Job, trace: Trace, place: Path) -> Candidate:
     name, opset = job.request.output.name, job.request.opset
     if way.splits:
         return export_split(
-            way.export, job.trace, trace, lambda part: traced_sizes(part, job.request.inputs), place / name, opset
-        )
+            way.export, job.trace, trace, lambda part: traced_sizes(part, job.request.inputs), place / name, opset,
+            cut=way.cut,
+        )  # fmt: skip
     if way.generalises:
         return generalise(way.export, job.trace, trace, place, name, opset)
     return way.export(trace, place / name, opset)

@@ -11,8 +11,9 @@ from trtconv.export.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
 from trtconv.export.proof import Verdict, prove
-from trtconv.export.samples import Samples, with_rounding
+from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.scan import scanned
+from trtconv.export.split import Cut
 from trtconv.export.torchscript import export_torchscript
 from trtconv.export.trace import Candidate
 from trtconv.export.user_code import blame
@@ -25,6 +26,10 @@ WAYS = (
     Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
     Way("torchscript", export_torchscript, generalises=True),
 )  # fmt: skip
+
+
+# What torch.export says when Python's own functions on numbers got a size.
+SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ def choose(job: Job) -> Choice:
     Raises AccuracyError when files were made but none is equal, TrtconvError when no exporter made one.
     """
     attempts: list[Attempt] = []
-    for way in ways(job.request):
+    waiting = list(ways(job.request))
+    while waiting:
+        way = waiting.pop(0)
         if not worth_trying(way, attempts):
             continue
         made = attempt(way, job)
@@ -52,6 +59,8 @@ def choose(job: Job) -> Choice:
         if made.equal and way.exporter == "torchscript":
             made = scanned(job, made)
         attempts.append(made)
+        if not any(w.cut for w in (way, *(a.way for a in attempts))):
+            waiting = [*cuts_at_one(job, made), *waiting]
         if made.equal and made.candidate is not None and made.verdict is not None:
             told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             notes = (*told, *made.candidate.notes)
@@ -67,15 +76,27 @@ def ways(request: ExportRequest) -> tuple[Way, ...]:
     return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
 
 
+def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
+    """Where a file of dynamo's differs at a size of 1: the way that exports 1 and more than 1 apart.
+
+    torch.export takes a size of 1 for a case that no one means: `if x.shape[0] == 1` is false in its trace, and no
+    guard says so.
+    """
+    at = made.verdict.at if made.verdict is not None and made.way.exporter == "dynamo" else None
+    space = job.request.space
+    dims = [n for n, v in at.dims if v == 1 and space[n].min == 1 < space[n].max] if at is not None else []
+    return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
+
+
 def worth_trying(way: Way, before: list[Attempt]) -> bool:
     """False when an earlier attempt of the same exporter failed in a way that this one does not change."""
     plain = next((a for a in before if a.way.exporter == way.exporter and not a.way.symbolic), None)
     if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
         return True
     text = f"{type(plain.error).__name__}: {plain.error}"
-    if way.splits:
+    if way.splits and way.cut is None:
         return "Constraints violated" in text
-    return way.exporter == "torchscript" or "Constraints violated" in text or "data-dependent" in text
+    return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
 
 
 def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
@@ -87,9 +108,10 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
         verdict = made.verdict
         if verdict is None or verdict.at is None or verdict.failure is None or made.candidate is None:
             return job, made
-        if verdict.failure.max_abs is None or verdict.failure.max_abs == float("inf"):
+        if verdict.failure.max_abs is None:
             return job, made
-        measured = with_rounding(job.samples, verdict.at, job.runner)
+        look = without_breakdown if verdict.failure.max_abs == float("inf") else with_rounding
+        measured = look(job.samples, verdict.at, job.runner)
         if measured is None:
             return job, made
         job = replace(job, samples=measured)
@@ -104,11 +126,12 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
     base = job.request.source.base
     details = [a.describe() for a in attempts]
     wrong = next((a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None), None)
-    fork, at = _fork(job, wrong)
+    fork, at, by_size = _fork(job, wrong)
     if fork is not None:
         here = str(job.samples.items[0].point)
+        kind = "the size" if by_size else "the values of the inputs"
         return AccuracyError(
-            f"the way through the module depends on the size: {fork.describe(here, at, base)}",
+            f"the way through the module depends on {kind}: {fork.describe(here, at, base)}",
             hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
             "by tensor operations, or give ranges with --dynamic for which one way holds",
             details=details, where=where(fork, base),
@@ -132,9 +155,16 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
     )  # fmt: skip
 
 
-def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str]:
-    """Where the run at the first sample and a run at another size part; the failing size is looked at first."""
+def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str, bool]:
+    """Where the run at the first sample and another run part, what that one was, and whether its size does it.
+
+    The failing size is looked at first.
+    """
     first, *others = job.samples.items
+    same_sizes = replace(first.point, values="random", seed=first.point.seed + 1)
+    fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
+    if fork is not None:
+        return fork, "other values of the same size", False
     others.sort(key=lambda s: wrong is None or s.point != wrong.at)
     looked_at = [(s.point, s.inputs) for s in others[:6]]
     if wrong is not None and wrong.at is not None and all(wrong.at != point for point, _ in looked_at):
@@ -142,5 +172,5 @@ def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str]:
     for point, inputs in looked_at:
         fork = find_fork(job.runner, first.inputs, inputs)
         if fork is not None:
-            return fork, str(point)
-    return None, ""
+            return fork, str(point), point.values == "random"
+    return None, "", True

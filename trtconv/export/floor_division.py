@@ -28,7 +28,11 @@ def floor_negative_divisions(graph: onnx.GraphProto, trace: Trace, floors: Colle
     for node in graph.node:
         wanted = node.op_type == "Div" and (floors is None or node.name in floors)
         dividend = bounds.of(node.input[0]) if wanted else None
-        if dividend is None or not dividend.rooted or dividend.low >= 0 or not bounds.of(node.input[1]).rooted:
+        divisor = bounds.of(node.input[1]) if wanted else None
+        if dividend is None or divisor is None or not dividend.rooted or not divisor.rooted:
+            nodes.append(node)
+            continue
+        if dividend.low >= 0 and divisor.low > 0:
             nodes.append(node)
             continue
         changed += 1

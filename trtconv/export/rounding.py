@@ -36,7 +36,7 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
 def rounding_errors(
     runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array], twin: ModuleRunner | None = None
 ) -> dict[str, float]:
-    """The largest |FP32 - FP64| of each FP32 output; empty when the module cannot be run in FP64.
+    """The largest |FP32 - FP64| of each FP32 or FP16 output; empty when the module cannot be run in FP64.
 
     Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
     """
@@ -46,15 +46,17 @@ def rounding_errors(
     if twin is None:
         return {}
     try:
-        exact = twin({n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in inputs.items()})
+        exact = twin({n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()})
     except (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError):
         return {}
     errors = {}
     for name, value in outputs.items():
-        if value.dtype == np.float32 and name in exact and exact[name].shape == value.shape:
+        if value.dtype in (np.float16, np.float32) and name in exact and exact[name].shape == value.shape:
             with np.errstate(all="ignore"):
                 difference = np.abs(value.astype(np.float64) - exact[name])
-            errors[name] = float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
+            # `finfo(dtype).min` as a filling is another number in FP64, and no rounding.
+            counted = np.isfinite(difference) & (np.abs(exact[name]) <= np.finfo(np.float32).max)
+            errors[name] = float(np.max(difference, initial=0.0, where=counted))
     return errors
 
 
@@ -90,3 +92,21 @@ def jump_errors(
                 change = change[np.isfinite(change)]
                 largest[name] = max(largest[name], float(change.max(initial=0.0)))
     return largest
+
+
+def breaks_down(runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
+    """True when the module's outputs are not finite where those of its FP64 twin are: FP32 does not reach there."""
+    import numpy as np
+
+    twin = exact_twin(runner)
+    if twin is None:
+        return False
+    try:
+        exact = twin({n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()})
+    except TrtconvError:
+        return False
+    return any(
+        value.dtype.kind == "f" and bool(np.any(~np.isfinite(value) & np.isfinite(exact[name])))
+        for name, value in outputs.items()
+        if name in exact and exact[name].shape == value.shape
+    )

@@ -15,7 +15,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.module_runner import ModuleRunner, to_array
 from trtconv.export.module_source import load_function
 from trtconv.export.points import Budget, affordable, input_bytes
-from trtconv.export.rounding import exact_twin, jump_errors, rounding_errors, weight_bytes
+from trtconv.export.rounding import breaks_down, exact_twin, jump_errors, rounding_errors, weight_bytes
 from trtconv.export.user_code import blame
 
 if TYPE_CHECKING:
@@ -102,8 +102,18 @@ def run_samples(
     first = _run(runner, wanted[0], make, None)
     rate = (time.monotonic() - started) / max(1, input_bytes(specs, wanted[0]))
     kept, notes = affordable(wanted, specs, rate, budget)
-    items = [first] + [_run(runner, p, make, twin) for p in kept if p != wanted[0]]
-    return Samples(tuple(items), (*notes, *_shows_little(items)), time.monotonic() - started)
+    items, refused = [first], []
+    for point in kept:
+        if point == wanted[0]:
+            continue
+        try:
+            items.append(_run(runner, point, make, twin))
+        except TrtconvError:
+            # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
+            if point.values == "random":
+                raise
+            refused.append(f"not compared at {point}: the module itself raises there")
+    return Samples(tuple(items), (*notes, *refused, *_shows_little(items)), time.monotonic() - started)
 
 
 def _run(runner: ModuleRunner, point: SamplePoint, make: MakeInputs, twin: ModuleRunner | None) -> ReferenceSample:
@@ -151,4 +161,14 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     items = (*samples.items[:index], measured, *samples.items[index + 1 :])
     shown = ", ".join(f"'{n}' {e:.2g}" for n, e in rounding.items() if e > 0)
     note = f"at {at} the module's own uncertainty was measured and allowed for: {shown}"
+    return replace(samples, items=items, notes=(*samples.notes, note))
+
+
+def without_breakdown(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Samples | None:
+    """The samples without a point of special values at which the module itself leaves FP32's range; else None."""
+    sample = next((s for s in samples.items if s.point == at), None)
+    if sample is None or at.values == "random" or not breaks_down(runner, sample.inputs, sample.outputs):
+        return None
+    note = f"not compared at {at}: the module's own FP32 outputs are not finite there, though FP64 ones are"
+    items = tuple(s for s in samples.items if s.point != at)
     return replace(samples, items=items, notes=(*samples.notes, note))

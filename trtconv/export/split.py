@@ -69,17 +69,22 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
 
 def export_split(
     export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
-    opset: int | None, depth: int = 0,
+    opset: int | None, depth: int = 0, cut: Cut | None = None,
 ) -> Candidate:  # fmt: skip
-    """A candidate for the whole space of `trace`. Raises what `export` raises, and CannotSplitError."""
+    """A candidate for the whole space of `trace`, cut at `cut` when one is given.
+
+    Raises what `export` raises, and CannotSplitError.
+    """
     try:
-        return export(trace, output, opset)
+        if cut is None:
+            return export(trace, output, opset)
     except StaticAxisError:
         raise
     except Exception as error:
         if "Constraints violated" not in str(error) or depth >= DEEPEST:
             raise
         cut = find_cut(str(error), trace.space)
+    assert cut is not None
     made = []
     for side, space in zip(("low", "high"), cut.halves(trace.space), strict=True):
         place = output.parent / side
@@ -103,8 +108,9 @@ def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path) -> None:
         renamed = _share_weights(model.graph, shared, name)
         bodies.append(_body(model.graph, name, renamed))
     graph = onnx.GraphProto(name="main")
-    graph.input.extend(models[0].graph.input)
-    graph.output.extend(_open_dims(v) for v in models[0].graph.output)
+    # Below a cut at 1 the axis is no longer dynamic, above it is.
+    graph.input.extend(models[1].graph.input)
+    graph.output.extend(_open_dims(v) for v in models[1].graph.output)
     graph.initializer.extend(shared.values())
     graph.node.extend(_condition(cut, trace, graph))
     names = [v.name for v in graph.output]

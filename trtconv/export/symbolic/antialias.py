@@ -20,6 +20,20 @@ def resize_antialiased(x: Any, sizes: list[Any], steps: list[Any], mode: str) ->
     return x
 
 
+def resize_linear(x: Any, axis: int, size: Any, step: Any) -> Any:
+    """Linear interpolation of one axis without antialiasing; `step` is input pixels per output pixel, a scalar."""
+    import torch
+
+    length = x.shape[axis]
+    # torch copies an axis that keeps its size, whatever the scale was.
+    step = torch.where(scalar(length, x) == scalar(size, x), torch.ones_like(step), step)
+    last = scalar(length, x) - 1.0
+    source = (arange(size, x).to(torch.float32) + 0.5) * step - 0.5
+    source = torch.minimum(source.clamp(min=0.0), last).unsqueeze(1)
+    place = arange(length, x).to(torch.float32).unsqueeze(0)
+    return along_axis(x, axis, (1.0 - (place - source).abs()).clamp(min=0.0).to(x.dtype))
+
+
 def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     """[size, length]: the filter around each output's centre, rows summing to one."""
     import torch

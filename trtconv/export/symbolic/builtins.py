@@ -85,6 +85,24 @@ def _numbers(values: tuple[Any, ...]) -> list[Any]:
     return listed if listed and all(isinstance(v, (int, float)) or _stays(v) for v in listed) else []
 
 
+def _divided(a: Any, b: Any) -> Any:
+    return (a // b, a % b) if _stays(a) or _stays(b) else divmod(a, b)
+
+
+def _rounded(value: Any, digits: Any = None) -> Any:
+    """round() of a symbolic number: to the nearest, and to the even one of two that are as near."""
+    import torch
+
+    if digits is not None or not _stays(value):
+        return round(value) if digits is None else round(value, digits)
+    if isinstance(value, torch.Tensor):
+        return torch.round(value).to(torch.int64) if value.dtype.is_floating_point else value
+    if isinstance(value, torch.SymInt):
+        return value
+    above, below = math.floor(value + 0.5), math.ceil(value - 0.5)
+    return above - (above - below) * (above % 2)
+
+
 def _length(value: Any) -> Any:
     import torch
 
@@ -109,7 +127,22 @@ def _symbolic_math() -> types.SimpleNamespace:
             return value.to(torch.float32).sqrt()
         return torch.sym_sqrt(value) if is_symbolic(value) else math.sqrt(value)
 
+    def by_tensor(plain: Any, of_tensor: Any) -> Any:
+        # torch.export knows no logarithm of a size; as a tensor of no dims it multiplies like a number.
+        def apply(value: Any, *rest: Any) -> Any:
+            if rest or not _stays(value):
+                return plain(value, *rest)
+            if isinstance(value, torch.Tensor):
+                return of_tensor(value.to(torch.float32))
+            return of_tensor(torch.full((), torch.sym_float(value), dtype=torch.float32))
+
+        return apply
+
     replaced = {
+        "log": by_tensor(math.log, torch.log),
+        "log2": by_tensor(math.log2, torch.log2),
+        "log10": by_tensor(math.log10, torch.log10),
+        "exp": by_tensor(math.exp, torch.exp),
         "floor": rounded(math.floor, torch.floor),
         "ceil": rounded(math.ceil, torch.ceil),
         "trunc": lambda v: SymbolicInt(v),
@@ -122,7 +155,7 @@ def replacements() -> dict[str, Any]:
     """What is put in, by name."""
     return {
         "int": SymbolicInt, "float": SymbolicFloat, "min": _extreme(minimum, builtins.min),
-        "max": _extreme(maximum, builtins.max), "len": _length,
+        "max": _extreme(maximum, builtins.max), "len": _length, "round": _rounded, "divmod": _divided,
     }  # fmt: skip
 
 

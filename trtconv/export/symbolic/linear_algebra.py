@@ -1,8 +1,7 @@
-"""Small inverses, determinants and Fourier transforms, which neither exporter or no TensorRT has."""
+"""Small inverses, solutions and determinants, which neither exporter has."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from trtconv.export.symbolic.sizes import is_symbolic
@@ -22,19 +21,34 @@ def inverse(func: Any, x: Any, **_: Any) -> Any:
 
 
 def solve(func: Any, a: Any, b: Any, *, left: bool = True) -> Any:
-    """The solution of a @ x = b for a fixed size, b [..., n, k]."""
+    """The solution of a @ x = b for a fixed size, b [..., n, k] or [..., n]."""
     import torch
 
     size = a.shape[-1]
-    if is_symbolic(size) or size > LARGEST or not left or b.dim() != a.dim():
+    if is_symbolic(size) or size > LARGEST or not left or a.dim() - b.dim() not in (0, 1):
         return NotImplemented
+    if b.dim() < a.dim():
+        return solve(func, a, b.unsqueeze(-1)).squeeze(-1)
     return _eliminate(torch.cat([a, b], -1), size)[0][..., size:]
 
 
 def determinant(func: Any, x: Any) -> Any:
     """The determinant of [..., n, n] for a fixed n up to LARGEST."""
     size = x.shape[-1]
-    return NotImplemented if is_symbolic(size) or size > LARGEST else _eliminate(x, size)[1]
+    if is_symbolic(size) or size > LARGEST:
+        return NotImplemented
+    return _cofactors(x, size) if size <= 3 else _eliminate(x, size)[1]
+
+
+def _cofactors(x: Any, size: int) -> Any:
+    """The determinant of 3 by 3 and smaller without a division."""
+    if size == 1:
+        return x[..., 0, 0]
+    if size == 2:
+        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    a, b, c = x[..., 0], x[..., 1], x[..., 2]
+    minors = (b[..., i] * c[..., j] - b[..., j] * c[..., i] for i, j in ((1, 2), (2, 0), (0, 1)))
+    return sum(a[..., k] * minor for k, minor in enumerate(minors))
 
 
 def _eliminate(x: Any, size: int) -> tuple[Any, Any]:
@@ -55,23 +69,7 @@ def _eliminate(x: Any, size: int) -> tuple[Any, Any]:
         sign = torch.where(best == k, 1.0, -1.0).to(x.dtype)
         step = (pivot.squeeze(-1) * sign).squeeze(-1)
         product = step if product is None else product * step
-        scaled = pivot_row / pivot
+        # A singular matrix has the determinant zero, not NaN; its inverse torch does not give either.
+        scaled = pivot_row / torch.where(pivot == 0, torch.ones_like(pivot), pivot)
         x = x - (x[..., :, k : k + 1] - here) * scaled
     return x, product
-
-
-def rfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
-    """The Fourier transform of real values along an axis of fixed length, as two products."""
-    import torch
-
-    length = x.shape[dim]
-    if n is not None or norm not in (None, "backward") or is_symbolic(length) or x.dtype != torch.float32:
-        return NotImplemented
-    place = torch.arange(length, dtype=torch.float64)
-    # The angle is a multiple of the full turn over `length`; the remainder keeps it small and exact.
-    turns = torch.remainder(place[:, None] * place[None, : length // 2 + 1], length)
-    angle = turns * (2.0 * math.pi / length)
-    last = x.transpose(dim, -1)
-    real = last @ torch.cos(angle).to(x.dtype).to(x.device)
-    imaginary = last @ (-torch.sin(angle)).to(x.dtype).to(x.device)
-    return torch.complex(real, imaginary).transpose(dim, -1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.symbolic import convolution, grids, linear_algebra, numerics, order, resize
+from trtconv.export.symbolic import convolution, fourier, grids, linear_algebra, numerics, order, resize
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, max_pool
 
@@ -29,7 +29,13 @@ def handlers() -> dict[str, Handler]:
         "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
         "linalg_inv": linear_algebra.inverse, "inverse": linear_algebra.inverse,
         "linalg_det": linear_algebra.determinant, "det": linear_algebra.determinant,
-        "linalg_solve": linear_algebra.solve, "fft_rfft": linear_algebra.rfft,
+        "linalg_solve": linear_algebra.solve,
+        "fft_fft": fourier.full(-1.0), "fft_ifft": fourier.full(1.0), "fft_fft2": fourier.full2(-1.0),
+        "fft_ifft2": fourier.full2(1.0), "fft_rfft": fourier.rfft, "fft_rfft2": fourier.rfft2,
+        "fft_irfft": fourier.irfft, "fft_irfft2": fourier.irfft2,
+        "fft_fftshift": fourier.shift(False), "fft_ifftshift": fourier.shift(True),
+        "logaddexp": numerics.logaddexp, "cov": numerics.covariance, "corrcoef": numerics.correlation,
+        "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
     }  # fmt: skip
     for rank in (1, 2, 3):

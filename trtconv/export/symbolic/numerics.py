@@ -14,10 +14,39 @@ def logsigmoid(func: Any, x: Any) -> Any:
 
 def cdist(func: Any, x: Any, y: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Distances between all pairs of rows, from differences; the product form cancels for rows that are near."""
-    if p != 2.0:
-        return NotImplemented
     difference = x.unsqueeze(-2) - y.unsqueeze(-3)
-    return (difference * difference).sum(-1).sqrt()
+    if p == 2.0:
+        return (difference * difference).sum(-1).sqrt()
+    if p == 1.0:
+        return difference.abs().sum(-1)
+    if p == float("inf"):
+        return difference.abs().amax(-1)
+    return NotImplemented if p == 0.0 else difference.abs().pow(p).sum(-1).pow(1.0 / p)
+
+
+def logaddexp(func: Any, x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), from the larger of both."""
+    import torch
+
+    return torch.maximum(x, y) + torch.log(torch.exp(-(x - y).abs()) + 1.0)
+
+
+def covariance(func: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariance of the rows of [variables, observations]; torch's own asks whether a size is zero."""
+    if fweights is not None or aweights is not None or x.dim() != 2:
+        return NotImplemented
+    centred = x - x.mean(1, keepdim=True)
+    return centred @ centred.transpose(0, 1) / (x.shape[1] - correction)
+
+
+def correlation(func: Any, x: Any) -> Any:
+    """The correlation of the rows of [variables, observations]."""
+    if x.dim() != 2:
+        return NotImplemented
+    centred = x - x.mean(1, keepdim=True)
+    product = centred @ centred.transpose(0, 1)
+    spread = (centred * centred).sum(1).sqrt()
+    return (product / spread.unsqueeze(1) / spread.unsqueeze(0)).clamp(-1.0, 1.0)
 
 
 def instance_norm(
@@ -43,21 +72,22 @@ def remainder(func: Any, x: Any, other: Any) -> Any:
 
 
 def shift_right(func: Any, x: Any, bits: Any) -> Any:
-    """Of signed integers by a number: the division by a power of two, rounded down."""
+    """Of signed integers: the division by a power of two, rounded down."""
     import torch
 
-    if not isinstance(x, torch.Tensor) or not isinstance(bits, int) or x.dtype == torch.uint8:
+    if not isinstance(x, torch.Tensor) or x.dtype == torch.uint8:
         return NotImplemented
-    return torch.div(x, 2**bits, rounding_mode="floor")
+    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype)
+    return torch.div(x, power, rounding_mode="floor")
 
 
 def shift_left(func: Any, x: Any, bits: Any) -> Any:
-    """Of integers by a number: the product with a power of two."""
+    """Of integers: the product with a power of two."""
     import torch
 
-    if not isinstance(x, torch.Tensor) or not isinstance(bits, int):
+    if not isinstance(x, torch.Tensor):
         return NotImplemented
-    return x * 2**bits
+    return x * (2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype))
 
 
 def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
-from trtconv.export.symbolic.sizes import any_symbolic, arange, minimum
+from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, minimum
 
 
 class ValuesIndices(NamedTuple):
@@ -154,6 +155,36 @@ def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     index = (arange(count, x) + down) * columns + arange(count, x) + right
     last = x.movedim((dim1, dim2), (-2, -1)).flatten(-2)
     return last.index_select(-1, index)
+
+
+def sort(func: Any, x: Any, *args: Any, stable: bool | None = None, **named: Any) -> Any:
+    """A stable sort: ONNX's TopK puts the lower index first anyway."""
+    if not stable:
+        return NotImplemented
+    return func(x, *args, **named)
+
+
+def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """The mean of what is scattered: the sum over the count; the exporters write the last value or the sum."""
+    import torch
+
+    if reduce != "mean":
+        return NotImplemented
+    sums = (x if include_self else torch.zeros_like(x)).scatter_add(dim, index, src)
+    own = torch.ones_like(x) if include_self else torch.zeros_like(x)
+    counts = own.scatter_add(dim, index, torch.ones_like(src))
+    means = sums / counts.clamp(min=1.0)
+    return means if include_self else torch.where(counts > 0, means, x)
+
+
+def tensor_split(func: Any, x: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+    """Parts whose lengths differ by one at most, of a dynamic axis."""
+    sections, length = indices_or_sections, x.shape[dim]
+    if not isinstance(sections, int) or not is_symbolic(length):
+        return NotImplemented
+    whole, rest = length // sections, length % sections
+    starts = [i * whole + minimum(rest, i) for i in range(sections)] + [length]
+    return tuple(x.narrow(dim, a, b - a) for a, b in itertools.pairwise(starts))
 
 
 def roll(func: Any, x: Any, shifts: Any, dims: Any = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trtconv.export.symbolic.adaptive import pool_to
-from trtconv.export.symbolic.antialias import resize_antialiased, scalar
+from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear, scalar
 from trtconv.export.symbolic.rounding import nearest_is_safe
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
@@ -18,6 +18,10 @@ def interpolate(
     rank = x.dim() - 2
     scales = None if scale_factor is None else per_axis(scale_factor, rank)
     sizes = per_axis(size, rank) if size is not None else None
+    if scales is not None and any_symbolic(scales) and not recompute_scale_factor and not align_corners:
+        inexact = _by_inexact_ratio(x, scales, mode, antialias)
+        if inexact is not None:
+            return inexact
     if scales is not None and (any_symbolic(scales) or recompute_scale_factor):
         sizes, scales = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)], None
     if mode == "area":
@@ -43,6 +47,42 @@ def _scaled(length: Any, scale: Any) -> Any:
         return torch.floor(torch.as_tensor(length) * scale).to(torch.int64)
     ratio = _numerator_over(length, scale) if is_symbolic(scale) else None
     return torch.sym_int(length * scale) if ratio is None else ratio
+
+
+def _by_inexact_ratio(x: Any, scales: list[Any], mode: str, antialias: bool) -> Any:
+    """Resize by a ratio that need not give a whole size: torch then keeps the ratio for the positions.
+
+    None when every axis comes out whole (its size over this length), or for another mode.
+    """
+    lengths = [x.shape[i - len(scales)] for i in range(len(scales))]
+    steps = [_step(s, x) for s in scales]
+    exact = [_numerator_over(n, s) is not None for n, s in zip(lengths, scales, strict=True)]
+    if all(exact) or antialias or mode not in ("nearest", "linear", "bilinear", "trilinear") or None in steps:
+        return None
+    for i, (length, scale, step) in enumerate(zip(lengths, scales, steps, strict=True)):
+        axis, out = i - len(scales), _scaled(length, scale)
+        if mode == "nearest":
+            x = x.index_select(axis, _picked(x, length, out, step))
+        else:
+            x = resize_linear(x, axis, out, step)
+    return x
+
+
+def _step(scale: Any, x: Any) -> Any:
+    """Input pixels per output pixel as a float32 scalar; None for a number or an expression that is no ratio."""
+    import torch
+
+    if isinstance(scale, torch.Tensor):
+        return 1.0 / scale
+    expression = getattr(scale.node, "expr", None) if isinstance(scale, torch.SymFloat) else None
+    if type(expression).__name__ not in ("IntTrueDiv", "FloatTrueDiv"):
+        return None
+    environment = scale.node.shape_env
+    up, down = (
+        environment.create_symintnode(e, hint=int(environment.size_hint(e)))
+        for e in expression.args  # type: ignore[union-attr]
+    )
+    return scalar(down, x) / scalar(up, x)
 
 
 def _numerator_over(length: Any, scale: Any) -> Any:
@@ -77,7 +117,7 @@ def _nearest(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: in
     return x
 
 
-def _picked(x: Any, length: Any, out: Any, step: float | None) -> Any:
+def _picked(x: Any, length: Any, out: Any, step: Any) -> Any:
     """min(floor(i * length / out), length - 1) in float32, which is how torch picks."""
     import torch
 
@@ -85,6 +125,10 @@ def _picked(x: Any, length: Any, out: Any, step: float | None) -> Any:
     if step is None:
         ratio = scalar(length, x) / scalar(out, x)
     else:
-        ratio = torch.full((), step, dtype=torch.float32, device=x.device)
+        ratio = step if isinstance(step, torch.Tensor) else torch.full((), step, dtype=torch.float32, device=x.device)
+    if step is not None:
+        # torch copies an axis that keeps its size, and repeats one that doubles, whatever the scale was.
+        factor = scalar(out, x) / scalar(length, x)
+        ratio = torch.where(torch.logical_or(factor == 1.0, factor == 2.0), 1.0 / factor, ratio)
     last = (scalar(length, x) - 1).to(torch.int64)
     return torch.minimum(torch.floor(place * ratio).to(torch.int64), last)

@@ -1,0 +1,157 @@
+"""Fourier transforms as products with matrices of sines and cosines, for TensorRT has no DFT.
+
+That is quadratic in the length, which for the lengths of spectral layers (tens to a few hundred) is a small product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from trtconv.export.symbolic.antialias import scalar
+from trtconv.export.symbolic.order import roll
+from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic
+
+NORMS = (None, "backward", "ortho", "forward")
+
+
+def _waves(length: Any, rows: Any, columns: Any, like: Any) -> tuple[Any, Any]:
+    """Cosines and sines of 2 pi j k / length for j in rows, k in columns.
+
+    The product j k is reduced by whole turns as an integer, so that the angle keeps its digits.
+    """
+    import torch
+
+    product = arange(rows, like).unsqueeze(1) * arange(columns, like).unsqueeze(0)
+    turn = (product - floor_ratio(product, length) * length).to(torch.float32)
+    step = 2.0 * math.pi / (scalar(length, like) if is_symbolic(length) else length)
+    angle = turn * step
+    return torch.cos(angle), torch.sin(angle)
+
+
+def _scale(length: Any, like: Any, norm: str | None, inverse: bool) -> Any:
+    """What the sums are divided by."""
+    import torch
+
+    power = {None: 1.0, "backward": 1.0, "ortho": 0.5, "forward": 0.0}[norm]
+    power = power if inverse else 1.0 - power if norm in ("ortho", "forward") else 0.0
+    if power == 0.0:
+        return 1.0
+    size = scalar(length, like) if is_symbolic(length) else length
+    if power == 1.0:
+        return size
+    return torch.sqrt(size) if isinstance(size, torch.Tensor) else math.sqrt(size)
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """Real and imaginary part; None for the latter when x is real."""
+    import torch
+
+    if not x.dtype.is_complex:
+        return x, None
+    both = torch.view_as_real(x)
+    return both[..., 0], both[..., 1]
+
+
+def _transformed(x: Any, dim: int, sign: float, count: Any, norm: str | None) -> Any:
+    """The transform of one axis, `count` frequencies of it."""
+    import torch
+
+    axis = dim % x.dim() - x.dim()
+    real, imaginary = _parts(x.transpose(axis, -1))
+    length = x.shape[axis]
+    cosine, sine = _waves(length, length, count, real)
+    made = [real @ cosine, (real @ sine) * sign]
+    if imaginary is not None:
+        made = [made[0] - (imaginary @ sine) * sign, made[1] + imaginary @ cosine]
+    scale = _scale(length, real, norm, sign > 0)
+    return torch.complex(*(part.transpose(axis, -1) / scale for part in made))
+
+
+def full(sign: float) -> Callable[..., Any]:
+    """The handler of fft (sign -1) and ifft (sign 1)."""
+
+    def handle(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+        if n is not None or not _takes(x, norm):
+            return NotImplemented
+        return _transformed(x, dim, sign, x.shape[dim], norm)
+
+    return handle
+
+
+def full2(sign: float) -> Callable[..., Any]:
+    """The handler of fft2 and ifft2."""
+
+    def handle(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+        if s is not None or not _takes(x, norm):
+            return NotImplemented
+        for axis in dim:
+            x = _transformed(x, axis, sign, x.shape[axis], norm)
+        return x
+
+    return handle
+
+
+def rfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    """The handler of rfft: the first half of the frequencies of real values."""
+    if n is not None or not _takes(x, norm) or x.dtype.is_complex:
+        return NotImplemented
+    return _transformed(x, dim, -1.0, x.shape[dim] // 2 + 1, norm)
+
+
+def rfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The handler of rfft2."""
+    if s is not None or not _takes(x, norm) or x.dtype.is_complex:
+        return NotImplemented
+    x = _transformed(x, dim[-1], -1.0, x.shape[dim[-1]] // 2 + 1, norm)
+    for axis in dim[:-1]:
+        x = _transformed(x, axis, -1.0, x.shape[axis], norm)
+    return x
+
+
+def irfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    """The handler of irfft: real values of length n (default 2 (m - 1)) from m = n // 2 + 1 frequencies."""
+    import torch
+
+    if not _takes(x, norm):
+        return NotImplemented
+    axis = dim % x.dim() - x.dim()
+    bins = x.shape[axis]
+    length = 2 * (bins - 1) if n is None else n
+    real, imaginary = _parts(x.transpose(axis, -1))
+    cosine, sine = _waves(length, bins, length, real)
+    place = arange(bins, real)
+    # All frequencies but 0 and n / 2 stand for two: their own and its mirror.
+    single = torch.logical_or(place == 0, place * 2 == length)
+    twice = torch.where(single, 1.0, 2.0).to(real.dtype)
+    made = (real * twice) @ cosine
+    if imaginary is not None:
+        made = made - (imaginary * twice) @ sine
+    return (made / _scale(length, real, norm, True)).transpose(axis, -1)
+
+
+def irfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
+    """The handler of irfft2; `s` may give the last axis's length."""
+    if not _takes(x, norm):
+        return NotImplemented
+    for axis in dim[:-1]:
+        x = _transformed(x, axis, 1.0, x.shape[axis], norm)
+    return irfft(None, x, None if s is None else s[-1], dim[-1], norm)
+
+
+def shift(inverse: bool) -> Callable[..., Any]:
+    """The handler of fftshift and ifftshift."""
+
+    def handle(func: Any, x: Any, dim: Any = None) -> Any:
+        axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        moves = [-(x.shape[a] // 2) if inverse else x.shape[a] // 2 for a in axes]
+        return roll(None, x, moves, axes)
+
+    return handle
+
+
+def _takes(x: Any, norm: Any) -> bool:
+    import torch
+
+    return norm in NORMS and x.dtype in (torch.float32, torch.complex64)
