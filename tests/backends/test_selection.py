@@ -129,6 +129,8 @@ def test_8_6_takes_opset_17_at_most(tmp_path):
     ("capabilities", "values", "error"),
     [
         (EIGHT, {"options": {"tf23": True}}, InvalidRequestError),
+        (EIGHT, {"options": {"tf32": "maybe"}}, InvalidRequestError),
+        (EIGHT, {"options": {"max_aux_streams": "many"}}, InvalidRequestError),
         (EIGHT, {"compute_capabilities": ("8.6",)}, UnsupportedError),
         (EIGHT, {"options": {"strip_plan": "true"}}, UnsupportedError),
         (RTX, {"compute_capabilities": ("9.0",)}, UnsupportedError),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trtconv.backends.protocol import OPTIONS, Capabilities, EngineSettings, Profile
-from trtconv.backends.trt_module import as_bool
+from trtconv.backends.trt_module import as_bool, as_count
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError, did_you_mean
 
 
@@ -16,6 +16,9 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
             raise InvalidRequestError(
                 f"no build option is called '{name}'{did_you_mean(name, OPTIONS)}", hint="one of " + ", ".join(OPTIONS)
             )
+    for name in ("tf32", "sparse_weights"):
+        _on(settings, name)
+    as_count("max_aux_streams", settings.options.get("max_aux_streams", 0))
     wanted = {
         "a timing cache": settings.timing_cache is not None and not capabilities.timing_cache,
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
@@ -44,7 +47,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
 
 
 def _on(settings: EngineSettings, name: str) -> bool:
-    return as_bool(settings.options.get(name, False))
+    return as_bool(name, settings.options.get(name, False))
 
 
 def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: EngineSettings) -> Any:
@@ -66,7 +69,7 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
             config.set_flag(getattr(trt.BuilderFlag, flag))
     _set_targets(trt, capabilities, config, settings)
     if "max_aux_streams" in settings.options:
-        config.max_aux_streams = int(settings.options["max_aux_streams"])
+        config.max_aux_streams = as_count("max_aux_streams", settings.options["max_aux_streams"])
     if "tactic_sources" in settings.options:
         config.set_tactic_sources(_tactic_bits(trt, str(settings.options["tactic_sources"])))
     return config

@@ -11,6 +11,7 @@ from trtconv.backends.cuda_driver import Gpu
 from trtconv.backends.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.plan_header import PlanHeader, read_plan_header
 from trtconv.backends.protocol import Capabilities
+from trtconv.backends.trt_module import as_bool
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 
@@ -37,7 +38,8 @@ def require_version(engine: Path, header: PlanHeader, manifest: EngineManifest |
     here = tuple(int(w) for w in runtime.version.split(".")[:3])
     if made == here:
         return
-    if manifest is not None and manifest.options.get("version_compatible") and made[0] == here[0] and made <= here:
+    portable = manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False))
+    if portable and made[0] == here[0] and made <= here:
         return
     raise UnsupportedError(
         f"'{engine}' was made by {header}, this is {runtime}",

@@ -22,6 +22,7 @@ from trtconv.backends.messages import logger_of
 from trtconv.backends.plugin_loading import load_plugins
 from trtconv.backends.prepared import Prepared
 from trtconv.backends.protocol import Capabilities, Profile
+from trtconv.backends.trt_module import as_bool
 from trtconv.core.dtypes import DType
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 
@@ -44,7 +45,7 @@ def open_session(
     with logger.collect() as messages:
         load_plugins(trt, logger, plugins)
         runtime = trt.Runtime(logger)
-        if manifest is not None and manifest.options.get("version_compatible"):
+        if manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False)):
             runtime.engine_host_code_allowed = True
         loaded = runtime.deserialize_cuda_engine(engine.read_bytes())
         if loaded is None:

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from trtconv.backends.protocol import Capabilities
-from trtconv.core.errors import MissingDependencyError, UnsupportedError
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, UnsupportedError
 
 MODULES = {"tensorrt": "tensorrt", "tensorrt-rtx": "tensorrt_rtx"}
 INSTALL = {
@@ -92,6 +92,16 @@ def _dotted(name: str) -> str:
     return f"{digits[:-1]}.{digits[-1]}"
 
 
-def as_bool(enum: Any) -> bool:
-    """Truth of an option's value as a config file or command line gives it."""
-    return str(enum).lower() in ("true", "1", "yes", "on")
+def as_bool(name: str, value: Any) -> bool:
+    """Truth of an option's value as a config file or command line gives it. Raises InvalidRequestError for others."""
+    word = str(value).lower()
+    if word not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+        raise InvalidRequestError(f"the build option {name} is true or false, not '{value}'")
+    return word in ("true", "1", "yes", "on")
+
+
+def as_count(name: str, value: Any) -> int:
+    """An option's value as a number of at least 0. Raises InvalidRequestError for others."""
+    if not str(value).isdigit():
+        raise InvalidRequestError(f"the build option {name} is a number, not '{value}'")
+    return int(value)

@@ -176,7 +176,15 @@ def build_request(
         opt_level=section.opt_level if level is None else level,
         compute_capabilities=listed or tuple(section.compute_capability),
         plugins=tuple(values.get("plugin_libraries") or (config.base / p for p in section.plugins)),
+        options=tuple({**section.options, **dict(_option(t) for t in values.get("build_options") or ())}.items()),
     )
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, eq, value = text.partition("=")
+    if not eq or not key:
+        raise InvalidRequestError(f"cannot read the build option '{text}'", hint="write --option KEY=VALUE")
+    return key.strip(), value.strip()
 
 
 def convert_request(

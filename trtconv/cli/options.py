@@ -113,6 +113,7 @@ build_options = compose(
     click.option("--opt-level", type=click.IntRange(0, 5), help="Builder optimization level."),
     click.option("--compute-capability", metavar="8.6,8.9,...", help="GPUs to build for (tensorrt-rtx)."),
     click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library to load."),
+    click.option("--option", "build_options", multiple=True, metavar="KEY=VALUE", help="tf32, refit and others."),
 )  # fmt: skip
 
 

@@ -76,6 +76,7 @@ class BuildSection:
     opt_level: int | None = None
     compute_capability: list[str] = field(default_factory=list)
     plugins: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
