@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trtconv.backends.cuda_driver import Gpu
-from trtconv.backends.engine_fit import read_fit, require_gpu, require_model, require_plugins, require_version
+from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
 from trtconv.backends.manifest import EngineManifest, read_engine_manifest, write_manifest
 from trtconv.backends.plan_header import parse_plan_header, read_plan_header
 from trtconv.backends.protocol import Capabilities
@@ -125,14 +125,6 @@ def test_gpus(engine):
     ahead = manifest_of(engine, compute_capabilities=("8.6", "8.9"), environment={})
     with pytest.raises(UnsupportedError, match=r"built for compute capability 8.6, 8.9"):
         require_gpu(engine, ahead, RTX, other)
-
-
-def test_the_model_beside_it(engine, tmp_path):
-    manifest = read_engine_manifest(engine)
-    require_model(engine, manifest)
-    (tmp_path / "m.onnx").write_bytes(b"another one")
-    with pytest.raises(InvalidRequestError, match=r"another 'm.onnx' than the one beside it"):
-        require_model(engine, manifest)
 
 
 def test_plugins(engine, tmp_path):

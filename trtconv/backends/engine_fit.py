@@ -1,4 +1,4 @@
-"""Does an engine belong to this library, this GPU and this model? Answered before TensorRT sees its bytes.
+"""Does an engine belong to this library and this GPU? Answered before TensorRT sees its bytes.
 
 TensorRT's own answers come late and are hard to read, and some of its versions crash on a damaged plan.
 """
@@ -12,7 +12,7 @@ from trtconv.backends.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.plan_header import PlanHeader, read_plan_header
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.trt_module import as_bool
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 
 # TensorRT-RTX's ComputeCapability has no member for these (measured on 9.0: the engine is refused).
@@ -73,17 +73,6 @@ def require_gpu(engine: Path, manifest: EngineManifest | None, runtime: Capabili
     if made_for and manifest.environment.get("gpu") not in (None, gpu.name):
         return (f"the engine was tuned on {manifest.environment['gpu']}, this is {gpu.name}: it may be slower",)
     return ()
-
-
-def require_model(engine: Path, manifest: EngineManifest) -> None:
-    """Raise InvalidRequestError when the model file that lies beside the engine is not the one it was built from."""
-    for name, wanted in manifest.model_files.items():
-        path = engine.parent / name
-        if path.exists() and sha256_file(path) != wanted:
-            raise InvalidRequestError(
-                f"'{engine}' was built from another '{name}' than the one beside it",
-                hint=f"build it again: trtconv build {path}",
-            )
 
 
 def require_plugins(engine: Path, manifest: EngineManifest | None, plugins: tuple[Path, ...]) -> None:
