@@ -54,8 +54,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one case")
     parser.add_argument("--write", action="store_true", help="lay the results over those in baseline.json")
+    parser.add_argument("--missing", action="store_true", help="only cases that baseline.json does not have")
     arguments = parser.parse_args()
-    names = [n for n in all_cases() if any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
+    have = read() if arguments.missing else {}
+    names = [n for n in all_cases() if n not in have and any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
     started, found = time.monotonic(), {}
     context = multiprocessing.get_context("spawn")
     # A second recurrent layer cannot be exported in one process, and a plain user's process exports one model.
@@ -63,9 +65,9 @@ def main() -> int:
         for plain in pool.imap_unordered(_guarded, [(n, arguments.timeout) for n in names]):
             found[plain.case] = plain
             print(f"{plain.status:24} {plain.case}  {plain.at}  {plain.message[:160]}", flush=True)
+            if arguments.write:
+                write(found)
     print(summary(found.values()), f"in {time.monotonic() - started:.0f} s")
-    if arguments.write:
-        write(found)
     return 0
 
 
@@ -80,11 +82,16 @@ def write(found: dict[str, Plain]) -> None:
     """Lay the results over the committed ones, in the zoo's order; cases that are gone are left out."""
     import torch
 
-    path = FOLDER / "baseline.json"
-    before = {c["case"]: Plain(**c) for c in json.loads(path.read_text())["cases"]} if path.exists() else {}
-    rows = [p for n in all_cases() if (p := {**before, **found}.get(n))]
+    merged = {**read(), **found}
+    rows = [p for n in all_cases() if (p := merged.get(n))]
     data = {"torch": torch.__version__, "summary": summary(rows), "cases": [asdict(r) for r in rows]}
-    path.write_text(json.dumps(data, indent=1) + "\n")
+    (FOLDER / "baseline.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+def read() -> dict[str, Plain]:
+    """The committed results."""
+    path = FOLDER / "baseline.json"
+    return {c["case"]: Plain(**c) for c in json.loads(path.read_text())["cases"]} if path.exists() else {}
 
 
 def _guarded(work: tuple[str, int]) -> Plain:
