@@ -17,6 +17,10 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[cpu,dev]'
 	@# Real trained weights for one example; its dependencies (an old torch) are not wanted.
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --no-deps facenet-pytorch
+	@# Headers of TensorRT 10.14 and the plugin registry of 11.4, with which the plugins' C++ is tested without a GPU.
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --no-deps kernel-lens
+	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/lean \
+		tensorrt-lean-cu13-libs==11.4.0.106 tensorrt-lean-cu13-bindings==11.4.0.106
 	@touch $(STAMP)
 
 demo: venv
@@ -26,7 +30,7 @@ demo: venv
 	@echo; echo "Made:"; ls -lh out/text_attention out/refinedet | grep -v ^total
 
 test: venv
-	$(BIN)/python -m pytest -q -n 2 -m "not gpu"
+	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 -m "not gpu"
 
 lint: venv
 	$(BIN)/ruff check .

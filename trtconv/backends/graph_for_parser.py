@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 STANDARD_DOMAINS = ("", "ai.onnx")
+PLUGIN_DOMAIN = "trtconv"
 _OPSET_8_6 = 17
 
 
@@ -26,10 +27,19 @@ def prepare(settings: EngineSettings, capabilities: Capabilities) -> onnx.ModelP
     """The model with pinned dims written into its inputs. Raises UnsupportedError for what must not be parsed."""
     model = load_model(settings.model)
     refuse(model, settings.model, capabilities)
+    _without_plugin_bodies(model)
     inputs = {v.name: v for v in model.graph.input}
     for name, axis, size in settings.pinned:
         inputs[name].type.tensor_type.shape.dim[axis].dim_value = size
     return model
+
+
+def _without_plugin_bodies(model: onnx.ModelProto) -> None:
+    """Drop the bodies with which ONNX Runtime runs trtconv's plugins: TensorRT 9.0 to 10.6 would prefer them."""
+    kept = [f for f in model.functions if f.domain != PLUGIN_DOMAIN]
+    if len(kept) != len(model.functions):
+        del model.functions[:]
+        model.functions.extend(kept)
 
 
 def refuse(model: onnx.ModelProto, path: Path, capabilities: Capabilities) -> None:

@@ -26,6 +26,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
+from trtconv.plugins.finding import libraries_for_model
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,9 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
     for library in request.plugins:
         require_file(library, "plugin library")
     capabilities = choose_backend(request.backend).capabilities()
+    libraries = request.plugins
+    if capabilities.plugins:
+        libraries = libraries_for_model(model, request.plugins, capabilities.version)
     files = (request.model, *(request.model.parent / name for name in external_files(model)))
     return {
         "model": {path.name: sha256_file(path) for path in files},
@@ -88,7 +92,7 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
         "opt_level": request.opt_level,
         "compute_capabilities": list(request.compute_capabilities),
         "options": {k: str(v) for k, v in request.options},
-        "plugins": {p.name: sha256_file(p) for p in request.plugins},
+        "plugins": {p.name: sha256_file(p) for p in libraries},
         "trtconv": trtconv.__version__,
         "manifest": MANIFEST_SCHEMA,
         **_place(capabilities),

@@ -16,6 +16,7 @@ from trtconv.core.artifacts import require_file, require_writable, sha256_file, 
 from trtconv.core.onnx_file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
+from trtconv.plugins.finding import libraries_for_model
 
 if TYPE_CHECKING:
     import onnx
@@ -56,6 +57,8 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
         require_file(library, "plugin library")
     backend = choose_backend(request.backend)
     capabilities = backend.capabilities()
+    if capabilities.plugins:
+        request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
     settings = _settings(request, plan)
     start = time.monotonic()
     built = backend.build(settings, progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.artifacts import require_file
+from trtconv.core.artifacts import manifest_path, require_file
 from trtconv.core.onnx_file import load_model, signature
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -68,8 +68,13 @@ def _onnx(path: Path) -> Subject:
 
 
 def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:
+    from trtconv.backends.manifest import read_engine_manifest
     from trtconv.backends.select import backend_of
+    from trtconv.plugins.finding import libraries_for_engine
 
-    runner = backend_of(path).load(path, plugins=plugins)
+    backend = backend_of(path)
+    if not plugins and manifest_path(path).exists():
+        plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
+    runner = backend.load(path, plugins=plugins)
     inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
     return Subject(path, "engine", runner.version, inputs, runner, runner.close, profiles=runner.profiles)

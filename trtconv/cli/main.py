@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("trtconv.cli.cache", "List, verify and remove cached engines."),
     "init": ("trtconv.cli.init", "Write a commented trtconv.toml for a module."),
     "rules": ("trtconv.cli.rules", "List the rewrite rules: what they match and why."),
+    "plugins": ("trtconv.cli.plugins", "Build trtconv's plugin library for this machine, and show what there is."),
     "doctor": ("trtconv.cli.doctor", "What this machine can do, and what to install for the rest."),
     "version": ("trtconv.cli.version", "The versions of trtconv and of what it uses."),
 }
