@@ -62,7 +62,7 @@ def test_every_entry_of_a_table_has_evidence_and_can_be_asked(path):
         assert construct["evidence"].strip()
         assert construct["remedy"].strip()
         assert construct["effect"] in ("refused", "wrong")
-        assert set(construct["ops"]) <= set(data["ops"])
+        assert set(construct["ops"]) <= {*data["ops"], "*"}
         for condition in construct["when"]:
             kind = next(k for k in condition if k in _KINDS)
             assert kind in _KINDS
@@ -175,6 +175,23 @@ def test_rtx_is_asked_itself(tmp_path):
     assert report.refused[0].origin.source == "net.py:7"
     good = judged(tmp_path, one("Relu", opset=17), "tensorrt-rtx")
     assert good.passed
+
+
+def test_what_the_parser_takes_and_the_builder_refuses_is_refused(tmp_path):
+    """The parser of RTX takes Attention in FP32; building it fails."""
+    if onnx.defs.onnx_opset_version() < 23:
+        pytest.skip(f"onnx {onnx.__version__} has no Attention")
+    report = judged(tmp_path, one("Attention", ("x", "x", "x"), opset=23), "tensorrt-rtx")
+    assert [n.status for n in report.refused] == ["refused"]
+    assert "no kernel" in report.refused[0].message
+
+
+@pytest.mark.parametrize("target", ["tensorrt==11", "tensorrt-rtx"])
+def test_integers_that_no_tensorrt_has(tmp_path, target):
+    model = one("Add", ("x", "x"), opset=17)
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.elem_type = TensorProto.INT16
+    assert judged(tmp_path, model, target).exit_code == 4
 
 
 def test_a_node_that_a_rule_replaces_is_not_refused(tmp_path):

@@ -121,10 +121,10 @@ def check_target(
         progress.phase("judging the nodes")
         final = original if path == model else load_model(path)
         table = load_table(target)
-        judged_by, problems = _judge(path, final, target, table)
+        judged_by, problems, refused = _judge(path, final, target, table)
     rewritten = {name: rule for rule, names in entries for name in names if name}
     verdicts = _verdicts(original, final, problems, rewritten)
-    graph = _too_new(final, target, table)
+    graph = refused + _too_new(final, target, table)
     if sizes:
         undefined, unprobed = find_undefined_sizes(model, progress)
         graph, notes = graph + undefined, notes + unprobed
@@ -153,19 +153,20 @@ def _rewritten(
 
 def _judge(
     path: Path, model: onnx.ModelProto, target: Target, table: SupportTable
-) -> tuple[str, dict[int, NodeVerdict]]:
-    """Who answered, and the verdicts by index of the main graph's node; nodes that are fine are not in it."""
+) -> tuple[str, dict[int, NodeVerdict], tuple[Finding, ...]]:
+    """Who answered, the verdicts by index of the main graph's node (nodes that are fine are not in it), and what was
+    refused without naming a node, an input's type for instance."""
     facts = read_facts(model)
     if target.is_rtx:
         answer = _ask_rtx(path)
         if answer is not None:
-            return answer[0], _of_problems(answer[1], facts, target, table)
+            return answer[0], *_of_problems(answer[1], facts, target, table)
     found: dict[int, NodeVerdict] = {}
     for node in facts.nodes:
         verdict = by_table(node, facts, target, table)
         if verdict.status != "supported":
             found.setdefault(node.top, verdict)
-    return "table of measurements and documented support", found
+    return "table of measurements and documented support", found, ()
 
 
 def _ask_rtx(path: Path) -> tuple[str, tuple[NodeProblem, ...]] | None:
@@ -180,9 +181,10 @@ def _ask_rtx(path: Path) -> tuple[str, tuple[NodeProblem, ...]] | None:
 
 def _of_problems(
     problems: Iterable[NodeProblem], facts: GraphFacts, target: Target, table: SupportTable
-) -> dict[int, NodeVerdict]:
+) -> tuple[dict[int, NodeVerdict], tuple[Finding, ...]]:
     """The parser's words with the table's remedy; and what the parser takes and the builder is known to refuse."""
     found: dict[int, NodeVerdict] = {}
+    nameless: list[Finding] = []
     tops = {n.top: n for n in reversed(facts.nodes)}
     named = {n.name: n.top for n in facts.nodes if n.name}
     for problem in problems:
@@ -191,11 +193,14 @@ def _of_problems(
         if node is not None:
             known = by_table(node, facts, target, table)
             found[index] = refusal(node, f"{target} refuses it: {problem.message}", known)
+        else:
+            message = f"{target} refuses the graph: {problem.message}"
+            nameless.append(Finding("error", "unsupported", message, "is it the type of an input or of a weight?"))
     for node in facts.nodes:
         verdict = by_table(node, facts, target, table)
         if verdict.status in ("refused", "wrong") and "build fails" in verdict.evidence:
             found.setdefault(node.top, verdict)
-    return found
+    return found, tuple(nameless)
 
 
 def _verdicts(

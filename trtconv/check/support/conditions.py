@@ -4,6 +4,7 @@ attribute  with `default`, and one of `in`, `not_in`, `matches` (a regular expre
            elements should have)
 input      with `is`: given, computed (no constant), fractional (a constant with parts of a whole), at least (`value`)
 dtype_of   with `in`: the element type of an input
+any_dtype_in  one of these is the element type of some input
 rank_of    with `over`: the rank of an input
 outputs    the node's output with that number is used
 opset_from the graph's opset is that or later
@@ -61,6 +62,10 @@ def _dtype(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> 
     return graph.dtype(node.input(condition["dtype_of"])) in condition["in"]
 
 
+def _any_dtype(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> bool:
+    return any(graph.dtype(name) in condition["any_dtype_in"] for name in node.inputs if name)
+
+
 def _rank(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> bool:
     rank = graph.rank(node.input(condition["rank_of"]))
     return rank is not None and rank > condition["over"]
@@ -80,6 +85,6 @@ def _branches(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) 
 
 
 _KINDS = {
-    "attribute": _attribute, "input": _input, "dtype_of": _dtype, "rank_of": _rank, "outputs": _outputs,
-    "opset_from": _opset, "branches": _branches,
+    "attribute": _attribute, "input": _input, "dtype_of": _dtype, "any_dtype_in": _any_dtype, "rank_of": _rank,
+    "outputs": _outputs, "opset_from": _opset, "branches": _branches,
 }  # fmt: skip

@@ -49,8 +49,8 @@ class SupportTable:
     constructs: tuple[Construct, ...]
 
     def of(self, op: str) -> tuple[Construct, ...]:
-        """The constructs of one operator."""
-        return tuple(c for c in self.constructs if op in c.ops)
+        """The constructs of one operator, and those of all (`*`)."""
+        return tuple(c for c in self.constructs if op in c.ops or "*" in c.ops)
 
 
 def table_name(target: Target) -> str:
