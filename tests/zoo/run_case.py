@@ -76,7 +76,7 @@ def _run(name: str, stages: tuple[str, ...], folder: Path) -> Outcome:
         if differs:
             return outcome("wrong", differs)
         if "rewrite" in stages:
-            rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx", case.precision))
+            rewritten = step("rewrite", lambda: _rewrite(model, folder / "model.trt.onnx"))
             used.update(stage="rewrite", rules=tuple(sorted({e.rule for e in rewritten.entries})))
             model = folder / "model.trt.onnx"
             differs = blind_check(name, model, space, case.inputs)
@@ -103,10 +103,10 @@ def _export(source: ModuleSource, specs: Any, space: ShapeSpace, model: Path) ->
     return export_model(ExportRequest(source, specs, space, model), SilentProgress())
 
 
-def _rewrite(model: Path, output: Path, precision: str) -> Any:
+def _rewrite(model: Path, output: Path) -> Any:
     from trtconv.rewrite import rewrite_model
 
-    request = RewriteRequest(model, output, parse_target("tensorrt-rtx"), precision=precision)
+    request = RewriteRequest(model, output, parse_target("tensorrt-rtx"))
     return rewrite_model(request, SilentProgress())
 
 

@@ -7,23 +7,24 @@ from dataclasses import dataclass, replace
 from trtconv.core.comparison import describe_failure
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.requests import ExportRequest
+from trtconv.core.shapes import ShapeSpace
 from trtconv.export.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.scan import scanned
-from trtconv.export.split import Cut
+from trtconv.export.split import CannotSplitError, Cut, find_cut
 from trtconv.export.torchscript import export_torchscript
 from trtconv.export.trace import Candidate
 from trtconv.export.user_code import blame
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
-# numbers were replaced, and generalising, which traces many times, comes last.
+# numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
 WAYS = (
     Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, symbolic=True),
-    Way("dynamo", export_dynamo, symbolic=True, splits=True),
     Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
+    Way("dynamo", export_dynamo, symbolic=True, splits=True),
     Way("torchscript", export_torchscript, generalises=True),
 )  # fmt: skip
 
@@ -57,7 +58,7 @@ def choose(job: Job) -> Choice:
         made = attempt(way, job)
         job, made = _allow_for_rounding(job, made)
         if made.equal and way.exporter == "torchscript":
-            made = scanned(job, made)
+            made = scanned(job, made, edges(attempts, job.request.space))
         attempts.append(made)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
             waiting = [*cuts_at_one(job, made), *waiting]
@@ -86,6 +87,19 @@ def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
     space = job.request.space
     dims = [n for n, v in at.dims if v == 1 and space[n].min == 1 < space[n].max] if at is not None else []
     return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
+
+
+def edges(attempts: list[Attempt], space: ShapeSpace) -> tuple[tuple[str, int], ...]:
+    """Sizes next to which dynamo saw a branch: the last of one side and the first of the other."""
+    found: list[tuple[str, int]] = []
+    for before in attempts:
+        try:
+            cut = find_cut(str(before.error), space)
+        except CannotSplitError:
+            continue
+        first = min((v for v in space[cut.dim].values() if v > cut.last), default=cut.last)
+        found += [(cut.dim, cut.last), (cut.dim, first)]
+    return tuple(dict.fromkeys(found))
 
 
 def worth_trying(way: Way, before: list[Attempt]) -> bool:

@@ -207,6 +207,6 @@ def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> An
     axis = dimension % x.dim()
     count = (x.shape[axis] - size) // step + 1
     index = (arange(count, x) * step).unsqueeze(1) + arange(size, x).unsqueeze(0)
-    taken = x.index_select(axis, index.reshape(-1))
-    shape = [*x.shape[:axis], count, size, *x.shape[axis + 1 :]]
-    return taken.reshape(shape).movedim(axis + 1, -1)
+    # Indexing with a matrix needs no reshape, whose guards would forbid a count of one.
+    taken = x[(*[slice(None)] * axis, index)]
+    return taken.movedim(axis + 1, -1)
