@@ -280,3 +280,49 @@ def test_same_request_gives_the_same_bytes(export, write_module):
     write_module(NET)
     first = export("net.py:make", IMAGES, SPACE).model.read_bytes()
     assert export("net.py:make", IMAGES, SPACE).model.read_bytes() == first
+
+
+def test_large_weights_go_to_one_file_beside_the_model(export, write_module, monkeypatch):
+    import trtconv.export.dynamo
+
+    monkeypatch.setattr(trtconv.export.dynamo, "EXTERNAL_ABOVE", 1000)
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    net += "        self.a, self.b = nn.Linear(64, 64), nn.Linear(64, 64)\n        self.b.weight = self.a.weight\n"
+    write_module(f"{net}    def forward(self, x):\n        return self.b(self.a(x))\n\ndef make():\n    return Net()\n")
+    result = export("net.py:make", ["x:float32[N,64]"], "N=1:2:4", exporter="dynamo")
+    data = result.model.with_name("model.onnx.data")
+    assert result.model.stat().st_size < 16_000
+    assert 64 * 64 * 4 <= data.stat().st_size < 2 * 64 * 64 * 4  # the tied weight is there once
+    for sample in list(read_samples(result.reference))[:2]:
+        made = OnnxRuntimeRunner(result.model)(sample.inputs)["output"]
+        np.testing.assert_allclose(made, sample.outputs["output"], atol=1e-4, rtol=1e-4)
+
+
+def test_helpers_of_forward_are_the_lines_that_are_named(export, write_module):
+    path = write_module(
+        "def double(x):\n    return torch.sin(x)\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+        "        return double(x) + 1\n\ndef make():\n    return Net()\n"
+    )
+    line = path.read_text().splitlines().index("    return torch.sin(x)") + 1
+    for exporter in ("dynamo", "torchscript"):
+        model = onnx.load(export("net.py:make", ["x:float32[N,4]"], "N=1:2:4", exporter=exporter).model)
+        assert f"net.py:{line}" in {origin_of(n).source for n in model.graph.node}
+
+
+def test_uncertainty_at_special_values_is_measured_and_noted(export, write_module):
+    """Which elements a top-k takes of equal ones is an accident; the file is not refused for it, and a note says so."""
+    write_module(
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x.topk(3, dim=1, largest=False)[1]\n\n"
+        "def make():\n    return Net()\n"
+    )
+    result = export("net.py:make", ["x:float32[N,T]"], "N=1:2:4 T=8:12:20")
+    assert all(c.passed for c in result.comparisons)
+    if any(c.max_abs for c in result.comparisons):
+        assert any("uncertainty" in n for n in result.notes)
+
+
+def test_a_value_range_is_kept(export, write_module):
+    net = "class Net(nn.Module):\n    def forward(self, x):\n        return x.sqrt()\n\n"
+    write_module(f"{net}def make():\n    return Net()\n")
+    result = export("net.py:make", ["x:float32[N,4]=0:9"], "N=1:2:4")
+    assert all(np.nanmin(s.inputs["x"]) >= 0 for s in read_samples(result.reference))

@@ -107,10 +107,10 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         require_repeatable(runner, samples.items[0])
     job = Job(request, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
     choice = choose(job)
-    notes += [*samples.notes, *choice.notes]
+    notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
         write_artifacts(request, choice, notes, clock.seconds)
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
-        choice.candidate.exporter, request.space, samples.points, choice.verdict.comparisons, tuple(notes),
+        choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),
     )  # fmt: skip
