@@ -181,3 +181,21 @@ def test_tied_weights_may_be_stored_once(write_module, tmp_path):
     loaded = load(path, weights=Path("w.safetensors"))
     assert torch.equal(loaded.b.weight, state["a.weight"])
     assert loaded.b.weight is loaded.a.weight
+
+
+def test_exported_program_that_carries_code_is_refused_and_not_run(tmp_path):
+    import io
+    import zipfile
+
+    mark, plain, evil = tmp_path / "was_run", tmp_path / "plain.pt2", tmp_path / "evil.pt2"
+    torch.export.save(torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(2, 4),)), plain)
+    payload = io.BytesIO()
+    torch.save(Payload(str(mark)), payload)
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(evil, "w") as target:
+        for item in source.infolist():
+            swap = "sample_inputs" in item.filename
+            target.writestr(item.filename.replace("plain/", "evil/"), payload.getvalue() if swap else source.read(item))
+    assert load_module(ModuleSource("plain.pt2", base=tmp_path)) is not None
+    with pytest.raises(InvalidRequestError, match="could run code"):
+        load_module(ModuleSource("evil.pt2", base=tmp_path))
+    assert not mark.exists()

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError
@@ -19,7 +24,13 @@ def load_program(path: Path) -> nn.Module:
 
     require_file(path, "exported program")
     try:
-        program = torch.export.load(str(path))
+        with _no_code_from_the_file():
+            program = torch.export.load(str(path))
+    except pickle.UnpicklingError as error:
+        raise InvalidRequestError(
+            f"'{path}' holds objects besides tensors, and loading them could run code that they carry",
+            hint="export the module without custom objects, or name the module itself (file.py:factory)",
+        ) from error
     except Exception as error:
         text = str(error).strip().splitlines()
         raise InvalidRequestError(
@@ -27,6 +38,28 @@ def load_program(path: Path) -> nn.Module:
             hint="write it with torch.export.save(torch.export.export(...), path)",
         ) from error
     return _with_names(program)
+
+
+@contextmanager
+def _no_code_from_the_file() -> Iterator[None]:
+    """torch.export.load unpickles weights and constants as any object; here only tensors are taken."""
+    import torch
+    from torch.export.pt2_archive import _package
+
+    plain = torch.load
+
+    def tensors_only(*args: Any, **options: Any) -> Any:
+        return plain(*args, **{**options, "weights_only": True})
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise pickle.UnpicklingError("an object that is no tensor")
+
+    with (
+        mock.patch.object(torch, "load", tensors_only),
+        mock.patch.object(torch._C, "_pickle_load_obj", refuse),
+        mock.patch.object(_package, "pickle", types.SimpleNamespace(loads=refuse, load=refuse)),
+    ):
+        yield
 
 
 def _with_names(program: Any) -> nn.Module:
