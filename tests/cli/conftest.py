@@ -31,6 +31,14 @@ def broken_net():
     raise RuntimeError("no checkpoint here")
 
 
+def slow_net():
+    import pathlib
+    import time
+
+    pathlib.Path(__file__).with_name("started").touch()
+    time.sleep(60)
+
+
 not_callable = 3
 """
 

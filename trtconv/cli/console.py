@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,8 +37,12 @@ class ConsoleProgress:
         self._stage = ""
         self._since = time.monotonic()
         self._warned: set[str] = set()
+        self._interrupted = False
+        self._handler: Any = None
 
     def __enter__(self) -> ConsoleProgress:
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.signal(signal.SIGINT, self._interrupt)
         if self._status:
             self._status.start()
         return self
@@ -44,12 +50,23 @@ class ConsoleProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
         if self._status:
             self._status.stop()
         self._finish(ok=kind is None)
+        if self._interrupted and kind is None:
+            raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C. An interrupt raised inside a finalizer or a callback is dropped by Python; the flag outlives that."""
+        self._interrupted = True
+        raise KeyboardInterrupt
 
     def stage(self, name: str) -> None:
         """A new stage begins; the one before ended well. A room may name itself after its caller did."""
+        if self._interrupted:
+            raise KeyboardInterrupt
         if name == self._stage:
             return
         self._finish(ok=True)
@@ -57,7 +74,9 @@ class ConsoleProgress:
         self.phase("")
 
     def phase(self, name: str, done: int = 0, total: int = 0) -> None:
-        """Show the phase in the live line."""
+        """Show the phase in the live line. Raises KeyboardInterrupt when an earlier one was dropped on its way."""
+        if self._interrupted:
+            raise KeyboardInterrupt
         if self._status:
             count = f" {done}/{total}" if total else ""
             self._status.update(f"[bold]{self._stage}[/bold] {_escape(name)}{count}")

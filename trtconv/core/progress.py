@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives a room's progress. All methods return at once and never raise, except `cancelled` checks by callers."""
+    """Receives a room's progress. All methods return at once; they raise nothing but KeyboardInterrupt."""
 
     def stage(self, name: str) -> None:
         """A room or a large step of it begins: `export`, `rewrite`, `build`, `check`."""
