@@ -174,15 +174,6 @@ def require_equal(report: CheckReport) -> None:
         raise kind(finding.message, hint=finding.hint, where=finding.source or None)
 
 
-def module_runner(source: ModuleSource, request: CheckRequest) -> ModuleRunner:
-    """A callable that runs the module itself, for `trtconv check --against MODULE`."""
-    from trtconv.export.module_runner import ModuleRunner as Runner
-    from trtconv.export.module_source import load_module
-
-    del request
-    return Runner(load_module(source))
-
-
 def check(
     request: CheckRequest, progress: Progress | None = None, *, gate: Gate | None = None, heat: bool = False
 ) -> CheckReport:
@@ -190,7 +181,12 @@ def check(
     from trtconv.check import check_model
 
     progress = progress or SilentProgress()
-    runner = module_runner(request.against, request) if request.against else None
+    runner: ModuleRunner | None = None
+    if request.against:
+        from trtconv.export.module_runner import ModuleRunner as Runner
+        from trtconv.export.module_source import load_module
+
+        runner = Runner(load_module(request.against))
     report = check_model(request, progress, module_runner=runner, heat=heat)
     if gate is None:
         return report

@@ -90,7 +90,7 @@ def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None 
     if raw > EXTERNAL_ABOVE:
         data = path.with_name(path.name + ".data")
         with replacing(data) as temporary:
-            _move_weights_out(model, temporary, data.name)
+            move_weights_out(model, temporary, data.name)
     with replacing(path) as temporary:
         try:
             temporary.write_bytes(model.SerializeToString(deterministic=True))
@@ -100,7 +100,8 @@ def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None 
             ) from error
 
 
-def _move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> None:
+def move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> None:
+    """Write the initializers of 1 KiB and more into `target`; the model then names them under `location`."""
     import onnx
 
     with open(target, "wb") as stream:

@@ -28,13 +28,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file."""
+    """The header of a reference file. `rounding` is read from it: point index to output to measured rounding."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[str, ...]
     space: ShapeSpace
     source: str = ""
+    rounding: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
     )
     return ReferenceInfo(
         points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
-        parse_space([header["space"]]), header.get("source", ""),
+        parse_space([header["space"]]), header.get("source", ""), header.get("rounding", {}),
     )  # fmt: skip
 
 
@@ -105,7 +106,6 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     from safetensors import safe_open
 
     info = read_reference_info(path)
-    rounding = _rounding(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
         for index, point in enumerate(info.points):
@@ -114,13 +114,4 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
-            yield ReferenceSample(point, arrays["input"], ordered, rounding.get(str(index), {}))
-
-
-def _rounding(path: Path) -> Mapping[str, Mapping[str, float]]:
-    from safetensors import safe_open
-
-    with safe_open(str(path), framework="numpy") as stream:
-        header = json.loads((stream.metadata() or {})["trtconv"])
-    found: Mapping[str, Mapping[str, float]] = header.get("rounding", {})
-    return found
+            yield ReferenceSample(point, arrays["input"], ordered, info.rounding.get(str(index), {}))

@@ -51,7 +51,7 @@ def _put_weights_in_one_file(model: onnx.ModelProto, path: Path) -> None:
     """TorchScript writes one file per large tensor; one file beside the model is what can be moved and mapped."""
     import os
 
-    from trtconv.core.onnx_file import _move_weights_out, external_files
+    from trtconv.core.onnx_file import external_files, move_weights_out
 
     wanted = f"{path.name}.data"
     files = external_files(model)
@@ -60,7 +60,7 @@ def _put_weights_in_one_file(model: onnx.ModelProto, path: Path) -> None:
     import onnx
 
     onnx.load_external_data_for_model(model, str(path.parent))
-    _move_weights_out(model, path.with_name(wanted), wanted)
+    move_weights_out(model, path.with_name(wanted), wanted)
     for name in files:
         os.unlink(path.parent / name)
 
