@@ -32,6 +32,10 @@ def nothing():
 
 def needs(width):
     return Net(width)
+
+def on_meta():
+    with torch.device("meta"):
+        return Net()
 """
 
 
@@ -199,3 +203,8 @@ def test_exported_program_that_carries_code_is_refused_and_not_run(tmp_path):
     with pytest.raises(InvalidRequestError, match="could run code"):
         load_module(ModuleSource("evil.pt2", base=tmp_path))
     assert not mark.exists()
+
+
+def test_a_module_on_the_meta_device_is_refused_by_name(write_module):
+    with pytest.raises(InvalidRequestError, match=r"'first\.weight' and 3 more lie on torch's meta device"):
+        load(write_module(NET), "on_meta")

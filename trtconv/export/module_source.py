@@ -49,7 +49,19 @@ def load_module(source: ModuleSource) -> nn.Module:
         module = made
     if source.weights is not None:
         load_weights(module, source.base / source.weights)
+    _require_values(module, source.spec)
     return module.cpu()
+
+
+def _require_values(module: nn.Module, spec: str) -> None:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        raise InvalidRequestError(
+            f"'{spec}' has weights without values: '{empty[0]}'{more} lie on torch's meta device",
+            hint="make the module on the CPU, or call to_empty() and load its weights in the factory",
+        )
 
 
 def require_torch() -> None:
