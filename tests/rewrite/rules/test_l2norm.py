@@ -49,7 +49,36 @@ CASES = [
             k = Identity(t) q = Pow(v, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) r = Div(v, d) }>""",
          constants=C, gone=("Pow",)),
 ]  # fmt: skip
+W = C + ", float[1,8,1,1] w = {1,2,3,4,5,6,7,8}"
+SQUARED = "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, big) "
+CASES += [
+    Case("scale first", SQUARED + "p = Mul(w, x) y = Div(p, d)", constants=W, gone=("Pow",)),
+    Case("scale first, the other way round", SQUARED + "p = Mul(x, w) y = Div(p, d)", constants=W, gone=("Pow",)),
+    Case("scale first, else canonical", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) p = Mul(x, w) y = Div(p, d)", constants=W),
+    Case("scale first, ReduceL2 and clamp", "n = ReduceL2<axes=[1]>(x) d = Clip(n, big) p = Mul(w, x) y = Div(p, d)", constants=W, gone=("ReduceL2",)),
+    Case("scale first, last axis by a negative number", "n = ReduceL2<axes=[-1]>(x) d = Max(n, big) p = Mul(w, x) y = Div(p, d)", constants=W, gone=("ReduceL2",)),
+    Case("scale first, then times the inverse", SQUARED + "r = Reciprocal(d) p = Mul(w, x) y = Mul(p, r)", constants=W, gone=("Pow", "Reciprocal")),
+    Case("scale on the inverse", SQUARED + "r = Reciprocal(d) p = Mul(w, r) y = Mul(p, x)", constants=W, gone=("Pow", "Reciprocal")),
+    Case("scale over norm", SQUARED + "r = Div(w, d) y = Mul(x, r)", constants=W, gone=("Pow",)),
+    Case("scale and rsqrt of a power", "q = Mul(x, x) s = ReduceSum(q, axis) e = Add(s, big) r = Pow(e, rs) p = Mul(x, w) y = Mul(r, p)",
+         constants=W + ", float rs = {-0.5}", gone=("Pow",)),
+    Case("one number as scale", SQUARED + "p = Mul(x, ten) y = Div(p, d)", constants=C + ", float ten = {10.0}", gone=("Pow",)),
+    Case("scale that is computed", SQUARED + "z = ReduceMax<axes=[2]>(x) p = Mul(x, z) y = Div(p, d)", constants=C, gone=("Pow",)),
+    Case("scale that is unsqueezed", SQUARED + "u = Unsqueeze(k, ends) p = Mul(x, u) y = Div(p, d)",
+         constants=C + ", float[8] k = {1,2,3,4,5,6,7,8}, int64[3] ends = {0,2,3}", gone=("Pow",)),
+    Case("squeezed norm that is an output too", "n = ReduceL2<axes=[-3],keepdims=0>(x) u = Unsqueeze(n, one1) d = Add(u, big) y = Div(x, d) m = Relu(n)",
+         outputs="float[a,b,c,d] y, float[a,c,d] m", constants=C + ", int64[1] one1 = {1}"),
+    Case("square root of ReduceSumSquare, squeezed", "s = ReduceSumSquare<axes=[1],keepdims=0>(x) n = Sqrt(s) u = Unsqueeze(n, m3) y = Div(x, u)",
+         constants=C + ", int64[1] m3 = {-3}", gone=("ReduceSumSquare",)),
+    Case("all axes", "n = ReduceL2<axes=[1,2,3]>(x) d = Add(n, big) y = Div(x, d)", constants=C, gone=("ReduceL2",)),
+]  # fmt: skip
 NEAR_MISSES = [
+    Case("the scale of another value", SQUARED + "t = Relu(x) p = Mul(t, w) y = Div(p, d)", constants=W),
+    Case("computed scale, else canonical", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) z = Relu(x) p = Mul(x, z) y = Div(p, d)", constants=C),
+    Case("unsqueezed at another place", "n = ReduceL2<axes=[1],keepdims=0>(x) u = Unsqueeze(n, m1) d = Add(u, big) y = Div(x, d)",
+         "float[N,8,8,8] x", constants=C + ", int64[1] m1 = {-1}"),
+    Case("kept and unsqueezed", "n = ReduceL2<axes=[1]>(x) u = Unsqueeze(n, axis) y = Div(x, u)", outputs="float[a,b,c,d,e] y", constants=C),
+    Case("a computed number over the norm", SQUARED + "z = ReduceMax<axes=[2]>(x) r = Div(z, d) y = Mul(x, r)", constants=C),
     Case("canonical already", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)", constants=C),
     Case("another value is divided", "z = Relu(x) q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) y = Div(z, n)", constants=C),
     Case("a mean of squares", "q = Pow(x, two) s = ReduceMean<axes=[1]>(q) n = Sqrt(s) y = Div(x, n)", constants=C),

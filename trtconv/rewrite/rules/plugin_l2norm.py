@@ -9,8 +9,9 @@ import numpy as np
 from trtconv.core.targets import Target
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Array, Graph, Node
+from trtconv.rewrite.norm_forms import Norm, read_norm
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.rules.l2norm import HALF, Norm, read_norm
+from trtconv.rewrite.rules.l2norm import HALF
 
 FLOATS = (1, *HALF)
 MODES = {"none": "outside", "outside": "outside", "inside": "inside", "clamp": "max", "clamp-inside": "max"}
