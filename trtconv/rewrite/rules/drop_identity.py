@@ -1,9 +1,10 @@
-"""Nodes that hand their input on: Identity, Cast to the type it has, Transpose in order, Dropout at inference."""
+"""Nodes that hand their input on: Identity, Cast to its own type, Transpose in order, Slice of all, Dropout."""
 
 from __future__ import annotations
 
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.taps import TO_THE_END
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -24,14 +25,27 @@ def _hands_on(graph: Graph, node: Node) -> bool:
     if node.key == "Transpose":
         perm = node.attr("perm")
         return perm is not None and list(perm) == sorted(perm)
+    if node.key == "Slice":
+        return _takes_all(graph, node)
     mask = node.outputs[1] if len(node.outputs) > 1 else ""
     return graph.opset >= 12 and not node.input(2) and not (mask and (graph.uses(mask) or mask in graph.outputs))
+
+
+def _takes_all(graph: Graph, node: Node) -> bool:
+    """From 0 to beyond every axis in steps of 1: what dynamo writes for the colons of `x[:, None]`."""
+    if not node.input(1):
+        return False
+    starts, ends = graph.ints(node.inputs[1]), graph.ints(node.inputs[2])
+    steps = graph.ints(node.inputs[4]) if node.input(4) else (1,)
+    if not starts or not ends or not steps:
+        return False
+    return set(starts) == {0} and min(ends) >= TO_THE_END and set(steps) == {1}
 
 
 RULE = Rule(
     name="drop-identity",
     why="A node that hands its input on only hides the pattern behind it.",
-    ops=("Identity", "Cast", "Transpose", "Dropout"),
+    ops=("Identity", "Cast", "Transpose", "Slice", "Dropout"),
     find=find,
     before="Relu(Identity(x))",
     after="Relu(x)",
