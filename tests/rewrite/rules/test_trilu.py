@@ -11,6 +11,18 @@ CASES = [
         "lower, shifted", "y = Trilu<upper=0>(x, k)", constants="int64 k = {2}", gone=("Trilu",), target="tensorrt==8.6"
     ),
     Case(
+        "booleans", "y = Trilu<upper=0>(x)", "bool[N,H,W] x", "bool[a,b,c] y", gone=("Trilu",), target="tensorrt==8.6"
+    ),
+    Case(
+        "a plane",
+        "y = Trilu(x, k)",
+        "int64[H,W] x",
+        "int64[a,b] y",
+        "int64 k = {-1}",
+        gone=("Trilu",),
+        target="tensorrt==8.6",
+    ),
+    Case(
         "shift that is computed",
         "h = Shape(x) k = Gather(h, i0) y = Trilu(x, k)",
         constants="int64 i0 = {0}",
@@ -19,6 +31,7 @@ CASES = [
     ),
 ]
 NEAR_MISSES = [
+    Case("bytes", "y = Trilu(x)", "uint8[N,H,W] x", "uint8[a,b,c] y", skip="element type", target="tensorrt==8.6"),
     Case(
         "written out already", "t = Less(x, z) y = Where(t, x, z)", constants="float z = {0.0}", target="tensorrt==8.6"
     ),

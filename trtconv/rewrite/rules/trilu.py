@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.builder import BOOL, Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import Found, Rule, Skip, only_tensorrt_8
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match any Trilu of numbers whose rank is known."""
+    """Match any Trilu of numbers or booleans whose rank is known."""
     rank, dtype = graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
-    if rank is None or dtype not in (1, 10, 6, 7):
+    if rank is None or dtype not in (1, 10, 6, 7, BOOL):
         return Skip("rank or element type is not known")
     return Found((node,), lambda b: _build(b, node, rank, dtype))
 
@@ -26,7 +26,8 @@ def _build(b: Builder, node: Node, rank: int, dtype: int) -> str:
         edge = b.op("Add", edge, b.op("Reshape", shift, b.ints(1, 1)))
     column = b.unsqueeze(columns, 0)
     kept = b.op("LessOrEqual", edge, column) if node.attr("upper", 1) else b.op("LessOrEqual", column, edge)
-    return b.op("Where", kept, x, b.scalar(0, dtype=dtype))
+    # TensorRT 8.6 cannot choose between booleans.
+    return b.op("And", kept, x) if dtype == BOOL else b.op("Where", kept, x, b.scalar(0, dtype=dtype))
 
 
 RULE = Rule(
