@@ -65,14 +65,15 @@ def percentiles(samples: Sequence[float]) -> Percentiles:
 def measure(
     launch: Callable[[], object], synchronize: Callable[[], None], record: Callable[[], Any],
     elapsed: Callable[[Any, Any], float], *, subject: str, point: str, batch: int, seconds: float = 1.0,
+    warm_up: float = WARM_UP_S,
 ) -> Latency:  # fmt: skip
     """Measure anything that launches work on a stream. `seconds` bounds each of the three loops."""
-    end, once = time.perf_counter() + WARM_UP_S, 0
-    while time.perf_counter() < end or once < 3:
+    start, once = time.perf_counter(), 0
+    while time.perf_counter() - start < warm_up or once < 3:
         launch()
         synchronize()
         once += 1
-    estimate = WARM_UP_S / once
+    estimate = (time.perf_counter() - start) / once
     runs = max(MIN_RUNS, min(MAX_RUNS, int(seconds / max(estimate, 1e-6))))
     host = []
     for _ in range(runs):
@@ -96,8 +97,9 @@ def measure(
 
 
 def measure_engine(
-    session: EngineSession, inputs: Mapping[str, Any], *, point: str, cuda_graph: bool = False, seconds: float = 1.0
-) -> Latency:
+    session: EngineSession, inputs: Mapping[str, Any], *, point: str, cuda_graph: bool = False, seconds: float = 1.0,
+    warm_up: float = WARM_UP_S,
+) -> Latency:  # fmt: skip
     """Measure an engine at the shapes of `inputs`."""
     prepared = session.prepare(inputs, cuda_graph=cuda_graph)
     memory, stream = prepared.memory, prepared.stream
@@ -106,7 +108,7 @@ def measure_engine(
     return measure(
         prepared, prepared.synchronize, lambda: memory.record(stream), memory.elapsed,
         subject="engine + CUDA graph" if cuda_graph else "engine", point=point, batch=shape[0] if shape else 1,
-        seconds=seconds,
+        seconds=seconds, warm_up=warm_up,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.report import SCHEMA, CheckReport, Finding
 
 SIGMAS = 4.0
+AGAINST = " against the baseline"
 # The standard error of a median of n normal samples is 1.2533 sigma / sqrt(n).
 _MEDIAN_ERROR = 1.2533
 # Errors below this share of the tolerance are rounding; they may move by any factor.
@@ -92,7 +93,7 @@ def compare_with_baseline(
         limit = baseline.ratios.get(key, 1.0)
         worse = got_worse(now, then, limit, more_is_better=key == "precision_share")
         limits = f"{format_value(name, then.value)} x {limit:g}"
-        rows.append(_row(f"{name} against the baseline", format_value(name, now.value), limits, not worse, now, then))
+        rows.append(_row(name + AGAINST, format_value(name, now.value), limits, not worse, now, then))
         if worse:
             findings.append(_worse(name, format_value(name, now.value), format_value(name, then.value), limit))
     return (*findings, *_errors(report, baseline, rows)), rows
@@ -122,7 +123,7 @@ def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]])
         now = max(errors)
         worse = now > max(then, floor) * limit
         limits = f"{max(then, floor):.2g} x {limit:g}"
-        rows.append({"name": f"error of {name} against the baseline", "measured": f"{now:.2g}", "limit": limits,
+        rows.append({"name": f"error of {name}{AGAINST}", "measured": f"{now:.2g}", "limit": limits,
                      "passed": not worse, "value": _finite(now), "bound": max(then, floor) * limit})  # fmt: skip
         if worse:
             findings.append(_worse(f"the error of output '{name}'", f"{now:.2g}", f"{then:.2g}", limit))

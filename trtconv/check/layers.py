@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.comparison import OutputComparison, Tolerance, compare_output
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.provenance import Origin, origin_of
+from trtconv.core.report import Finding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,6 +178,20 @@ def describe_layers(report: LayerReport, shown: int = 12) -> tuple[str, ...]:
         worst = max((r.error for r in report.rows), default=0.0)
         lines.append(f"all {len(report.rows)} inner tensors agree, largest error {worst:.2g}")
     return tuple(lines)
+
+
+def layer_finding(report: LayerReport) -> Finding | None:
+    """An error at the first tensor that differs, or at the fusion that is wrong; None when all agree."""
+    first = report.first_off
+    tensor = first.tensor if first is not None else report.fused
+    if tensor is None:
+        return None
+    if first is not None:
+        words = f"the engine first differs from its graph at {tensor.op_type} '{tensor.node}'"
+        words += f": tensor '{tensor.name}', largest error {first.error:.3g}"
+    else:
+        words = f"a fusion around {tensor.op_type} '{tensor.node}' is wrong: each tensor is right by itself"
+    return Finding("error", "accuracy", words, "", tensor.node, tensor.origin.module, tensor.origin.source)
 
 
 def _node(tensor: LayerTensor) -> str:

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.check.blame import ModuleOutputs, blame
 from trtconv.check.engine_files import engine_layers, engine_problems
 from trtconv.check.intermediates import (
     MOST_BYTES_FOR_A_PICTURE,
     TensorDifference,
     exported_beside,
-    first_difference,
     heat_by_module,
     tensor_differences,
 )
-from trtconv.check.origins import origins_of
+from trtconv.check.origins import graph_of, origins_of
 from trtconv.check.reference_fit import find_reference, inside, require_finite, require_fit, staleness
 from trtconv.check.subjects import Subject, is_engine, open_subject
 from trtconv.check.tolerances import chosen_tolerance
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
 
 def check_model(
     request: CheckRequest, progress: Progress | None = None, *, module_runner: ModuleRunner | None = None,
-    heat: bool = False,
+    module_outputs: ModuleOutputs | None = None, heat: bool = False,
 ) -> CheckReport:  # fmt: skip
     """Run the subject at every sample point and compare it with the reference, or with `module_runner`.
 
     An engine that this machine cannot run gives a report without comparisons and a finding that says why; it is an
-    error unless `request.allow_unrunnable`. When a rewritten model differs, its inner tensors are compared with those
-    of the exported model beside it, to name the first node that differs; with `heat` they are compared in any case.
+    error unless `request.allow_unrunnable`. When the subject differs, `blame` says where: the inner tensors of the
+    rewritten graph are compared with those of the exported one beside it, and those of the exported one with
+    `module_outputs` (the submodules' outputs at some inputs). With `heat` a graph's are compared in any case.
     Raises InvalidRequestError for a missing or foreign reference.
     """
     progress = progress or SilentProgress()
@@ -69,9 +70,9 @@ def check_model(
     finally:
         subject.close()
     differs = any(not c.passed for c in compared)
-    drawn = heat and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
+    drawn = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
     differences = _differences(request, seen, progress) if differs or drawn else ()
-    blamed = first_difference(differences) if differs else None
+    blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
     }  # fmt: skip
@@ -169,11 +170,12 @@ def _more_telling(
 def _differences(
     request: CheckRequest, sample: ReferenceSample | None, progress: Progress
 ) -> tuple[TensorDifference, ...]:
-    exported = exported_beside(request.subject)
-    if exported is None or sample is None:
+    graph = graph_of(request.subject)
+    exported = exported_beside(graph) if graph is not None else None
+    if graph is None or exported is None or sample is None:
         return ()
     progress.phase("inner tensors")
-    return tensor_differences(request.subject, exported, sample, request.tolerance)
+    return tensor_differences(graph, exported, sample, request.tolerance)
 
 
 def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:

@@ -92,10 +92,12 @@ def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> 
             f"[check] {loose[0]} is looser than the default {getattr(DEFAULT_TOLERANCE, loose[0])}",
             hint='add why = "..." beside it, so that the next reader knows',
         )
+    named = any(v is not None for v in (rtol, atol, section.rtol, section.atol))
     return Tolerance(
         rtol=next(v for v in (rtol, section.rtol, DEFAULT_TOLERANCE.rtol) if v is not None),
         atol=next(v for v in (atol, section.atol, DEFAULT_TOLERANCE.atol) if v is not None),
-        why=section.why,
+        # What is named holds for a half precision engine too, also where it is the default of an FP32 one.
+        why=section.why or ("named by the user" if named else ""),
     )
 
 

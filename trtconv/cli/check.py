@@ -19,7 +19,9 @@ from trtconv.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from trtconv.core.comparison import Tolerance
+    from trtconv.core.progress import Progress
+    from trtconv.core.report import CheckReport
+    from trtconv.core.requests import CheckRequest
 
 report_options = compose(
     click.option("--json", "json_file", type=FILE, help="Write the report as JSON (- for stdout)."),
@@ -74,13 +76,17 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
         progress.stage("check")
         report = check(request, progress, gate=gate, heat=values["html"] is not None)
+        layers: tuple[str, ...] = ()
+        if values["layers"] or values["dump"]:
+            report, layers = _with_layers(report, request, values["dump"], progress)
     json_file = values["json_file"]
     names = ("junit", "sarif", "html", "markdown", "github")
     write_reports(report, json=json_file, **{n: values[n] for n in names if values[n]})
     if not values["quiet"] and str(json_file) != "-":
         print_report(report, make_console())
-    if values["layers"] or values["dump"]:
-        _print_layers(subject, reference, chosen, values)
+    if str(json_file) != "-":
+        for line in layers:
+            click.echo(line)
     return exit_code(report)
 
 
@@ -117,14 +123,24 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
     return report.exit_code
 
 
-def _print_layers(subject: Path, reference: Path | None, chosen: Tolerance, values: dict[str, Any]) -> None:
+def _with_layers(
+    report: CheckReport, request: CheckRequest, dump: Path | None, progress: Progress
+) -> tuple[CheckReport, tuple[str, ...]]:
+    """The report with the first layer that differs as its cause, and what `--layers` prints.
+
+    The layers are compared at the first sample point that differs, else at the first of all.
+    """
+    from dataclasses import replace
+
     from trtconv.check.layer_check import check_layers
-    from trtconv.check.layers import describe_layers
+    from trtconv.check.layers import describe_layers, layer_finding
     from trtconv.check.reference_fit import find_reference
 
-    report = check_layers(
-        subject, find_reference(subject, reference), chosen,
-        dump=values["dump"], plugins=tuple(values["plugin_libraries"]),
+    failed = next((c.point for c in report.comparisons if not c.passed), "")
+    found = check_layers(
+        request.subject, find_reference(request.subject, request.reference), report.tolerance,
+        point=failed.split(" ")[0], dump=dump, plugins=request.plugins, progress=progress,
     )  # fmt: skip
-    for line in describe_layers(report):
-        click.echo(line)
+    cause = layer_finding(found) if failed else None
+    findings = (cause, *report.findings) if cause else report.findings
+    return replace(report, findings=findings), describe_layers(found)

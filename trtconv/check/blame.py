@@ -1,0 +1,69 @@
+"""Where a difference arises, as one finding: a rewritten node, the engine and not its graph, or the export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.intermediates import TensorDifference, exported_beside, first_difference
+from trtconv.check.module_walk import first_module_off
+from trtconv.check.origins import graph_of
+from trtconv.check.subjects import is_engine, open_subject
+from trtconv.core.comparison import compare_outputs
+from trtconv.core.errors import TrtconvError
+from trtconv.core.reference import ReferenceSample
+from trtconv.core.report import Finding
+from trtconv.core.requests import CheckRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+ModuleOutputs = Callable[[Mapping[str, "Array"]], Mapping[str, tuple["Array", ...]]]
+"""Every submodule's outputs by its path, at some inputs."""
+
+
+def blame(
+    request: CheckRequest, sample: ReferenceSample | None, differences: Iterable[TensorDifference],
+    module_outputs: ModuleOutputs | None = None,
+) -> Finding | None:  # fmt: skip
+    """The cause of a difference at `sample`, as far as the files beside the subject tell it.
+
+    An error with the node and its line where a rewritten graph leaves the exported one, or, with `module_outputs`
+    (every submodule's outputs by path), where the exported graph leaves the module. Else a note that says which file
+    is to blame and how to look further. None when there is no graph to look at.
+    """
+    rewritten = first_difference(differences)
+    if rewritten is not None or sample is None:
+        return rewritten
+    graph = graph_of(request.subject)
+    if graph is None:
+        return None
+    if is_engine(request.subject) and _equal(graph, request, sample):
+        return Finding(
+            "note", "accuracy",
+            f"'{graph.name}', from which the engine was built, is right at {sample.point}: the engine is to blame",
+            f"the first layer that differs: trtconv check {request.subject} --layers",
+        )  # fmt: skip
+    exported = exported_beside(graph) or graph
+    if module_outputs is None:
+        return Finding(
+            "note", "accuracy",
+            f"'{exported.name}' itself differs from the module, and the reference keeps the module's outputs only",
+            f"the first submodule that differs: trtconv check {exported} --against MODULE",
+        )  # fmt: skip
+    return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
+
+
+def _equal(graph: Any, request: CheckRequest, sample: ReferenceSample) -> bool:
+    """True when the ONNX file computes the reference's outputs in ONNX Runtime."""
+    try:
+        subject = open_subject(graph)
+        actual = subject.run(sample.inputs)
+    except TrtconvError:
+        return False
+    found = compare_outputs(
+        str(sample.point), sample.outputs, actual, request.tolerance, dict(request.outputs), sample.rounding
+    )
+    return all(c.passed for c in found)
