@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - the text of a model stands on one line
 """GridSample of volumes."""
 
 import pytest

@@ -59,6 +59,7 @@ from trtconv.rewrite.rules import (
     squeeze_axes,
     swish,
     trilu,
+    uint8,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -93,6 +94,7 @@ RULES: tuple[Rule, ...] = (
     col2im.RULE,
     center_crop_pad.RULE,
     bitwise.RULE,
+    uint8.RULE,
     cum_prod.RULE,
     einsum.RULE,
     det.RULE,

@@ -1,31 +1,77 @@
-"""Bit operations on integers as arithmetic, where a constant makes them one."""
+"""Bit operations on integers as arithmetic."""
 
 from __future__ import annotations
 
+from functools import partial
+
+from trtconv.rewrite.bits import (
+    Kind,
+    combined,
+    combined_with_mask,
+    factors,
+    kind_of,
+    narrowed,
+    number,
+    shifted,
+    widened,
+)
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 
 SIGNED = (3, 5, 6, 7)
-UNSIGNED = (2, 4, 12, 13)
+NAMES = {13: "uint64", 12: "uint32"}
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match BitwiseNot, BitwiseAnd with 2^n - 1, and shifts by a constant between two casts."""
+    """Match And, Or, Xor and Not of integers, and shifts; shifts of signed numbers stand between two casts."""
     if node.key == "Cast":
         return _cast_of_shift(graph, node)
-    dtype = graph.dtype(node.inputs[0])
-    if dtype not in SIGNED:
-        return Skip("TensorRT does not compute with unsigned integers")
+    kind = kind_of(graph.dtype(node.inputs[0]), graph.target.generation)
+    if kind is None:
+        name = NAMES.get(graph.dtype(node.inputs[0]), "unknown type")
+        return Skip(f"{graph.target} has no integers that hold {name}")
     if node.key == "BitwiseNot":
-        return Found((node,), lambda b: b.op("Sub", b.scalar(-1, dtype=dtype), node.inputs[0]))
-    found = graph.operand(node)
-    if found is None or found[1].size != 1:
-        return Skip("the other operand is not one constant number")
-    value, number = found[0], int(found[1].reshape(-1)[0])
-    if number <= 0 or number & (number + 1):
-        return Skip(f"the mask {number} is not 2^n - 1")
-    return Found((node,), lambda b: b.op("Mod", value, b.scalar(number + 1, dtype=dtype)))
+        return Found((node,), partial(_not, node=node, kind=kind))
+    if node.key == "BitShift":
+        return _shift(graph, node, kind)
+    mask = graph.operand(node)
+    if mask is not None and mask[1].size == 1 and mask[1].ndim <= (graph.rank(mask[0]) or 0):
+        return Found((node,), partial(_masked, node=node, value=mask[0], mask=int(mask[1].reshape(-1)[0]), kind=kind))
+    note = f"each bit by itself: takes {kind.low} times the memory of the result"
+    return Found((node,), partial(_both, node=node, kind=kind), note=note)
+
+
+def _not(b: Builder, node: Node, kind: Kind) -> str:
+    top = -1 if kind.signed else (1 << kind.low) - 1
+    return narrowed(b, b.op("Sub", number(b, top, kind), widened(b, node.inputs[0], kind)), kind)
+
+
+def _masked(b: Builder, node: Node, value: str, mask: int, kind: Kind) -> str:
+    return narrowed(b, combined_with_mask(b, node.op, widened(b, value, kind), mask, kind), kind)
+
+
+def _both(b: Builder, node: Node, kind: Kind) -> str:
+    left, right = (widened(b, v, kind) for v in node.inputs)
+    return narrowed(b, combined(b, node.op, left, right, kind), kind)
+
+
+def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
+    """A shift of unsigned numbers by a constant."""
+    places = graph.constant(node.inputs[1])
+    if places is None:
+        return Skip("the number of places is no constant")
+    used = graph.uses(node.output)
+    if used and all(u.key == "Cast" and isinstance(_cast_of_shift(graph, u), Found) for u in used):
+        # The casts around go with it.
+        return NOT_THIS
+    left = node.attr("direction") == "LEFT"
+
+    def build(b: Builder) -> str:
+        factor = b.const(factors(places, kind))
+        return narrowed(b, shifted(b, widened(b, node.inputs[0], kind), factor, left, kind), kind)
+
+    return Found((node,), build)
 
 
 def _cast_of_shift(graph: Graph, node: Node) -> Found | Skip:
@@ -43,10 +89,10 @@ def _cast_of_shift(graph: Graph, node: Node) -> Found | Skip:
     left = shift.attr("direction") == "LEFT"
     note = "" if left else "negative numbers are shifted arithmetically, as PyTorch does, not as unsigned ones"
     value, ranges = first.inputs[0], {first.inputs[0]: (0.0, 1000.0)}
-    return Found((first, shift, node), lambda b: _shift(b, value, int(places), source, left), ranges, note)
+    return Found((first, shift, node), lambda b: _signed_shift(b, value, int(places), source, left), ranges, note)
 
 
-def _shift(b: Builder, value: str, places: int, dtype: int, left: bool) -> str:
+def _signed_shift(b: Builder, value: str, places: int, dtype: int, left: bool) -> str:
     factor = b.scalar(1 << places, dtype=dtype)
     if left:
         return b.op("Mul", value, factor)
@@ -56,9 +102,9 @@ def _shift(b: Builder, value: str, places: int, dtype: int, left: bool) -> str:
 
 RULE = Rule(
     name="bitwise",
-    why="No TensorRT has bit operations; Mod, Mul and Div by powers of two give the same integers.",
-    ops=("BitwiseAnd", "BitwiseNot", "Cast"),
+    why="No TensorRT has bit operations; remainders by powers of two, products and sums give the same integers.",
+    ops=("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Cast"),
     find=find,
-    before="BitwiseAnd(i, 7); Cast(BitShift(Cast(i), 3, LEFT))",
-    after="Mod(i, 8); Mul(i, 8)",
+    before="BitwiseAnd(i, 12); BitwiseOr(i, j); Cast(BitShift(Cast(i), 3, LEFT))",
+    after="Mod(i, 16) - Mod(i, 4); ReduceSum(Max(bits of i, bits of j) * powers); Mul(i, 8)",
 )

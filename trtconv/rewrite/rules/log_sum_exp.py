@@ -1,4 +1,4 @@
-"""ReduceLogSumExp with the maximum taken off first: TensorRT's parser writes Log(Sum(Exp(x))), which overflows at 89."""
+"""ReduceLogSumExp with the maximum taken off first: TensorRT's parser writes Log(Sum(Exp(x))), infinite from 89 on."""
 
 from __future__ import annotations
 

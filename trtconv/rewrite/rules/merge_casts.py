@@ -22,11 +22,19 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     source, middle, last = graph.dtype(first.inputs[0]), first.attr("to"), node.attr("to")
     if middle not in WIDER.get(source, ()):
         return NOT_THIS
-    if last == source and node.output not in graph.outputs:
-        captured = any(node.output in user.implicit for user in graph.uses(node.output))
-        if not captured:
-            return Found((first, node), lambda b: first.inputs[0])
-    return Found((first, node), lambda b: b.cast(first.inputs[0], last))
+    if graph.target.generation == 8 and UINT8 in (source, last) and not {source, last} & {FLOAT, FLOAT16}:
+        # TensorRT 8.6 casts bytes from and to floats only.
+        return NOT_THIS if last != source else _dropped(graph, first, node)
+    dropped = _dropped(graph, first, node) if last == source else NOT_THIS
+    return dropped if dropped is not NOT_THIS else Found((first, node), lambda b: b.cast(first.inputs[0], last))
+
+
+def _dropped(graph: Graph, first: Node, node: Node) -> Found | Skip:
+    """Both casts away, unless the result has to keep its name."""
+    captured = any(node.output in user.implicit for user in graph.uses(node.output))
+    if captured or node.output in graph.outputs:
+        return NOT_THIS
+    return Found((first, node), lambda b: first.inputs[0])
 
 
 RULE = Rule(

@@ -1,8 +1,8 @@
 """Sin and Cos of an argument that was brought into one period: TensorRT 8.6 is off by 0.004 at 1e4.
 
-The period is taken off in three parts (Cody and Waite): 2 pi is split into two numbers of eight bits and a rest, so that
-the products with the number of periods are exact up to 65,536 periods, an argument of 411,000. Beyond that the spacing
-of FP32 numbers is itself a large part of the period.
+The period is taken off in three parts (Cody and Waite): 2 pi is split into two numbers of eight bits and a rest, so
+that the products with the number of periods are exact up to 65,536 periods, an argument of 411,000. Beyond that the
+spacing of FP32 numbers is itself a large part of the period.
 """
 
 from __future__ import annotations
