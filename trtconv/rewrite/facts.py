@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import onnx
 from onnx import shape_inference
 
+from trtconv.core.onnx_file import signature
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph import Graph, ValueType, type_of
 
@@ -86,6 +87,7 @@ def index_model(model: onnx.ModelProto, target: Target) -> Graph:
     inferred = infer(without_weights(model))
     types = Types(types_in(model.graph), types_in(inferred.graph))
     graph = Graph(model.graph, types, opset=opset_of(model), target=target)
+    graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
     _fill_bodies(graph, inferred.graph)
     return graph
 

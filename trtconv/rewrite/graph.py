@@ -121,6 +121,8 @@ class Graph:
         self.initializers: dict[str, onnx.TensorProto] = {t.name: t for t in proto.initializer}
         self.inputs: tuple[str, ...] = tuple(v.name for v in proto.input)
         self.outputs: tuple[str, ...] = tuple(v.name for v in proto.output)
+        # The recorded smallest and largest size of named dims; main graph only, read through dim_range.
+        self.ranges: Mapping[str, tuple[int, int]] = {}
         self.names: set[str] = parent.names if parent is not None else set()
         self.names.update(self.initializers, self.inputs)
         self.pool: dict[ContentKey, str] = {}
@@ -206,6 +208,15 @@ class Graph:
     def dims(self, name: str) -> Dims | None:
         """The dims: integers, names, or None each; None when the rank is unknown."""
         return self.type(name).dims
+
+    def dim_range(self, dim: int | str | None) -> tuple[int, int] | None:
+        """The smallest and largest value of a dim; None for one without a name or a recorded range."""
+        if isinstance(dim, int):
+            return dim, dim
+        graph = self
+        while graph.parent is not None:
+            graph = graph.parent
+        return graph.ranges.get(dim) if dim else None
 
     def rank(self, name: str) -> int | None:
         """The rank, or None."""
