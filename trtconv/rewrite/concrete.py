@@ -15,13 +15,35 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.tensors import TensorSpec
-from trtconv.rewrite.facts import infer, opset_of
+from trtconv.rewrite.facts import Inferred, infer, opset_of, types_in
 from trtconv.rewrite.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph import DEFAULT_DOMAINS, Array, ValueType, type_of
 
 SMALL = 1024
 # Ops whose small results are computed, since shapes may follow from them.
 ARITHMETIC = SHAPE_ARITHMETIC | {"ScatterND", "Reciprocal"}
+
+
+class NamedShapes:
+    """The shapes of a model's values in the names of its inputs' dims, inferred once for all points.
+
+    The names are those of `specs`: where the graph calls a dim otherwise, inference runs again on a copy that uses
+    the specs' names.
+    """
+
+    def __init__(self, inferred: Inferred, specs: tuple[TensorSpec, ...]) -> None:
+        named = {s.name: s.dims for s in specs}
+        own = {v.name: type_of(v.type).dims for v in inferred.light.graph.input if v.name in named}
+        self._names = frozenset(d for s in specs for d in s.dims if isinstance(d, str))
+        self._types = inferred.types if own == named else types_in(infer(_with_dims(inferred.light, named)).graph)
+
+    def shape(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+        """The shape at some sizes; None where a dim is no integer and no name of an input's dim."""
+        proto = self._types.get(name)
+        dims = None if proto is None else type_of(proto).dims
+        if dims is None or not all(isinstance(d, int) or d in self._names for d in dims):
+            return None
+        return tuple(d if isinstance(d, int) else sizes[str(d)] for d in dims)
 
 
 class ConcreteShapes:
@@ -32,9 +54,7 @@ class ConcreteShapes:
         self._opset = opset_of(light)
         graph = infer(with_sizes(light, specs, sizes)).graph
         self._nodes, self._initializers = light.graph.node, list(light.graph.initializer)
-        self._types: dict[str, onnx.TypeProto] = {
-            v.name: v.type for v in (*graph.input, *graph.value_info, *graph.output)
-        }
+        self._types: dict[str, onnx.TypeProto] = types_in(graph)
         for tensor in graph.initializer:
             self._types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
         self._walked = False
@@ -78,9 +98,12 @@ class ConcreteShapes:
 
 def with_sizes(light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> onnx.ModelProto:
     """A copy whose inputs have the integer dims that follow from the sizes."""
+    return _with_dims(light, {s.name: s.shape(sizes) for s in specs})
+
+
+def _with_dims(light: onnx.ModelProto, shapes: Mapping[str, tuple[int | str, ...]]) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(light)
-    shapes = {s.name: s.shape(sizes) for s in specs}
     for value in model.graph.input:
         if value.name in shapes:
             value.CopyFrom(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -14,8 +15,9 @@ from trtconv.core.progress import Progress
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
+from trtconv.plugins.description import NAMESPACE
 from trtconv.rewrite.builder import Builder
-from trtconv.rewrite.facts import index_model
+from trtconv.rewrite.facts import index_model, inferred
 from trtconv.rewrite.fragment import cut, with_plugin_bodies
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.halves import in_float32
@@ -42,39 +44,65 @@ class Record:
 
 @dataclass(frozen=True)
 class Setting:
-    """What stays the same during a run."""
+    """What stays the same during a run. `changed` is called, maybe often, when something was rewritten."""
 
     target: Target
     space: ShapeSpace
     specs: tuple[TensorSpec, ...]
     proof: bool
+    changed: Callable[[], None] = lambda: None
 
 
 def apply_rules(
     model: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, record: Record
 ) -> None:
     """Apply `rules` to `model` in place, in their order, round by round until a round changes nothing."""
-    points: Points | None = None
+    prover: Prover | None = None
     wanted = {key for r in rules for key in r.ops}
-    for round_number in range(MAX_ROUNDS):
-        if not _any_candidate(model.graph, wanted):
-            record.skipped = []
-            return
-        graph = index_model(model, setting.target)
-        if setting.proof:
-            points = points.moved_to(model) if points else Points.of(model, setting.space, setting.specs)
-        prover = Prover(points) if points else None
+    for number in range(1, MAX_ROUNDS + 1):
         record.skipped = []
-        before = len(record.entries)
-        for number, rule in enumerate(rules):
-            progress.phase(f"round {round_number + 1}: {rule.name}", number, len(rules))
-            for scope in graph.scopes():
-                _apply_rule(scope, rule, prover, record)
-        if len(record.entries) == before:
+        if not _any_candidate(model.graph, wanted):
             return
-        write_back(graph)
-        with_plugin_bodies(model)
+        with _collector_paused():
+            known = inferred(model)
+            if prover is not None:
+                prover = Prover(prover.points.moved_to(known), prover.known)
+            elif setting.proof:
+                prover = Prover(Points.of(known, setting.space, setting.specs))
+            graph = index_model(model, setting.target, known)
+            if not _round(graph, rules, setting, prover, record, progress, number):
+                return
+            write_back(graph)
+        if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
+            with_plugin_bodies(model)
     progress.warn(f"rules still fired after {MAX_ROUNDS} rounds; two of them undo each other")
+
+
+def _round(
+    graph: Graph, rules: Sequence[Rule], setting: Setting, prover: Prover | None, record: Record,
+    progress: Progress, number: int,
+) -> bool:  # fmt: skip
+    """Apply each rule once everywhere; True when something was rewritten."""
+    before = len(record.entries)
+    for index, rule in enumerate(rules):
+        progress.phase(f"round {number}: {rule.name}", index, len(rules))
+        for scope in graph.scopes():
+            _apply_rule(scope, rule, prover, record)
+        if len(record.entries) > before:
+            setting.changed()
+    return len(record.entries) > before
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """An index is a hundred thousand objects that all live until the round ends: looking for garbage is a fifth."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
@@ -95,51 +123,63 @@ def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
 
 def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record) -> None:
     for node in graph.find(*rule.ops):
-        if id(node) not in graph.nodes or (rule.name, node.name) in record.refused or _is_fresh(graph, node):
+        if id(node) not in graph.nodes or _is_fresh(graph, node) or not _is_used(graph, node):
             continue
-        if not any(graph.users.get(o) or o in graph.outputs for o in node.outputs if o):
+        if record.refused and (rule.name, node.name) in record.refused:
             continue
-        with naming(rule, node):
+        try:
             found = rule.find(graph, node)
+        except TrtconvError:
+            raise
+        except Exception as error:
+            raise naming(rule, node, error) from error
         if isinstance(found, Found):
             _try(graph, rule, found, prover, record)
         elif found.reason:
             record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
 
 
-@contextmanager
-def naming(rule: Rule, node: Node) -> Iterator[None]:
-    """Turn whatever a rule raises into an error that names it: rules may be the user's own."""
-    try:
-        yield
-    except TrtconvError:
-        raise
-    except Exception as error:
-        raise TrtconvError(
-            f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}",
-            hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
-        ) from error
+def naming(rule: Rule, node: Node, error: Exception) -> TrtconvError:
+    """The error that names the rule which raised `error`: rules may be the user's own."""
+    return TrtconvError(
+        f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}",
+        hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
+    )
 
 
 def _is_fresh(graph: Graph, node: Node) -> bool:
     """True when the node, or what it uses, was made in this round: the next one knows its types."""
-    makers = (graph.makers.get(i) for i in node.inputs)
-    return node.fresh or any(m is not None and m.fresh for m in makers)
+    if node.fresh:
+        return True
+    for name in node.inputs:
+        maker = graph.makers.get(name)
+        if maker is not None and maker.fresh:
+            return True
+    return False
+
+
+def _is_used(graph: Graph, node: Node) -> bool:
+    """True when some node or an output of the graph takes one of its values."""
+    return any(o and (graph.users.get(o) or o in graph.outputs) for o in node.outputs)
 
 
 def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:
     """Build the replacement, prove it, and put it in or take it back."""
     root = found.root
     builder = Builder(graph, f"{root.output}/{rule.name}")
-    with naming(rule, root):
+    try:
         made = found.build(builder)
+    except TrtconvError:
+        raise
+    except Exception as error:
+        raise naming(rule, root, error) from error
     values = [made] if isinstance(made, str) else list(made)
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:
         fragment = cut(graph, found.nodes, builder, values, graph.opset)
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))
-        proof = prover(fragment, rule.tolerance, found.ranges)
+        proof = prover(fragment, rule.tolerance, found.ranges, root.name)
         if proof.passed is not True:
             verdict = "the proof found a difference" if proof.passed is False else "it could not be proved"
             reason = f"{verdict}: {proof.note}"

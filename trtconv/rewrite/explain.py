@@ -12,7 +12,8 @@ def explain_lines(result: RewriteResult) -> list[str]:
     for entry in result.entries:
         lines.append(f"rewrote  {entry.rule}: {_place(entry.node, entry.origin)}")
         lines.append(f"         why: {entry.why}")
-        lines.append(f"         {_count(entry)}; {proof_text(entry.proof)}")
+        shared = f"; the same part as at {entry.shared_with}, proved there" if entry.shared_with else ""
+        lines.append(f"         {_count(entry)}; {proof_text(entry.proof)}{shared}")
         if entry.note:
             lines.append(f"         note: {entry.note}")
     for rejected in result.rejected:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import onnx
 from onnx import shape_inference
@@ -59,21 +61,32 @@ def types_in(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
 
 
 class Types(Mapping[str, ValueType]):
-    """Inferred types over recorded ones, merged when one is asked for: most values of a large graph never are."""
+    """Inferred types over recorded ones, merged when one is asked for: most values of a large graph never are.
+
+    Many values are of few types, and reading one out of its message costs more than serializing it to look it up.
+    """
 
     def __init__(self, recorded: Mapping[str, onnx.TypeProto], inferred: Mapping[str, onnx.TypeProto]) -> None:
         self._recorded, self._inferred = recorded, inferred
         self._merged: dict[str, ValueType] = {}
+        self._read: dict[tuple[bytes, bytes], ValueType] = {}
 
     def __getitem__(self, name: str) -> ValueType:
-        if name not in self._merged:
+        known = self._merged.get(name)
+        if known is None:
             found, old = self._inferred.get(name), self._recorded.get(name)
             if found is None and old is None:
                 raise KeyError(name)
-            self._merged[name] = _merge(
-                ValueType() if old is None else type_of(old), ValueType() if found is None else type_of(found)
-            )
-        return self._merged[name]
+            key = (b"" if old is None else old.SerializeToString(), b"" if found is None else found.SerializeToString())
+            known = self._read.get(key)
+            if known is None:
+                both = (ValueType() if p is None else type_of(p) for p in (old, found))
+                known = self._read[key] = _merge(*both)
+            self._merged[name] = known
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._recorded or name in self._inferred
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._recorded, *self._inferred]))
@@ -82,13 +95,31 @@ class Types(Mapping[str, ValueType]):
         return len(set(self._recorded) | set(self._inferred))
 
 
-def index_model(model: onnx.ModelProto, target: Target) -> Graph:
-    """Index a model: inferred types, the recorded ones where inference knows nothing."""
-    inferred = infer(without_weights(model))
-    types = Types(types_in(model.graph), types_in(inferred.graph))
-    graph = Graph(model.graph, types, opset=opset_of(model), target=target)
+@dataclass(frozen=True)
+class Inferred:
+    """A model without weights, and the same after inference: what index and sample points are made from."""
+
+    light: onnx.ModelProto
+    model: onnx.ModelProto
+
+    @cached_property
+    def types(self) -> dict[str, onnx.TypeProto]:
+        """The inferred types of the main graph's values."""
+        return types_in(self.model.graph)
+
+
+def inferred(model: onnx.ModelProto) -> Inferred:
+    """Infer once, for everything that wants to know."""
+    light = without_weights(model)
+    return Inferred(light, infer(light))
+
+
+def index_model(model: onnx.ModelProto, target: Target, known: Inferred | None = None) -> Graph:
+    """Index a model: inferred types, the recorded ones where inference knows nothing. `known` is inferred(model)."""
+    found = known or inferred(model)
+    graph = Graph(model.graph, Types(types_in(model.graph), found.types), opset=opset_of(model), target=target)
     graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
-    _fill_bodies(graph, inferred.graph)
+    _fill_bodies(graph, found.model.graph)
     return graph
 
 
@@ -109,6 +140,8 @@ def _better(inferred: int | str | None, recorded: int | str | None) -> int | str
 def _fill_bodies(graph: Graph, inferred: onnx.GraphProto) -> None:
     """Give the bodies the types that inference wrote into the parallel copy."""
     for node, twin in zip(list(graph.nodes.values()), inferred.node, strict=False):
+        if not node.bodies:
+            continue
         bodies = [g for a in twin.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
         for body, other in zip(node.bodies, bodies, strict=True):
             body.types = Types(types_in(body.proto), types_in(other))

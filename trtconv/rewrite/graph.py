@@ -40,12 +40,19 @@ class ValueType:
 
 
 class Node:
-    """A node with its lists as Python lists. `bodies` are the graphs of If, Loop and Scan."""
+    """A node with its lists as Python lists. `bodies` are the graphs of If, Loop and Scan.
 
-    __slots__ = ("_attrs", "bodies", "fresh", "implicit", "inputs", "order", "outputs", "proto")
+    `op` is the op type, `domain` is empty for the default one, `key` is `Op`, or `domain::Op` outside the default
+    domain: what `Rule.ops` names. They are read once, since rules ask for them all the time.
+    """
+
+    __slots__ = ("_attrs", "bodies", "domain", "fresh", "implicit", "inputs", "key", "op", "order", "outputs", "proto")
 
     def __init__(self, proto: onnx.NodeProto, order: float) -> None:
         self.proto = proto
+        self.op: str = proto.op_type
+        self.domain: str = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        self.key = f"{self.domain}::{self.op}" if self.domain else self.op
         self.order = order
         self.inputs: list[str] = list(proto.input)
         self.outputs: list[str] = list(proto.output)
@@ -54,21 +61,6 @@ class Node:
         self.fresh = False
         self.implicit: frozenset[str] = frozenset()
         self._attrs: dict[str, Any] | None = None
-
-    @property
-    def op(self) -> str:
-        """The op type."""
-        return str(self.proto.op_type)
-
-    @property
-    def domain(self) -> str:
-        """The domain, empty for the default one."""
-        return "" if self.proto.domain in DEFAULT_DOMAINS else str(self.proto.domain)
-
-    @property
-    def key(self) -> str:
-        """`Op`, or `domain::Op` outside the default domain: what `Rule.ops` names."""
-        return f"{self.domain}::{self.op}" if self.domain else self.op
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -116,6 +108,7 @@ class Graph:
         self.parent, self.scope = parent, scope
         self.nodes: dict[int, Node] = {}
         self.by_key: dict[str, dict[int, Node]] = {}
+        self.with_bodies: dict[int, Node] = {}
         self.makers: dict[str, Node] = {}
         self.users: dict[str, dict[int, Node]] = {}
         self.initializers: dict[str, onnx.TensorProto] = {t.name: t for t in proto.initializer}
@@ -142,6 +135,7 @@ class Graph:
         """Put a node into the index."""
         bodies = [g for a in node.proto.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
         if bodies:
+            self.with_bodies[id(node)] = node
             where = f"{self.scope}/{node.name}" if self.scope else node.name
             node.bodies = tuple(
                 Graph(b, self.body_types(b), opset=self.opset, target=self.target, parent=self, scope=where)
@@ -171,7 +165,7 @@ class Graph:
     def scopes(self) -> Iterator[Graph]:
         """This scope and all inside it, outermost first."""
         yield self
-        for node in list(self.nodes.values()):
+        for node in sorted(self.with_bodies.values(), key=lambda n: n.order):
             for body in node.bodies:
                 yield from body.scopes()
 
@@ -195,9 +189,9 @@ class Graph:
 
     def type(self, name: str) -> ValueType:
         """What is known of a value's type, looked up outwards."""
-        found = self.types.get(name)
-        if found is not None:
-            return found
+        # Not `get`: a mapping that makes its values when asked raises and catches an error for each name it lacks.
+        if name in self.types:
+            return self.types[name]
         if name in self.initializers:
             tensor = self.initializers[name]
             return ValueType(tensor.data_type, tuple(tensor.dims))

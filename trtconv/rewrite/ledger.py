@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "before": _nodes(entry.before),
         "after": _nodes(entry.after),
         "note": entry.note,
+        "proof_shared_with": entry.shared_with,
     }
 
 
@@ -62,7 +62,11 @@ def _origin(origin: Origin) -> dict[str, str]:
 
 
 def _nodes(nodes: Sequence[NodeText]) -> list[dict[str, Any]]:
-    return [asdict(n) for n in nodes]
+    # Not by dataclasses.asdict: it copies each string deeply, which shows when a graph has thousands of rewrites.
+    return [
+        {"op": n.op, "name": n.name, "inputs": n.inputs, "outputs": n.outputs, "attributes": n.attributes}
+        for n in nodes
+    ]
 
 
 def _proof(proof: Proof | None) -> dict[str, Any] | None:
@@ -70,6 +74,7 @@ def _proof(proof: Proof | None) -> dict[str, Any] | None:
         return None
     return {
         "passed": proof.passed,
+        "node": proof.node,
         "runner": proof.runner,
         "note": proof.note,
         "max_abs": _number(proof.max_abs),

@@ -9,7 +9,7 @@ from trtconv.core.errors import UnsupportedError
 from trtconv.core.progress import Progress
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.engine import NOT_PROVED, Record, Setting, describe, node_text
-from trtconv.rewrite.facts import index_model, opset_of
+from trtconv.rewrite.facts import index_model, inferred, opset_of
 from trtconv.rewrite.fragment import cut
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.opset import Obstacle, Restated, restate
@@ -32,10 +32,11 @@ def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, re
     if setting.target.generation != 8 or opset <= wanted:
         return
     progress.phase(f"opset {opset} to {wanted}")
-    graph = index_model(model, setting.target)
+    known = inferred(model)
+    graph = index_model(model, setting.target, known)
     found = [(g, n, restate(g, n, wanted)) for g in graph.scopes() for n in list(g.nodes.values())]
     _refuse([(n, r) for _, n, r in found if isinstance(r, Obstacle)], setting, wanted)
-    prover = Prover(Points.of(model, setting.space, setting.specs)) if setting.proof else None
+    prover = Prover(Points.of(known, setting.space, setting.specs)) if setting.proof else None
     for scope, node, restated in found:
         if isinstance(restated, Restated):
             _replace(scope, node, restated, prover, record, wanted)
@@ -62,7 +63,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
     values = restated.build(builder)
     proof = NOT_PROVED
     if prover is not None:
-        proof = prover(cut(graph, [node], builder, values, graph.opset), PROOF_TOLERANCE, {})
+        proof = prover(cut(graph, [node], builder, values, graph.opset), PROOF_TOLERANCE, {}, node.name)
         # A node that is written alike is only refused for other values: the two evaluators differ in what they run.
         differs = first_failure(proof.comparisons) if restated.unchanged else proof.passed is False
         if differs and node.op not in PURE_EXCEPTIONS:

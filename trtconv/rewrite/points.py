@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx
 
@@ -12,8 +12,8 @@ from trtconv.core.onnx_file import signature
 from trtconv.core.sampling import SamplePoint, sample_points
 from trtconv.core.shapes import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.rewrite.concrete import ConcreteShapes
-from trtconv.rewrite.facts import without_weights
+from trtconv.rewrite.concrete import ConcreteShapes, NamedShapes
+from trtconv.rewrite.facts import Inferred
 from trtconv.rewrite.fragment import FragmentInput
 
 MAX_ELEMENTS = 1 << 20
@@ -26,25 +26,33 @@ LABELS = ("opt", "min", "interior-1", "interior-2")
 class Points:
     """The sample points of one model, and the concrete shapes at each, found when they are asked for."""
 
-    light: onnx.ModelProto
+    inferred: Inferred
     specs: tuple[TensorSpec, ...]
     points: tuple[SamplePoint, ...]
-    _at: dict[int, ConcreteShapes]
+    _at: dict[int, ConcreteShapes] = field(default_factory=dict)
+    _named: NamedShapes | None = None
 
     @staticmethod
-    def of(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> Points:
+    def of(inferred: Inferred, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> Points:
         """The points of a model; several values at the same sizes count once here."""
-        return Points(without_weights(model), specs, shape_points(space, specs), {})
+        return Points(inferred, specs, shape_points(space, specs))
 
-    def moved_to(self, model: onnx.ModelProto) -> Points:
+    def moved_to(self, inferred: Inferred) -> Points:
         """The same points for a model that was rewritten meanwhile."""
-        return Points(without_weights(model), self.specs, self.points, {})
+        return Points(inferred, self.specs, self.points)
 
     def concrete(self, index: int) -> ConcreteShapes:
-        """The shapes at a point."""
+        """The shapes at a point, inferred with its sizes: only where the names of dims did not tell."""
         if index not in self._at:
-            self._at[index] = ConcreteShapes(self.light, self.specs, self.points[index].sizes)
+            self._at[index] = ConcreteShapes(self.inferred.light, self.specs, self.points[index].sizes)
         return self._at[index]
+
+    def shape(self, index: int, name: str) -> tuple[int, ...] | None:
+        """The shape of a value of the main graph at a point, or None when it cannot be found without running."""
+        if self._named is None:
+            self._named = NamedShapes(self.inferred, self.specs)
+        found = self._named.shape(name, self.points[index].sizes)
+        return self.concrete(index).shape(name) if found is None else found
 
     def shapes(self, inputs: Sequence[FragmentInput]) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
         """Labels and shapes of these inputs at up to four distinct points that are small enough to run."""
@@ -68,11 +76,11 @@ class Points:
     def _shapes_at(self, index: int, inputs: Sequence[FragmentInput]) -> dict[str, tuple[int, ...]] | None:
         """Shapes at a point. A dim that nothing tells gets a size by its name, the same for the same name."""
         shapes: dict[str, tuple[int, ...]] = {}
-        concrete = self.concrete(index)
         for item in inputs:
-            shape = None if item.weight else concrete.shape(item.name)
+            shape = None if item.weight else self.shape(index, item.name)
             if shape is None:
-                dims = item.type.dims if concrete.partial(item.name).dims is None else concrete.partial(item.name).dims
+                partial = item.type if item.weight else self.concrete(index).partial(item.name)
+                dims = item.type.dims if partial.dims is None else partial.dims
                 if dims is None:
                     return None
                 shape = tuple(d if isinstance(d, int) else self._guess(index, d, axis) for axis, d in enumerate(dims))

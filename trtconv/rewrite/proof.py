@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,22 +38,29 @@ class Run(Protocol):
 
 @dataclass
 class Prover:
-    """Proves fragments, each structure with its shapes once: a network repeats its blocks."""
+    """Proves fragments, each structure with its shapes once: a network repeats its blocks.
+
+    `known` holds what was proved, by everything that enters a proof: both models with their constants, the shapes,
+    the tolerance and the ranges of the values.
+    """
 
     points: Points
     known: dict[bytes, Proof] = field(default_factory=dict)
 
-    def __call__(self, fragment: Fragment, tolerance: Tolerance, ranges: Ranges) -> Proof:
-        """Compare at the model's sample points; `passed` is None when nothing could be run."""
+    def __call__(self, fragment: Fragment, tolerance: Tolerance, ranges: Ranges, node: str = "") -> Proof:
+        """Compare at the model's sample points; `passed` is None when nothing could be run.
+
+        `node` names the place. The proof of an equal part is given back as it is; its `node` says whose it was.
+        """
         unknown = [i.name for i in fragment.inputs if not i.type.dtype]
         if unknown:
             return Proof(None, note=f"the type of '{unknown[0]}' is not known")
         places = self.points.shapes(fragment.inputs)
         if not places:
             return Proof(None, note="no shapes are known at which this part could be run")
-        key = _structure(fragment, places, ranges)
+        key = _structure(fragment, places, tolerance, ranges)
         if key not in self.known:
-            self.known[key] = prove(fragment, places, tolerance, ranges)
+            self.known[key] = replace(prove(fragment, places, tolerance, ranges), node=node)
         return self.known[key]
 
 
@@ -165,27 +173,40 @@ class ReferenceRunner:
         return dict(zip(self._outputs, values, strict=True))
 
 
-def _structure(fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], ranges: Ranges) -> bytes:
-    """The two models with values numbered instead of named, and the shapes: equal for repeated blocks."""
+def _structure(
+    fragment: Fragment,
+    places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+    tolerance: Tolerance,
+    ranges: Ranges,
+) -> bytes:
+    """Everything that enters the proof, with values numbered instead of named: equal for repeated blocks."""
     numbers: dict[str, str] = {}
     parts: list[bytes] = []
     for model in (fragment.before, fragment.after):
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
-        for item in (*copy.graph.input, *copy.graph.initializer, *copy.graph.output):
-            item.name = _number(numbers, item.name)
-            item.doc_string = ""
-        for node in copy.graph.node:
-            node.name, node.doc_string = "", ""
-            del node.metadata_props[:]
-            if any(a.HasField("g") or a.graphs for a in node.attribute):
-                continue
-            node.input[:] = [_number(numbers, i) for i in node.input]
-            node.output[:] = [_number(numbers, o) for o in node.output]
+        _number_values(copy.graph, numbers)
         parts.append(copy.SerializeToString(deterministic=True))
-    shapes = repr([[at[i.name] for i in fragment.inputs] for _, at in places])
-    bounds = repr(sorted((_number(numbers, name), bound) for name, bound in ranges.items()))
-    return b"|".join([*parts, shapes.encode(), bounds.encode()])
+    shapes = [(_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs]
+    bounds = sorted((_number(numbers, name), bound) for name, bound in ranges.items())
+    rest = repr((shapes, bounds, [_number(numbers, o) for o in fragment.outputs], tolerance))
+    return hashlib.sha256(b"|".join([*parts, rest.encode()])).digest()
+
+
+def _number_values(graph: onnx.GraphProto, numbers: dict[str, str]) -> None:
+    """Number the values in the order in which they appear, in bodies too, and drop what only people read."""
+    for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
+        item.name = _number(numbers, item.name)
+        item.doc_string = ""
+    graph.name = graph.doc_string = ""
+    for node in graph.node:
+        node.name = node.doc_string = ""
+        del node.metadata_props[:]
+        node.input[:] = [_number(numbers, i) for i in node.input]
+        node.output[:] = [_number(numbers, o) for o in node.output]
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                _number_values(body, numbers)
 
 
 def _number(numbers: dict[str, str], name: str) -> str:

@@ -29,7 +29,8 @@ class Proof:
     """The comparison of a matched part before and after, in ONNX Runtime or the reference evaluator.
 
     `shapes` are the shapes of the part's inputs at each point that ran, `runner` says what ran them, `note` says
-    what could not be run and why. `passed` is None when nothing was compared.
+    what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
+    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs.
     """
 
     passed: bool | None
@@ -38,6 +39,7 @@ class Proof:
     shapes: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...] = ()
     comparisons: tuple[OutputComparison, ...] = ()
     note: str = ""
+    node: str = ""
 
     @property
     def max_abs(self) -> float | None:
@@ -65,6 +67,11 @@ class Entry:
     after: tuple[NodeText, ...]
     proof: Proof
     note: str = ""
+
+    @property
+    def shared_with(self) -> str:
+        """The node whose proof this is, when an equal part was proved there; empty when it was proved here."""
+        return self.proof.node if self.proof.node != self.node else ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from trtconv.rewrite.tidy import tidy
 from trtconv.rewrite.typed import typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.valid import require_valid
-from trtconv.rewrite.whole import compare_whole
+from trtconv.rewrite.whole import Original
 
 if TYPE_CHECKING:
     import onnx
@@ -101,18 +102,27 @@ def _proved(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
 ) -> tuple[onnx.ModelProto, Record, Proof | None]:
     """Apply the rules; when the whole graph then differs, leave out the rule that makes it differ."""
+    if not setting.proof:
+        return *rewrite_graph(original, rules, setting, progress), None
+    with Original(original, setting.space, setting.specs) as before:
+        return _compared(original, rules, replace(setting, changed=before.start), progress, before)
+
+
+def _compared(
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, before: Original
+) -> tuple[onnx.ModelProto, Record, Proof | None]:
     model, record = rewrite_graph(original, rules, setting, progress)
-    if not setting.proof or not record.entries:
+    if not record.entries:
         return model, record, None
     progress.phase("whole graph", 0, 1)
-    whole = compare_whole(original, model, setting.space, setting.specs)
+    whole = before.compare(model)
     if whole.passed is not False:
         return model, record, whole
     fired = list(dict.fromkeys(e.rule for e in record.entries))
     for guilty in [[name] for name in reversed(fired)] + [fired]:
         kept = [r for r in rules if r.name not in guilty]
         model, again = rewrite_graph(original, kept, setting, progress)
-        second = compare_whole(original, model, setting.space, setting.specs)
+        second = before.compare(model)
         if second.passed is not False:
             again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
             return model, again, second

@@ -38,17 +38,18 @@ def splice(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequ
     graph.names.update(t.name for t in builder.constants)
     for tensor in builder.constants:
         graph.pool_constant(tensor)
-    new_nodes = [_place(graph, proto, root, renamed, rule, matched, i) for i, proto in enumerate(builder.nodes)]
+    made_by = provenance(matched, rule)
+    new_nodes = [_place(graph, proto, root, renamed, made_by, i) for i, proto in enumerate(builder.nodes)]
     remove_dead(graph, [*matched[:-1], *(m for i in (*root.inputs, *root.implicit) if (m := graph.maker(i)))])
     return new_nodes
 
 
 def _place(
-    graph: Graph, proto: onnx.NodeProto, root: Node, renamed: dict[str, str], rule: str, matched: Sequence[Node], i: int
+    graph: Graph, proto: onnx.NodeProto, root: Node, renamed: dict[str, str], made_by: list[tuple[str, str]], i: int
 ) -> Node:
     proto.output[:] = [renamed.get(o, o) for o in proto.output]
     proto.input[:] = [renamed.get(o, o) for o in proto.input]
-    for key, value in provenance(matched, rule):
+    for key, value in made_by:
         proto.metadata_props.add(key=key, value=value)
     node = Node(proto, root.order + (i + 1) * 2.0**-20)
     node.fresh = True
@@ -78,6 +79,7 @@ def rewire(graph: Graph, old: str, new: str) -> None:
 
 def _take_out_of_index(graph: Graph, node: Node) -> None:
     del graph.nodes[id(node)]
+    graph.with_bodies.pop(id(node), None)
     for key in node.keys:
         del graph.by_key[key][id(node)]
     for name in node.outputs:
@@ -104,7 +106,7 @@ def remove_dead(graph: Graph, start: Iterable[Node]) -> int:
 
 def write_back(graph: Graph) -> None:
     """Bring the index back into the graph's own lists: nodes in a valid order, constants that are used."""
-    for node in graph.nodes.values():
+    for node in graph.with_bodies.values():
         for body in node.bodies:
             write_back(body)
     nodes = [n.proto for n in in_order(graph)]
@@ -135,9 +137,22 @@ def _keep_initializers(proto: onnx.GraphProto, kept: list[onnx.TensorProto]) -> 
     proto.initializer.extend([t for t in kept if t.name not in present])
 
 
+def _is_ordered(graph: Graph, nodes: Sequence[Node]) -> bool:
+    """True when each node already stands after what it uses: nearly always."""
+    seen: set[str] = set()
+    for node in nodes:
+        for name in (*node.inputs, *node.implicit):
+            if name not in seen and name in graph.makers:
+                return False
+        seen.update(node.outputs)
+    return True
+
+
 def in_order(graph: Graph) -> list[Node]:
     """The nodes so that each stands after what it uses, as near to the old order as that allows."""
     nodes = sorted(graph.nodes.values(), key=lambda n: n.order)
+    if _is_ordered(graph, nodes):
+        return nodes
     waiting = {
         id(n): len({id(m) for i in (*n.inputs, *n.implicit) if (m := graph.makers.get(i)) is not None}) for n in nodes
     }

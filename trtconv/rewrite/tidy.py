@@ -34,11 +34,12 @@ def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
 
 def _has_leftovers(graph: onnx.GraphProto) -> bool:
     """A quick look over the lists, so that a tidy model is not indexed for nothing."""
-    if any(a.HasField("g") or a.graphs for n in graph.node for a in n.attribute):
-        return True
-    used = {i for n in graph.node for i in n.input} | {o.name for o in graph.output}
-    if any(not used.intersection(n.output) for n in graph.node):
-        return True
+    used = {o.name for o in graph.output}
+    # From the end, so that what a node makes was either used by now or never is.
+    for node in reversed(graph.node):
+        if used.isdisjoint(node.output) or any(a.HasField("g") or a.graphs for a in node.attribute):
+            return True
+        used.update(node.input)
     sizes = [(t.data_type, tuple(t.dims)) for t in graph.initializer]
     return len(set(sizes)) < len(sizes) or any(t.name not in used for t in graph.initializer)
 

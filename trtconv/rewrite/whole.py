@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
 import onnx
 
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
@@ -17,6 +21,7 @@ from trtconv.core.onnx_file import external_files
 from trtconv.core.sampling import SamplePoint, sample_inputs, sample_points
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.rewrite.graph import Array
 from trtconv.rewrite.proof import by_type
 from trtconv.rewrite.result import Proof
 
@@ -26,48 +31,97 @@ MAX_POINTS = 3
 MANY_NODES = 10_000
 
 
-def compare_whole(
-    before: onnx.ModelProto, after: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]
-) -> Proof:
-    """Run both graphs at the two smallest distinct shapes with random values and at the smallest with zeros.
+class Original:
+    """The graph before the rewrite, which is opened and run in a second thread, once, while the rules go on.
 
-    `passed` is None when they could not be run: weights on disk are not read for this (`trtconv check` does).
+    Making a session of a large graph takes as long as rewriting it. `start` is called when something was rewritten;
+    use the object in a `with`, which waits for the thread.
     """
-    if external_files(before):
-        return Proof(None, note="the weights are on disk and were not read; `trtconv check` compares the whole graph")
-    if before.ByteSize() > MAX_BYTES:
-        return Proof(None, note="the model is over 1 GiB; `trtconv check` compares the whole graph")
-    try:
-        first = OnnxRuntimeRunner(before.SerializeToString(), threads=1)
-    except TrtconvError as error:
-        return Proof(None, note=f"before: {error.message}")
-    try:
-        last = OnnxRuntimeRunner(after.SerializeToString(), threads=1)
-    except TrtconvError as error:
-        return Proof(False, "onnxruntime", note=f"after: {error.message}")
+
+    def __init__(self, model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> None:
+        self._model, self._space, self._specs = model, space, specs
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._ran: Future[list[Run]] | None = None
+
+    def __enter__(self) -> Original:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    @cached_property
+    def unreadable(self) -> str:
+        """Why the whole graph is not run: weights on disk are not read for this (`trtconv check` does)."""
+        if external_files(self._model):
+            return "the weights are on disk and were not read; `trtconv check` compares the whole graph"
+        if self._model.ByteSize() > MAX_BYTES:
+            return "the model is over 1 GiB; `trtconv check` compares the whole graph"
+        return ""
+
+    def start(self) -> None:
+        """Begin to run the graph; nothing when it runs already, or cannot be."""
+        if self._ran is None and not self.unreadable:
+            self._ran = self._thread.submit(_run_all, self._model, self._space, self._specs)
+
+    def compare(self, after: onnx.ModelProto) -> Proof:
+        """Compare at the two smallest distinct shapes with random values and at the smallest with zeros.
+
+        `passed` is None when the graph before could not be run.
+        """
+        self.start()
+        if self._ran is None:
+            return Proof(None, note=self.unreadable)
+        last: OnnxRuntimeRunner | TrtconvError
+        try:
+            last = OnnxRuntimeRunner(after.SerializeToString(), threads=1)
+        except TrtconvError as error:
+            last = error
+        try:
+            runs = self._ran.result()
+        except TrtconvError as error:
+            return Proof(None, note=f"before: {error.message}")
+        if isinstance(last, TrtconvError):
+            return Proof(False, "onnxruntime", note=f"after: {last.message}")
+        return _compare(runs, last)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point, its inputs, and the outputs of the graph before or why it does not run there."""
+
+    point: SamplePoint
+    feed: dict[str, Array]
+    expected: dict[str, Array]
+    problem: str = ""
+
+
+def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[Run]:
+    runner = OnnxRuntimeRunner(model.SerializeToString(), threads=1)
     points = _points(space, specs)
-    return _compare(first, last, points if len(before.graph.node) <= MANY_NODES else points[-2:], specs)
-
-
-def _compare(
-    first: OnnxRuntimeRunner, last: OnnxRuntimeRunner, points: list[SamplePoint], specs: tuple[TensorSpec, ...]
-) -> Proof:
-    results: list[OutputComparison] = []
-    shapes, labels, notes = [], [], []
-    for point in points:
+    runs = []
+    for point in points if len(model.graph.node) <= MANY_NODES else points[-2:]:
         feed = sample_inputs(specs, point)
         try:
-            expected = first(feed)
+            runs.append(Run(point, feed, runner(feed)))
         except TrtconvError as error:
-            notes.append(f"before, at {point}: {error.message}")
+            runs.append(Run(point, feed, {}, error.message))
+    return runs
+
+
+def _compare(runs: list[Run], last: OnnxRuntimeRunner) -> Proof:
+    results: list[OutputComparison] = []
+    shapes, labels, notes = [], [], []
+    for run in runs:
+        if run.problem:
+            notes.append(f"before, at {run.point}: {run.problem}")
             continue
         try:
-            actual = last(feed)
+            actual = last(run.feed)
         except TrtconvError as error:
-            return Proof(False, "onnxruntime", note=f"after, at {point}: {error.message}")
-        results += compare_outputs(str(point), expected, actual, DEFAULT_TOLERANCE, by_type(actual))
-        shapes.append(tuple((n, tuple(a.shape)) for n, a in feed.items()))
-        labels.append(str(point))
+            return Proof(False, "onnxruntime", note=f"after, at {run.point}: {error.message}")
+        results += compare_outputs(str(run.point), run.expected, actual, DEFAULT_TOLERANCE, by_type(actual))
+        shapes.append(tuple((n, tuple(a.shape)) for n, a in run.feed.items()))
+        labels.append(str(run.point))
     failure = first_failure(tuple(results))
     note = describe_failure(failure) if failure else "; ".join(notes)
     passed = failure is None if results else None
