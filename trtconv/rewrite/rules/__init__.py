@@ -53,6 +53,7 @@ from trtconv.rewrite.rules import (
     rotary_embedding,
     scatter_elements,
     scatter_nd,
+    selection_count,
     shape_window,
     sin_cos,
     split_parts,
@@ -60,6 +61,7 @@ from trtconv.rewrite.rules import (
     swish,
     trilu,
     uint8,
+    unique,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -67,6 +69,8 @@ RULES: tuple[Rule, ...] = (
     pool_whole_axis.RULE,
     masked_fill.RULE,
     masked_reduce.RULE,
+    selection_count.RULE,
+    unique.RULE,
     resize_by_size.RULE,
     drop_expand.RULE,
     l2norm.RULE,

@@ -1,0 +1,92 @@
+"""Unique where only the number of values, or the place of each value among them, is asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+
+INT64 = 7
+NUMBERS = (1, 10, 6, 7)
+NOTE = "every value is compared with every other one: time and memory grow with the square of their number"
+REMEDY = (
+    "how many values there are depends on the data: write the module with a fixed number, "
+    "such as one_hot(x, classes).sum(0) > 0 in the place of unique(x)"
+)
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match Unique of all values used for its inverse alone, and the length of its first output."""
+    if node.key in ("Shape", "Size"):
+        unique = graph.maker(node.inputs[0], "Unique")
+        if unique is None or unique.output != node.inputs[0]:
+            return NOT_THIS
+        if node.attr("start", 0) > 0:
+            return NOT_THIS
+        problem = _problem(graph, unique)
+        return Skip(problem) if problem else Found((unique, node), partial(_count, node=node, unique=unique), note=NOTE)
+    used = [i for i, o in enumerate(node.outputs) if o and (graph.uses(o) or o in graph.outputs)]
+    if used != [2]:
+        return NOT_THIS if _only_length(graph, node, used) else Skip(REMEDY)
+    problem = _problem(graph, node)
+    return Skip(problem) if problem else Found((node,), partial(_inverse, node=node), note=NOTE)
+
+
+def _only_length(graph: Graph, node: Node, used: list[int]) -> bool:
+    """True when of the values nothing but their number is used: then the Shape of them is the root."""
+    values = node.output
+    lengths = all(u.key in ("Shape", "Size") for u in graph.uses(values)) and values not in graph.outputs
+    return lengths and set(used) <= {0, 2}
+
+
+def _problem(graph: Graph, node: Node) -> str:
+    if node.attr("axis") is not None and graph.rank(node.inputs[0]) != 1:
+        return "unique rows along an axis"
+    if graph.dtype(node.inputs[0]) not in NUMBERS or graph.rank(node.inputs[0]) is None:
+        return "rank or element type is not known"
+    return ""
+
+
+def _first(b: Builder, node: Node) -> tuple[str, str, str]:
+    """The values as a row, as a column, and which of them is the first of its kind, [n, n] and [n]."""
+    row = b.reshape(node.inputs[0], 1, -1)
+    column = b.reshape(node.inputs[0], -1, 1)
+    count = b.size(column, 0)
+    place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
+    before = b.op("Less", b.unsqueeze(place, 0), b.unsqueeze(place, 1))
+    again = b.cast(b.op("And", b.op("Equal", row, column), before), INT64)
+    seen = b.reduce("ReduceSum", again, [1], keepdims=False)
+    return row, column, b.op("Equal", seen, b.scalar(0, dtype=INT64))
+
+
+def _count(b: Builder, node: Node, unique: Node) -> str:
+    _, _, first = _first(b, unique)
+    return b.reduce("ReduceSum", b.cast(first, INT64), [0], keepdims=node.op == "Shape")
+
+
+def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
+    """How many distinct values are smaller, or came first where the values are not sorted."""
+    row, column, first = _first(b, node)
+    if node.attr("sorted", 1):
+        ahead = b.op("Less", row, column)
+    else:
+        count = b.size(column, 0)
+        place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
+        same = b.op("Equal", row, column)
+        far = b.op("Where", same, b.unsqueeze(place, 0), count)
+        ahead = b.op("Less", b.unsqueeze(place, 0), b.reduce("ReduceMin", far, [1]))
+    chosen = b.cast(b.op("And", ahead, b.unsqueeze(first, 0)), INT64)
+    inverse = b.reduce("ReduceSum", chosen, [1], keepdims=False)
+    return tuple(inverse if i == 2 else "" for i in range(len(node.outputs)))
+
+
+RULE = Rule(
+    name="unique",
+    why="No TensorRT has Unique; how many values there are, and which of them each is, follows from comparisons.",
+    ops=("Unique", "Shape", "Size"),
+    find=find,
+    before="y, _, inverse, _ = Unique(x), of which inverse or Shape(y) is used",
+    after="ReduceSum(And(Less(x[None], x[:, None]), first of its kind)) (memory: n x n)",
+)
