@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.intermediates import TensorDifference, exported_beside, first_difference
 from trtconv.check.module_walk import first_module_off
-from trtconv.check.origins import graph_of
+from trtconv.check.origins import graph_of, named_node
 from trtconv.check.subjects import is_engine, open_subject
 from trtconv.core.comparison import compare_outputs
 from trtconv.core.errors import TrtconvError
+from trtconv.core.onnx_file import load_model
 from trtconv.core.reference import ReferenceSample
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
@@ -40,7 +42,10 @@ def blame(
     graph = graph_of(request.subject)
     if graph is None:
         return None
-    if is_engine(request.subject) and _equal(graph, request, sample):
+    refused, equal = _tried(graph, request, sample)
+    if refused is not None:
+        return refused
+    if is_engine(request.subject) and equal:
         return Finding(
             "note", "accuracy",
             f"'{graph.name}', from which the engine was built, is right at {sample.point}: the engine is to blame",
@@ -56,14 +61,25 @@ def blame(
     return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
 
 
-def _equal(graph: Any, request: CheckRequest, sample: ReferenceSample) -> bool:
-    """True when the ONNX file computes the reference's outputs in ONNX Runtime."""
+def _tried(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
+    """An error at the node at which ONNX Runtime stops, and whether the file computes the reference's outputs."""
     try:
-        subject = open_subject(graph)
-        actual = subject.run(sample.inputs)
-    except TrtconvError:
-        return False
+        actual = open_subject(graph).run(sample.inputs)
+    except TrtconvError as error:
+        return stopped_at(graph, sample, error.message), False
     found = compare_outputs(
         str(sample.point), sample.outputs, actual, request.tolerance, dict(request.outputs), sample.rounding
     )
-    return all(c.passed for c in found)
+    return None, all(c.passed for c in found)
+
+
+def stopped_at(graph: Path, sample: ReferenceSample, words: str) -> Finding | None:
+    """An error at the node that ONNX Runtime's words name; None when they name none of the graph."""
+    named = named_node(load_model(graph), words)
+    if named is None:
+        return None
+    node, origin = named
+    return Finding(
+        "error", "accuracy", f"'{graph.name}' does not run at {sample.point}, it stops at node '{node}': {words}", "",
+        node, origin.module, origin.source,
+    )  # fmt: skip

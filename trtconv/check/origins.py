@@ -49,6 +49,15 @@ def origins_of(subject: Path, comparisons: Iterable[OutputComparison]) -> dict[s
     return found
 
 
+def named_node(model: onnx.ModelProto, words: str) -> tuple[str, Origin] | None:
+    """Name and origin of the node that ONNX Runtime's words name."""
+    asked = _NAMED.search(words)
+    node = next((n for n in model.graph.node if n.name == asked[1]), None) if asked else None
+    if node is None:
+        return None
+    return node.name, nearest_origin(node, {name: n for n in model.graph.node for name in n.output})
+
+
 def nearest_origin(node: onnx.NodeProto, makers: Mapping[str, onnx.NodeProto]) -> Origin:
     """The origin of a node, or of the nearest node before it that has a source line."""
     waiting, seen = [node], {id(node)}

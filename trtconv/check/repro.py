@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.bisection import smallest_failing
 from trtconv.check.cutting import boundary, cut, cut_inputs, reads
-from trtconv.check.failures import AccuracyFailure, BuildFailure, Failure, RunFailure, same_reason
+from trtconv.check.failures import AccuracyFailure, BuildFailure, Failure, RunFailure, difference, same_reason
 from trtconv.check.intermediates import exported_beside, tensor_values
 from trtconv.check.origins import graph_of
-from trtconv.check.reference_fit import find_reference
+from trtconv.check.reference_fit import find_reference, inside
 from trtconv.check.repro_files import write_repro
-from trtconv.check.subjects import is_engine
-from trtconv.core.errors import InvalidRequestError
+from trtconv.check.subjects import is_engine, open_subject
+from trtconv.check.tolerances import chosen_tolerance
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.onnx_file import load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.reference import ReferenceSample, read_samples
@@ -57,6 +58,7 @@ def make_repro(
     InvalidRequestError when there is no ONNX file to cut, and what the backend raises where it cannot build here.
     """
     progress = progress or SilentProgress()
+    request = dataclasses.replace(request, tolerance=chosen_tolerance(request))
     path = graph_of(request.subject)
     if path is None:
         raise InvalidRequestError(f"there is no ONNX file beside '{request.subject}' to cut")
@@ -101,7 +103,29 @@ def _seek(
         exported = exported_beside(path)
         truth = load_model(exported, weights=True) if exported else model
         return next((f for s in samples if (f := _seek_difference(model, truth, s, failure, progress))), None)
+    if failure.kind == "engine" and is_engine(request.subject):
+        samples = _failing_first(request, samples, failure)
     return _seek_build(model, samples, failure, progress)
+
+
+def _failing_first(
+    request: CheckRequest, samples: Sequence[ReferenceSample], failure: Failure
+) -> list[ReferenceSample]:
+    """The samples at which the engine itself differs before the others; as they are when it cannot run."""
+    if not isinstance(failure, BuildFailure) or failure.tolerance is None:
+        return list(samples)
+    try:
+        subject = open_subject(request.subject, request.plugins)
+    except TrtconvError:
+        return list(samples)
+    try:
+        inner = [s for s in samples if inside(s, subject.profiles)]
+        bad = [s for s in inner if difference(subject.run(s.inputs), s.outputs, failure.tolerance)]
+    except TrtconvError:
+        return list(samples)
+    finally:
+        subject.close()
+    return [*bad, *(s for s in samples if all(s is not b for b in bad))]
 
 
 def _samples(request: CheckRequest) -> Iterable[ReferenceSample]:
