@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trtconv.build import BuildResult
     from trtconv.check.bench import BenchReport
+    from trtconv.check.blame import ModuleOutputs
     from trtconv.check.gate import Gate
     from trtconv.check.target import TargetReport
     from trtconv.core.engine_cache import EngineCache
@@ -182,12 +183,15 @@ def check(
 
     progress = progress or SilentProgress()
     runner: ModuleRunner | None = None
+    outputs: ModuleOutputs | None = None
     if request.against:
         from trtconv.export.module_runner import ModuleRunner as Runner
         from trtconv.export.module_source import load_module
+        from trtconv.export.submodule_outputs import submodule_outputs
 
-        runner = Runner(load_module(request.against))
-    report = check_model(request, progress, module_runner=runner, heat=heat)
+        module = runner = Runner(load_module(request.against))
+        outputs = lambda inputs: submodule_outputs(module, inputs)  # noqa: E731
+    report = check_model(request, progress, module_runner=runner, module_outputs=outputs, heat=heat)
     if gate is None:
         return report
     from trtconv.check.gate import apply_gate

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.intermediates import TensorDifference, exported_beside, first_difference
 from trtconv.check.module_walk import first_module_off
 from trtconv.check.origins import graph_of, named_node
+from trtconv.check.reference_fit import find_reference
 from trtconv.check.subjects import is_engine, open_subject
 from trtconv.core.comparison import compare_outputs
-from trtconv.core.errors import TrtconvError
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.onnx_file import load_model
-from trtconv.core.reference import ReferenceSample
+from trtconv.core.reference import ReferenceSample, read_reference_info
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 
@@ -56,9 +57,17 @@ def blame(
         return Finding(
             "note", "accuracy",
             f"'{exported.name}' itself differs from the module, and the reference keeps the module's outputs only",
-            f"the first submodule that differs: trtconv check {exported} --against MODULE",
+            f"the first submodule that differs: trtconv check {exported} --against {_module_of(request)}",
         )  # fmt: skip
     return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
+
+
+def _module_of(request: CheckRequest) -> str:
+    """The module that the reference was made with, where it says so."""
+    try:
+        return read_reference_info(find_reference(request.subject, request.reference)).source or "MODULE"
+    except InvalidRequestError:
+        return "MODULE"
 
 
 def _tried(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
