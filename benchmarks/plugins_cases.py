@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as functional
 from plugins_library import Kernels
+from plugins_shapes import Case
 
 Tensor = torch.Tensor
-
-
-@dataclass(frozen=True)
-class Case:
-    """One plugin at one input shape. `table` marks the shapes that the targets are set for."""
-
-    op: str
-    shape: tuple[int, ...]
-    options: dict[str, Any] = field(default_factory=dict)
-    table: bool = False
-
-    @property
-    def name(self) -> str:
-        extra = " ".join(f"{k}={v}" for k, v in self.options.items())
-        return f"{self.op} {list(self.shape)} {extra}".strip()
 
 
 @dataclass(frozen=True)
@@ -49,28 +34,6 @@ def l2norm(x: Tensor, scale: Tensor) -> Tensor:
 def instance_norm(x: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
     y = functional.instance_norm(x, weight=scale.to(x.dtype), bias=bias.to(x.dtype), eps=1e-5)
     return functional.relu(y) if relu else y
-
-
-CASES: tuple[Case, ...] = (
-    Case("l2norm", (16, 512, 64, 64), table=True),
-    Case("l2norm", (1, 512, 38, 38)),
-    Case("l2norm", (8, 256, 75, 75)),
-    Case("l2norm", (32, 1024, 19, 19)),
-    Case("l2norm", (65536, 768, 1, 1)),
-    Case("instance_norm", (64, 8, 512, 512), table=True),
-    Case("instance_norm", (1, 64, 256, 256)),
-    Case("instance_norm", (8, 32, 255, 253)),
-    Case("instance_norm", (16, 512, 32, 32)),
-    Case("instance_norm", (1, 16, 2048, 2048)),
-    Case("instance_norm", (4, 64, 512, 512), {"relu": True}),
-    Case("reflection_pad", (64, 8, 512, 512), {"pads": (3, 3, 3, 3)}, table=True),
-    Case("reflection_pad", (1, 3, 1080, 1920), {"pads": (0, 4, 8, 3)}),
-    Case("reflection_pad", (8, 128, 63, 65), {"pads": (1, 1, 1, 1)}),
-    Case("reflection_pad", (16, 64, 256, 256), {"pads": (1, 1, 1, 1)}),
-    Case("adaptive_pool", (16, 512, 64, 64), {"size": (7, 7), "maximum": False}),
-    Case("adaptive_pool", (64, 2048, 32, 32), {"size": (1, 1), "maximum": False}),
-    Case("adaptive_pool", (8, 256, 255, 253), {"size": (6, 5), "maximum": True}),
-)
 
 
 def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, int] | None = None) -> Work:
@@ -96,7 +59,7 @@ def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, 
         top, left, bottom, right = options["pads"]
         out = (*shape[:2], shape[2] + top + bottom, shape[3] + left + right)
         expression = partial(functional.pad, pad=(left, right, top, bottom), mode="reflect")
-        return Work(out, lambda x, y: kernels.reflection_pad(x, y, options["pads"]), expression, expression)
+        return Work(out, lambda x, y: kernels.reflection_pad(x, y, options["pads"], **tuned), expression, expression)
     pool = functional.adaptive_max_pool2d if options["maximum"] else functional.adaptive_avg_pool2d
     expression = partial(pool, output_size=options["size"])
     out = (*shape[:2], *options["size"])

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from plugins_cases import CASES, Case, Work, relative_error, work_of
+from plugins_cases import Work, relative_error, work_of
 from plugins_library import Kernels
+from plugins_shapes import CASES, Case
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3}
 ROUND_BYTES = 1 << 30
@@ -115,10 +116,17 @@ def _ours(work: Work, xs: list[torch.Tensor], ys: list[torch.Tensor]) -> list[Ca
 
 
 def _tunings(case: Case) -> list[dict[str, int]]:
-    if case.op == "l2norm" and case.shape[2:] != (1, 1):
-        return [{"lanes": n, "depth": d} for n in (4, 8, 16, 32) for d in (0, 1, 2)]
+    """The other routes of a kernel (see the Route of its kernel.h) and ways to cut the work."""
+    if case.op == "l2norm" and case.shape[2:] == (1, 1):
+        return [{"route": 3}]
+    if case.op == "l2norm":
+        cuts = [{"lanes": n, "depth": d} for n in (4, 8, 16) for d in (0, 1)]
+        return [*({"route": r} for r in (4, 5, 6, 7)), *cuts]
     if case.op == "instance_norm":
-        return [{"route": 4}, *({"route": 3, "cluster": n} for n in (1, 2, 4, 8, 16))]
+        routes = [{"route": r} for r in (4, 5, 6, 7, 8)]
+        return [*routes, *({"route": 3, "cluster": n} for n in (1, 2, 4, 8, 16))]
+    if case.op == "reflection_pad":
+        return [{"route": r} for r in (2, 3, 4, 5, 6)]
     return []
 
 

@@ -26,12 +26,12 @@ class Kernels:
 
     def l2norm(
         self, x: torch.Tensor, scale: torch.Tensor, y: torch.Tensor, epsilon: float, mode: int, lanes: int = 0,
-        depth: int = -1,
+        depth: int = -1, route: int = 0,
     ) -> None:  # fmt: skip
         outer, channels, inner = x.shape[0], x.shape[1], math.prod(x.shape[2:])
         status = self.library.trtconv_l2norm(
             TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(y.data_ptr()),
-            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, lanes, depth, _stream(),
+            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, lanes, depth, route, _stream(),
         )  # fmt: skip
         self._check(status, "l2norm")
 
@@ -52,12 +52,12 @@ class Kernels:
         )  # fmt: skip
         self._check(status, "instance_norm")
 
-    def reflection_pad(self, x: torch.Tensor, y: torch.Tensor, pads: tuple[int, int, int, int]) -> None:
+    def reflection_pad(self, x: torch.Tensor, y: torch.Tensor, pads: tuple[int, int, int, int], route: int = 0) -> None:
         """`pads` is top, left, bottom, right."""
         planes, height, width = math.prod(x.shape[:-2]), x.shape[-2], x.shape[-1]
         status = self.library.trtconv_reflection_pad(
             TYPES[x.dtype], _PTR(x.data_ptr()), _PTR(y.data_ptr()), _I64(planes), _I64(height), _I64(width), *pads,
-            _stream(),
+            route, _stream(),
         )  # fmt: skip
         self._check(status, "reflection_pad")
 

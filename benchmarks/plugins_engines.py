@@ -1,0 +1,308 @@
+"""Engines with the plugins beside engines of TensorRT's native layers, and torch.compile: one run on one machine.
+
+    python  benchmarks/plugins_engine_models.py M                        onnx and trtconv, no GPU
+    $PY310  benchmarks/plugins_engines.py engines M LIBRARY engines.json  TensorRT 8.6 (Python 3.10)
+    python  benchmarks/plugins_engines.py torch torch.json KERNELS       torch, libtrtconv_kernels.so
+    $PY310  benchmarks/plugins_engines.py nets FOLDER LIBRARY nets.json  FOLDER/NAME/{native,plugin}.onnx
+    python  benchmarks/plugins_engines.py table OUT engines.json torch.json nets.json
+
+Each time is that of one call inside a CUDA graph that goes round enough different buffers to pass L2 several times
+over, the median of the graph's replays, for engines and for torch alike. Copy bandwidth is measured in both processes.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from plugins_shapes import CASES, Case
+
+ROUND_BYTES = 1 << 30
+REPLAYS = 15
+WARM_S = 0.06
+DTYPES = ("float32", "float16")
+TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
+BATCHES = (1, 8)
+COMMANDS = "plugins_engine_models.py M; plugins_engines.py engines, torch, nets, table"
+
+
+def engines(folder: Path, library: Path, output: Path) -> None:
+    from plugins_engine_models import measured
+
+    found: dict[str, Any] = {**_machine(), "rows": [], "copy_bytes_per_second": 0.0}
+    for case in measured():
+        found["copy_bytes_per_second"] = max(found["copy_bytes_per_second"], _copy_rate(4 << 30))
+        for dtype in DTYPES:
+            row: dict[str, Any] = {"case": case.name, "table": case.table, "dtype": dtype, "engines": {}}
+            for form in ("plugin", "native"):
+                row["engines"][form] = _one_engine(folder, library, case, dtype, form)
+            row["bytes"] = row["engines"]["plugin"].get("bytes")
+            found["rows"].append(row)
+            print(case.name, dtype, {k: v.get("ms", v.get("error")) for k, v in row["engines"].items()}, flush=True)
+            output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) -> dict[str, Any]:
+    from plugins_engine_models import path_of
+
+    from trtconv.backends.select import backend_of
+    from trtconv.build import build_engine
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.requests import BuildRequest
+
+    model = path_of(folder, case, dtype, form)
+    engine = model.with_suffix(".engine")
+    plugins = (library,) if form == "plugin" else ()
+    request = BuildRequest(
+        model, engine, dynamic=None, backend="tensorrt", plugins=plugins, timing_cache=folder / "timing.cache"
+    )
+    try:
+        built = build_engine(request)
+        session: Any = backend_of(engine).load(engine, plugins=plugins)
+        row = _replayed(session, case, dtype)
+        row["layers"] = len(built.layers) if hasattr(built.layers, "__len__") else built.layers
+        session.close()
+    except (TrtconvError, RuntimeError) as error:
+        return {"error": [str(error), *getattr(error, "details", ())][:5]}
+    finally:
+        engine.unlink(missing_ok=True)
+    return row
+
+
+def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
+    """Milliseconds of one run, going round buffers, and the relative error of the first run."""
+    import numpy as np
+
+    from trtconv.backends.cuda_context import CudaGraph
+
+    rng = np.random.default_rng(1)
+    some = rng.standard_normal(min(1 << 22, int(np.prod(case.shape)))).astype(dtype)
+    x = np.resize(some, case.shape)
+    lane = session.prepare({"x": x})
+    execution, memory, stream = lane.execution, lane.memory, lane.stream
+    result = lane.outputs()["y"]
+    error = _relative_error(case, dtype, x, result.numpy())
+    size_in, size_out = x.nbytes, x.dtype.itemsize * int(np.prod(result.shape))
+    rounds = max(2, min(256, ROUND_BYTES // (size_in + size_out)))
+    held = [(memory.allocate(size_in), memory.allocate(size_out)) for _ in range(rounds)]
+    for source, _ in held:
+        memory.upload(source.pointer, x, stream)
+    lane.synchronize()
+
+    def once(source: Any, target: Any) -> None:
+        execution.context.set_tensor_address("x", source.pointer)
+        execution.context.set_tensor_address("y", target.pointer)
+        execution.enqueue()
+
+    once(*held[0])
+    lane.synchronize()
+    with CudaGraph(session._driver, stream) as graph:
+        for pair in held:
+            once(*pair)
+    ms = 1e3 * _median_seconds(memory, stream, graph.launch) / rounds
+    graph.close()
+    lane.close()
+    return {"ms": ms, "bytes": size_in + size_out, "relative_error": error, "rounds": rounds}
+
+
+def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
+    """Against the plugin's NumPy reference in float64, of the first items of the batch (rows are independent)."""
+    import numpy as np
+    from plugins_engine_models import parameters
+
+    from trtconv.plugins.registry import find_plugin
+
+    first = max(1, min(case.shape[0], (1 << 22) // int(np.prod(case.shape[1:]))))
+    values = parameters(case, dtype)
+    extra = {"l2norm": ["scale"], "instance_norm": ["scale", "bias"], "reflection_pad": []}[case.op]
+    name, attributes = {
+        "l2norm": ("TrtconvL2Norm", {"axis": 1, "epsilon": 1e-10}),
+        "instance_norm": ("TrtconvInstanceNorm", {"epsilon": 1e-5, "relu": int(bool(case.options.get("relu")))}),
+        "reflection_pad": ("TrtconvReflectionPad", {"pads": list(case.options.get("pads", ()))}),
+    }[case.op]
+    plugin = find_plugin(name)
+    inputs = [x[:first].astype(np.float64), *(values[n].astype(np.float64) for n in extra)]
+    wanted = plugin.reference(inputs, plugin.checked_attributes(attributes))[0]
+    got = y[:first].astype(np.float64)
+    if got.shape != wanted.shape or not np.isfinite(y).all():
+        return float("inf")
+    return float(np.abs(got - wanted).max() / np.abs(wanted).max())
+
+
+def _median_seconds(memory: Any, stream: int, launch: Any) -> float:
+    def timed() -> float:
+        start = memory.record(stream)
+        launch()
+        end = memory.record(stream)
+        memory.synchronize(stream)
+        return float(memory.elapsed(start, end))
+
+    spent = 0.0
+    while spent < WARM_S:
+        spent += timed()
+    return statistics.median(timed() for _ in range(REPLAYS))
+
+
+def _copy_rate(total_bytes: int) -> float:
+    """Bytes a second, read and written, of the driver's device-to-device copy that moves `total_bytes` in all."""
+    from trtconv.backends.cuda_memory import open_cuda_memory
+
+    memory = open_cuda_memory()
+    memory.activate()
+    stream = memory.create_stream()
+    half = total_bytes // 2
+    a, b = memory.allocate(half), memory.allocate(half)
+    memory.copy(a.pointer, b.pointer, half, stream.handle)
+    memory.copy(b.pointer, a.pointer, half, stream.handle)
+    seconds = _median_seconds(memory, stream.handle, lambda: memory.copy(b.pointer, a.pointer, half, stream.handle))
+    return total_bytes / seconds
+
+
+def torch_side(output: Path, library: Path) -> None:
+    import torch
+    from plugins_cases import relative_error, work_of
+    from plugins_kernels import copy_rate, replayed_ms
+    from plugins_library import Kernels
+
+    kernels = Kernels(library)
+    found: dict[str, Any] = {**_machine(), "torch": torch.__version__, "copy_bytes_per_second": copy_rate(4 << 30)}
+    found["rows"] = []
+    ops = ("l2norm", "instance_norm", "reflection_pad")
+    for case in (c for c in CASES if c.op in ops):
+        for dtype in DTYPES:
+            kind = getattr(torch, dtype)
+            work = work_of(case, kind, kernels)
+            size = torch.empty((), dtype=kind).element_size()
+            moved = size * (_product(case.shape) + _product(work.out))
+            xs = [torch.randn(case.shape, device="cuda", dtype=kind)
+                  for _ in range(max(2, min(256, ROUND_BYTES // moved)))]  # fmt: skip
+            torch._dynamo.reset()
+            compiled = torch.compile(work.torch_op, dynamic=False)
+            row = {"case": case.name, "dtype": dtype, "bytes": moved}
+            row["compile_graph_ms"] = replayed_ms([lambda x=x, f=compiled: f(x) for x in xs])
+            ys = [torch.empty(work.out, device="cuda", dtype=kind) for _ in xs]
+            row["kernel_ms"] = replayed_ms([lambda x=x, y=y, w=work: w.ours(x, y) for x, y in zip(xs, ys, strict=True)])
+            row["relative_error"] = relative_error(work, xs[0])
+            row["same_size_copy_bytes_per_second"] = copy_rate(moved)
+            found["rows"].append(row)
+            print(case.name, dtype, {k: v for k, v in row.items() if k.endswith("_ms")}, flush=True)
+            output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def nets(folder: Path, library: Path, output: Path) -> None:
+    """Whole networks with and without plugins, batch 1 and 8 at the example's opt height and width, TF32 on."""
+    found: dict[str, Any] = {**_machine(), "rows": []}
+    for name in sorted(p.name for p in folder.iterdir() if (p / "plugin.onnx").exists()):
+        for batch in BATCHES:
+            row: dict[str, Any] = {"net": name, "batch": batch}
+            for form in ("native", "plugin"):
+                row[form] = _one_net(folder / name, form, batch, library)
+            found["rows"].append(row)
+            print(name, batch, {f: row[f].get("ms", row[f].get("error")) for f in ("native", "plugin")}, flush=True)
+            output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, Any]:
+    from trtconv.backends.latency import clock_state, measure_engine
+    from trtconv.backends.select import backend_of
+    from trtconv.build import build_engine
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.onnx_file import load_model, signature
+    from trtconv.core.requests import BuildRequest
+    from trtconv.core.sampling import SamplePoint, sample_inputs
+    from trtconv.core.shapes import parse_space
+
+    model, plugins = folder / f"{form}.onnx", ((library,) if form == "plugin" else ())
+    known = signature(load_model(model))
+    engine = folder / f"{form}{batch}.engine"
+    request = BuildRequest(
+        model, engine, dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt", plugins=plugins,
+        timing_cache=folder / "timing.cache", options=(("tf32", True),),
+    )  # fmt: skip
+    start = time.monotonic()
+    try:
+        build_engine(request)
+        session: Any = backend_of(engine).load(engine, plugins=plugins)
+        dims = tuple({**known.space.pick("opt"), "N": batch}.items())
+        inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
+        row = measure_engine(session, inputs, point="opt", cuda_graph=True, seconds=0.7).as_dict()
+        session.close()
+    except TrtconvError as error:
+        return {"error": [error.message, *error.details[:5]]}
+    ops = sorted(n.op_type for n in load_model(model).graph.node if n.domain == "trtconv")
+    return {
+        "ms": row["device"]["median"] * 1e3, "device": row["device"], "build_s": round(time.monotonic() - start, 1),
+        "plugin_nodes": {op: ops.count(op) for op in sorted(set(ops))}, "clocks": clock_state(),
+        "shapes": {n: list(a.shape) for n, a in inputs.items()},
+    }  # fmt: skip
+
+
+def table(output: Path, engine_file: Path, torch_file: Path, net_file: Path | None) -> None:
+    one, other = (json.loads(p.read_text()) for p in (engine_file, torch_file))
+    copy = max(one["copy_bytes_per_second"], other["copy_bytes_per_second"])
+    rows = []
+    for row in one["rows"]:
+        pair = next((r for r in other["rows"] if (r["case"], r["dtype"]) == (row["case"], row["dtype"])), {})
+        plugin, native = row["engines"]["plugin"], row["engines"]["native"]
+        ms, ours = plugin.get("ms"), {**row}
+        if ms:
+            ours["copy_ratio"] = plugin["bytes"] / (ms * 1e-3) / copy
+            ours["native_over_plugin"] = native["ms"] / ms if "ms" in native else None
+            ours["compile_graph_over_plugin"] = pair["compile_graph_ms"] / ms if pair else None
+        ours |= {k: v for k, v in pair.items() if k not in row}
+        ours["within_tolerance"] = plugin.get("relative_error", 1.0) <= TOLERANCE[row["dtype"]]
+        rows.append(ours)
+        print(
+            f"{row['case']} {row['dtype']}: plugin {_ms(ms)} native {_ms(native.get('ms'))} "
+            f"torch {_ms(pair.get('compile_graph_ms'))} copy ratio {ours.get('copy_ratio', 0):.3f}"
+        )
+    machine = {k: v for k, v in {**other, **one}.items() if k not in ("rows", "copy_bytes_per_second")}
+    whole = json.loads(net_file.read_text())["rows"] if net_file else []
+    found = {**machine, "command": COMMANDS, "copy_bytes_per_second": copy, "rows": rows, "nets": whole}
+    output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _ms(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _machine() -> dict[str, Any]:
+    from trtconv.backends.cuda_driver import probe_cuda
+
+    state = probe_cuda()
+    versions = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}
+    try:
+        import tensorrt
+
+        versions["tensorrt"] = tensorrt.__version__
+    except ImportError:
+        pass
+    return versions
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    paths = [Path(w) for w in words[1:]]
+    if words[0] == "engines":
+        engines(paths[0], paths[1].resolve(), paths[2])
+    elif words[0] == "torch":
+        torch_side(paths[0], paths[1].resolve())
+    elif words[0] == "nets":
+        nets(paths[0], paths[1].resolve(), paths[2])
+    else:
+        table(paths[0], paths[1], paths[2], paths[3] if len(paths) > 3 else None)
+
+
+if __name__ == "__main__":
+    main()
