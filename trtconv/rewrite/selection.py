@@ -1,7 +1,7 @@
 """Values selected by a mask, read as an expression over all places.
 
-Exporters write x[mask] as GatherND(x, Transpose(NonZero(mask))): as many rows as the mask has ones, which depends on the
-data. Whatever is computed place by place from such rows, then reduced or put back, can be computed everywhere instead.
+Exporters write x[mask] as GatherND(x, Transpose(NonZero(mask))): as many rows as the mask has ones, which depends on
+the data. Whatever is computed place by place from such rows, then reduced or put back, can be computed everywhere instead.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def mask_of_nonzero(graph: Graph, name: str) -> Mask | None:
     nonzero = graph.maker(graph.behind(name)[0], "NonZero")
     if nonzero is None:
         return None
-    mask, nodes = nonzero.inputs[0], (nonzero,)
+    mask = nonzero.inputs[0]
+    nodes: tuple[Node, ...] = (nonzero,)
     for _ in range(4):
         node = graph.maker(mask, "Cast", "Expand", "Identity")
         if node is None or (node.key == "Cast" and graph.dtype(node.inputs[0]) != BOOL):

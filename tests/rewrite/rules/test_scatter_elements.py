@@ -32,6 +32,25 @@ CASES = [
         opset=18,
         gone=("ScatterElements",),
     ),
+    Case(
+        "maximum of integers",
+        'y = ScatterElements<axis=1,reduction="max">(x, i, u)',
+        "int64[N,8,H] x, int64[N,6,H] i, int64[N,6,H] u",
+        "int64[a,b,c] y",
+        ranges={"i": (-8, 7), "x": (-9, 9), "u": (-9, 9)},
+        opset=18,
+        gone=("ScatterElements",),
+    ),
+    Case(
+        "minimum of integers, 8.6",
+        'y = ScatterElements<axis=0,reduction="min">(x, i, u)',
+        "int32[H] x, int64[W] i, int32[W] u",
+        "int32[a] y",
+        ranges={"i": (0, 12), "x": (-9, 9), "u": (-9, 9)},
+        opset=18,
+        gone=("ScatterElements",),
+        target="tensorrt==8.6",
+    ),
 ]
 NEAR_MISSES = [
     Case(

@@ -5,14 +5,7 @@ from __future__ import annotations
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
-
-FOLD = {
-    "add": ("ReduceSum", "Add"),
-    "max": ("ReduceMax", "Max"),
-    "min": ("ReduceMin", "Min"),
-    "mul": ("ReduceProd", "Mul"),
-}
-LIMITS = {1: 3.4028234e38, 10: 65504.0}
+from trtconv.rewrite.scatter_fold import FOLD, neutral
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -24,8 +17,6 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     rank, dtype = graph.rank(data), graph.dtype(data)
     if rank is None or dtype not in (1, 10, 6, 7):
         return Skip("rank or element type is not known")
-    if how in ("max", "min") and dtype not in LIMITS:
-        return Skip(f"{how} of integers")
     axis = node.attr("axis", 0) % rank
     own, given = graph.dims(data), graph.dims(indices)
     pairs = zip(own or (), given or (), strict=False)
@@ -45,8 +36,7 @@ def _build(b: Builder, node: Node, how: str, axis: int, rank: int, dtype: int) -
     # The new axis after `axis` runs over the data's places: [.., K, L, ..].
     shape = b.unsqueeze(places, *range(rank - axis)[1:]) if axis < rank - 1 else places
     hit = b.op("Equal", b.unsqueeze(wide, axis + 1), shape)
-    neutral = {"add": 0.0, "mul": 1.0, "max": -LIMITS.get(dtype, 0), "min": LIMITS.get(dtype, 0)}[how]
-    spread = b.op("Where", hit, b.unsqueeze(updates, axis + 1), b.scalar(neutral, dtype=dtype))
+    spread = b.op("Where", hit, b.unsqueeze(updates, axis + 1), neutral(b, how, dtype))
     reduction, join = FOLD[how]
     return b.op(join, data, b.reduce(reduction, spread, [axis], keepdims=False))
 

@@ -1,41 +1,65 @@
-"""ScatterND with reduction add as a product with a one-hot matrix of flat row numbers."""
+"""ScatterND with a reduction: added by a product with a one-hot matrix of flat row numbers, or folded under a mask."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from trtconv.rewrite.builder import FLOAT, Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.scatter_fold import FOLD, neutral
+
+INT64, FLOAT16 = 7, 10
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match reduction add of FP32 values; the index depth has to be known."""
+    """Match every reduction of FP32, FP16, int32 and int64; the index depth has to be known."""
     how = node.attr("reduction", "none")
     if how == "none":
         return NOT_THIS
-    if how != "add" or graph.dtype(node.inputs[0]) != FLOAT:
+    dtype = graph.dtype(node.inputs[0])
+    if how not in FOLD or dtype not in (FLOAT, FLOAT16, 6, INT64):
         return Skip(f"reduction '{how}' of this element type has no dense form here")
     rank, given = graph.rank(node.inputs[0]), graph.dims(node.inputs[1])
     if rank is None or given is None or not isinstance(given[-1], int):
         return Skip("rank or depth of the indices is not known")
     depth = given[-1]
-    return Found((node,), lambda b: _build(b, node, rank, depth))
+    product = how == "add" and dtype in (FLOAT, FLOAT16)
+    note = "" if product else "every row meets every update: takes the size of the data times the number of updates"
+    return Found((node,), partial(_build, node=node, how=how, rank=rank, depth=depth, dtype=dtype), note=note)
 
 
-def _build(b: Builder, node: Node, rank: int, depth: int) -> str:
-    data, indices, updates = node.inputs
+def _build(b: Builder, node: Node, how: str, rank: int, depth: int, dtype: int) -> str:
+    data, updates = node.inputs[0], node.inputs[2]
+    shape = b.shape_once(data)
+    hit = _hits(b, node, depth)
+    tail = b.reduce("ReduceProd", b.slice(shape, b.ints(depth), b.ints(rank), [0]), [0]) if depth < rank else b.ints(1)
+    rows = b.op("Reshape", updates, b.concat(b.ints(-1), tail))
+    reduction, join = FOLD[how]
+    if how == "add" and dtype in (FLOAT, FLOAT16):
+        wide = rows if dtype == FLOAT else b.cast(rows, FLOAT)
+        folded = b.op("MatMul", b.cast(hit, FLOAT), wide)
+        folded = folded if dtype == FLOAT else b.cast(folded, dtype)
+    else:
+        spread = b.op("Where", b.unsqueeze(hit, 2), b.unsqueeze(rows, 0), neutral(b, how, dtype))
+        folded = b.reduce(reduction, spread, [1], keepdims=False)
+    return b.op(join, data, b.op("Reshape", folded, shape))
+
+
+def _hits(b: Builder, node: Node, depth: int) -> str:
+    """Which update meets which row, [rows, updates]: rows are counted over the first `depth` axes."""
+    data, indices = node.inputs[:2]
     shape = b.shape_once(data)
     heads = b.slice(shape, b.ints(0), b.ints(depth), [0])
-    # Negative indices count from the end; then a row number over the first `depth` axes.
     flat = b.op("Reshape", indices, b.ints(-1, depth))
-    positive = b.op("Where", b.op("Less", flat, b.scalar(0, dtype=7)), b.op("Add", flat, heads), flat)
+    flat = flat if b.graph.dtype(indices) in (0, INT64) else b.cast(flat, INT64)
+    # Negative indices count from the end.
+    positive = b.op("Where", b.op("Less", flat, b.scalar(0, dtype=INT64)), b.op("Add", flat, heads), flat)
     strides = b.concat(*[_product(b, shape, i + 1, depth) for i in range(depth)])
     row = b.reduce("ReduceSum", b.op("Mul", positive, strides), [1])
-    rows = b.reduce("ReduceProd", heads, [0], keepdims=False)
-    every = b.op("Range", b.scalar(0, dtype=7), rows, b.scalar(1, dtype=7))
-    hit = b.cast(b.op("Equal", b.unsqueeze(every, 1), b.transpose(row, 1, 0)), FLOAT)
-    tail = b.reduce("ReduceProd", b.slice(shape, b.ints(depth), b.ints(rank), [0]), [0]) if depth < rank else b.ints(1)
-    summed = b.op("MatMul", hit, b.op("Reshape", updates, b.concat(b.ints(-1), tail)))
-    return b.op("Add", data, b.op("Reshape", summed, shape))
+    count = b.reduce("ReduceProd", heads, [0], keepdims=False)
+    every = b.op("Range", b.scalar(0, dtype=INT64), count, b.scalar(1, dtype=INT64))
+    return b.op("Equal", b.unsqueeze(every, 1), b.transpose(row, 1, 0))
 
 
 def _product(b: Builder, shape: str, start: int, end: int) -> str:
@@ -50,5 +74,6 @@ RULE = Rule(
     ops=("ScatterND",),
     find=find,
     before="ScatterND(x, indices, updates, reduction=add)",
-    after="x + Reshape(MatMul(Cast(Equal(Range(rows), row numbers)), updates))",
+    after="x + Reshape(MatMul(Cast(Equal(Range(rows), row numbers)), updates)); else Reduce(Where(hit, updates, neutral))",
+    judged_as_float32=True,
 )
