@@ -1,0 +1,1 @@
+"""Launches of the plugins' kernels for engines that carry the kernels themselves."""
