@@ -1,7 +1,7 @@
 """Values selected by a mask, read as an expression over all places.
 
-Exporters write x[mask] as GatherND(x, Transpose(NonZero(mask))): as many rows as the mask has ones, which depends on
-the data. Whatever is computed place by place from such rows, then reduced or put back, can be computed everywhere instead.
+Exporters write x[mask] as GatherND(x, Transpose(NonZero(mask))): as many rows as the mask has ones, which depends
+on the data. Whatever is computed place by place from such rows, then reduced or put back, can be computed everywhere.
 """
 
 from __future__ import annotations

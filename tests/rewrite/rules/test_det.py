@@ -8,9 +8,13 @@ from trtconv.rewrite.rules.det import RULE
 CASES = [
     Case("two rows", "y = Det(x)", "float[N,H,2,2] x", "float[a,b] y", gone=("Det",)),
     Case("three rows", "y = Det(x)", "float[N,3,3] x", "float[a] y", gone=("Det",)),
+    Case("four rows", "y = Det(x)", "float[N,H,4,4] x", "float[a,b] y", gone=("Det",)),
+    Case("one row", "y = Det(x)", "float[N,1,1] x", "float[a] y", gone=("Det",)),
+    Case("8.6", "y = Det(x)", "float[N,4,4] x", "float[a] y", gone=("Det",), target="tensorrt==8.6"),
 ]
 NEAR_MISSES = [
-    Case("four rows", "y = Det(x)", "float[N,4,4] x", "float[a] y", skip="rows"),
+    Case("five rows", "y = Det(x)", "float[N,5,5] x", "float[a] y", skip="rows"),
+    Case("a size that moves", "y = Det(x)", "float[N,H,H] x", "float[a] y", skip="rows"),
 ]
 
 

@@ -74,6 +74,6 @@ RULE = Rule(
     ops=("ScatterND",),
     find=find,
     before="ScatterND(x, indices, updates, reduction=add)",
-    after="x + Reshape(MatMul(Cast(Equal(Range(rows), row numbers)), updates)); else Reduce(Where(hit, updates, neutral))",
+    after="x + Reshape(MatMul(Cast(Equal(Range(rows), row numbers)), updates)); max by ReduceMax(Where(..))",
     judged_as_float32=True,
 )
