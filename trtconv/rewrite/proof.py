@@ -135,19 +135,24 @@ def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: t
 
 def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
     """Each side in ONNX Runtime, or in the reference evaluator where it lacks an op."""
-    sides: list[tuple[Run, str]] = []
-    for model in (fragment.before, fragment.after):
-        try:
-            sides.append((OnnxRuntimeRunner(model.SerializeToString(), threads=1), "onnxruntime"))
-            continue
-        except TrtconvError as error:
-            problem = error.message
-        try:
-            sides.append((ReferenceRunner(model), "onnx.reference"))
-        except TrtconvError as error:
-            return None, "", f"{problem}; {error.message}"
+    try:
+        sides = [open_model(model) for model in (fragment.before, fragment.after)]
+    except TrtconvError as error:
+        return None, "", error.message
     names = dict.fromkeys(name for _, name in sides)
     return (sides[0][0], sides[1][0]), " and ".join(names), ""
+
+
+def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
+    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse."""
+    try:
+        return OnnxRuntimeRunner(model.SerializeToString(), threads=1), "onnxruntime"
+    except TrtconvError as error:
+        problem = error.message
+    try:
+        return ReferenceRunner(model), "onnx.reference"
+    except TrtconvError as error:
+        raise TrtconvError(f"{problem}; {error.message}") from error
 
 
 class ReferenceRunner:
