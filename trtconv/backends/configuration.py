@@ -16,12 +16,13 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
             raise InvalidRequestError(
                 f"no build option is called '{name}'{did_you_mean(name, OPTIONS)}", hint="one of " + ", ".join(OPTIONS)
             )
-    for name in ("tf32", "sparse_weights"):
+    for name in ("tf32", "sparse_weights", "embed_plugins"):
         _on(settings, name)
     as_count("max_aux_streams", settings.options.get("max_aux_streams", 0))
     wanted = {
         "a timing cache": settings.timing_cache is not None and not capabilities.timing_cache,
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
+        "embed_plugins": bool(settings.embedded) and not capabilities.embedded_plugins,
         "version_compatible": _on(settings, "version_compatible") and not capabilities.version_compatible,
         "strip_plan": _on(settings, "strip_plan") and not capabilities.strip_plan,
         "refit": _on(settings, "refit") and capabilities.name == "tensorrt-rtx",

@@ -7,15 +7,17 @@ arguments, and the engine that comes out needs neither Python nor a plugin libra
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import Parameter, Signature
 from types import GenericAlias
 from typing import Any
 
+from trtconv.backends.cuda_driver import Gpu, probe_cuda
 from trtconv.backends.nvrtc import CompiledKernel, Nvrtc, architecture_for, compile_kernel, open_nvrtc
 from trtconv.backends.plugin_loading import creators
+from trtconv.backends.protocol import EngineSettings
 from trtconv.backends.symbolic import as_expression, dims_of
 from trtconv.core.embedded import EmbeddedInput, EmbeddedPlugin, KernelSource, KernelTarget
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
@@ -70,6 +72,21 @@ def embedded_plugins(
         if embedding.failures:
             raise embedding.failures[0] from error
         raise
+
+
+@contextmanager
+def kernels_in_engine(
+    trt: Any, settings: EngineSettings, gpu: Gpu | None
+) -> Iterator[Callable[[], dict[str, dict[str, str]]]]:
+    """Register the embedded plugins for a build on `gpu`; what is yielded gives the facts for the manifest."""
+    if not settings.embedded or gpu is None:
+        yield dict
+        return
+    # Such an engine runs on every GPU from compute capability 8.0 on, and so has the PTX.
+    portable = str(settings.options.get("hardware_compatibility", "none")).lower() == "ampere_plus"
+    target = KernelTarget("8.0" if portable else gpu.compute_capability, gpu.multiprocessors)
+    with embedded_plugins(trt, settings.embedded, target, probe_cuda().driver) as embedding:
+        yield embedding.facts
 
 
 def plugin_module(trt: Any) -> Any:

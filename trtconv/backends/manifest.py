@@ -19,7 +19,10 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class EngineManifest:
-    """What was built, from what, with what and where. `model_files` are the ONNX file and its external data."""
+    """What was built, from what, with what and where. `model_files` are the ONNX file and its external data.
+
+    `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
+    """
 
     engine_sha256: str
     engine_bytes: int
@@ -41,6 +44,7 @@ class EngineManifest:
     messages: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
+    plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
@@ -53,6 +57,7 @@ def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
         "space": str(manifest.space),
         "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in manifest.profiles],
         **{k: dict(data[k]) for k in ("model_files", "options", "plugins", "types", "environment", "timing_cache")},
+        "plugin_kernels": {name: dict(facts) for name, facts in manifest.plugin_kernels.items()},
         "compute_capabilities": list(manifest.compute_capabilities),
         "messages": list(manifest.messages),
         "seconds": round(manifest.seconds, 3),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from trtconv.backends.layers import LayerInfo
     from trtconv.core.dtypes import DType
+    from trtconv.core.embedded import EmbeddedPlugin
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,6 +51,7 @@ class Capabilities:
     strip_plan: bool = False
     hardware_compatibility: tuple[str, ...] = ()
     compute_capabilities: tuple[str, ...] = ()
+    embedded_plugins: bool = False
 
     @property
     def strongly_typed(self) -> bool:
@@ -65,7 +67,8 @@ class EngineSettings:
     """What a backend builds. `shape_values` are (min, opt, max) values of inputs that turn out to be shape tensors.
 
     `workspace` in bytes; `plugins` are libraries to load; `pinned` names dims (`input`, axis) -> size that are made
-    static in the graph before parsing. `options` are the seldom ones, by the names in `OPTIONS`.
+    static in the graph before parsing. `embedded` are plugins whose kernels go into the engine. `options` are the
+    seldom ones, by the names in `OPTIONS`.
     """
 
     model: Path
@@ -78,6 +81,7 @@ class EngineSettings:
     compute_capabilities: tuple[str, ...] = ()
     timing_cache: Path | None = None
     plugins: tuple[Path, ...] = ()
+    embedded: tuple[EmbeddedPlugin, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -90,6 +94,7 @@ OPTIONS: Mapping[str, str] = {
     "max_aux_streams": "number of extra streams that the engine may use",
     "tactic_sources": "names with commas, e.g. CUBLAS,CUBLAS_LT",
     "sparse_weights": "true allows 2:4 sparse kernels",
+    "embed_plugins": "true puts the kernels of trtconv's plugins into the engine, which then needs no plugin library",
     "debug_outputs": "tensor names with commas that become extra outputs",
 }
 
@@ -107,7 +112,10 @@ class NodeProblem:
 
 @dataclass(frozen=True)
 class BuiltEngine:
-    """A serialized engine and what is known of it. `types` counts the network's float tensors by element type."""
+    """A serialized engine and what is known of it. `types` counts the network's float tensors by element type.
+
+    `plugin_kernels` are the kernels that the engine carries for plugins: what was compiled for what, by entry name.
+    """
 
     plan: bytes | memoryview
     layers: int
@@ -115,6 +123,7 @@ class BuiltEngine:
     types: Mapping[str, int]
     environment: Mapping[str, str]
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
+    plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def detached(self) -> BuiltEngine:
         """The same with the plan as bytes of its own, independent of TensorRT's memory."""

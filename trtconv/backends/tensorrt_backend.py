@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.configuration import add_profiles, check_settings, configure
 from trtconv.backends.cuda_context import PrimaryContext
 from trtconv.backends.cuda_driver import Gpu, probe_cuda, require_cuda
+from trtconv.backends.embedded_plugins import kernels_in_engine
 from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
 from trtconv.backends.engine_io import engine_tensors
 from trtconv.backends.graph_for_parser import known_problems, prepare
@@ -65,7 +67,9 @@ class TensorRTBackend:
         with logger_of(self._trt).collect() as messages:
 
             def work() -> BuiltEngine:
-                return self._build(capabilities, model, settings, messages, progress, cancellation, gpu)
+                with kernels_in_engine(self._trt, settings, gpu) as kernels:
+                    built = self._build(capabilities, model, settings, messages, progress, cancellation, gpu)
+                return replace(built, plugin_kernels=kernels())
 
             def waiting(seconds: float) -> None:
                 if not capabilities.progress:

@@ -79,6 +79,7 @@ def probe_capabilities(trt: Any, family: str) -> Capabilities:
         strip_plan=not rtx and hasattr(flags, "STRIP_PLAN"),
         hardware_compatibility=() if rtx else _members(trt.HardwareCompatibilityLevel, ""),
         compute_capabilities=tuple(_dotted(n) for n in _members(capability, "SM")),
+        embedded_plugins=not rtx and hasattr(trt, "QuickPluginCreationRequest"),
     )
 
 

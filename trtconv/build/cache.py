@@ -26,7 +26,9 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
+from trtconv.plugins.aot.registry import embedded_in
 from trtconv.plugins.finding import libraries_for_model
+from trtconv.plugins.library import source_hash
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
         require_file(library, "plugin library")
     capabilities = choose_backend(request.backend).capabilities()
     libraries = request.plugins
-    if capabilities.plugins:
+    carried = embedded_in(model, dict(request.options))
+    if capabilities.plugins and not carried:
         libraries = libraries_for_model(model, request.plugins, capabilities.version)
     files = (request.model, *(request.model.parent / name for name in external_files(model)))
     return {
@@ -93,6 +96,7 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
         "compute_capabilities": list(request.compute_capabilities),
         "options": {k: str(v) for k, v in request.options},
         "plugins": {p.name: sha256_file(p) for p in libraries},
+        "plugin_kernels": source_hash() if carried else "",
         "trtconv": trtconv.__version__,
         "manifest": MANIFEST_SCHEMA,
         **_place(capabilities),

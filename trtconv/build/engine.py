@@ -16,6 +16,7 @@ from trtconv.core.artifacts import require_file, require_writable, sha256_file, 
 from trtconv.core.onnx_file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
+from trtconv.plugins.aot.registry import embedded_in
 from trtconv.plugins.finding import libraries_for_model
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
         require_file(library, "plugin library")
     backend = choose_backend(request.backend)
     capabilities = backend.capabilities()
-    if capabilities.plugins:
+    carried = embedded_in(model, dict(request.options))
+    if capabilities.plugins and not carried:
         request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
-    settings = _settings(request, plan)
+    settings = replace(_settings(request, plan), embedded=carried)
     start = time.monotonic()
     built = backend.build(settings, progress)
     seconds = time.monotonic() - start
@@ -118,4 +120,5 @@ def _manifest(
         messages=built.messages,
         environment=built.environment,
         timing_cache=built.timing_cache,
+        plugin_kernels=built.plugin_kernels,
     )

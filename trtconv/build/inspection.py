@@ -49,6 +49,10 @@ def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
         "options": {k: str(v) for k, v in manifest.options.items()} or "none",
         "model": [f"{n} sha256 {h[:16]}" for n, h in manifest.model_files.items()],
         "plugins": [f"{n} sha256 {h[:16]}" for n, h in manifest.plugins.items()] or "none",
+        "plugin kernels in the engine": [
+            f"{n} ({f['architecture']}, PTX sha256 {f['ptx_sha256'][:16]})" for n, f in manifest.plugin_kernels.items()
+        ]
+        or "none",
         "built": ", ".join(f"{k} {v}" for k, v in sorted(manifest.environment.items())),
         "build seconds": manifest.seconds,
         "messages": list(manifest.messages) or "none",

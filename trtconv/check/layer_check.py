@@ -17,6 +17,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import load_model, tensor_spec
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.reference import ReferenceSample, read_samples
+from trtconv.plugins.aot.registry import embedded_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +73,7 @@ def _runner(
         options = {**manifest.options, "debug_outputs": ",".join(names)}
         settings = EngineSettings(
             model, manifest.profiles, pinned_dims(model, manifest.profiles), precision=manifest.precision,
-            plugins=plugins, options=options,
+            plugins=plugins, options=options, embedded=embedded_in(load_model(model), manifest.options),
         )  # fmt: skip
         target = folder / f"{len(names)}.engine"
         write_bytes(target, backend.build(settings, progress).plan)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.embedded import EmbeddedAttribute, EmbeddedPlugin, MakeKernel, OutputDims
 from trtconv.plugins.aot import adaptive_pool, instance_norm, l2norm, reflection_pad
@@ -39,7 +40,9 @@ def embedded(plugin: PluginDescription) -> EmbeddedPlugin:
     )
 
 
-def embedded_plugins(model: onnx.ModelProto) -> tuple[EmbeddedPlugin, ...]:
-    """Those that the model's main graph uses."""
+def embedded_in(model: onnx.ModelProto, options: Mapping[str, Any]) -> tuple[EmbeddedPlugin, ...]:
+    """The plugins of the model's main graph, where the build options ask for their kernels in the engine; else none."""
+    if str(options.get("embed_plugins", "")).lower() not in ("true", "1", "yes", "on"):
+        return ()
     used = used_plugins(model)
     return tuple(embedded(p) for p in PLUGINS if p.op_type in used)
