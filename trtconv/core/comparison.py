@@ -7,8 +7,8 @@ absolute 1e-4 when their neighbours are 1e6. Elements that stand far over the sm
 they are fillings (-1e9 of a mask, the lowest number of a dtype), beside which any value would look small.
 
 At points with large, zero or denormal values the module itself may be ill conditioned (a softmax over logits of 1e4,
-the normalisation of a flat image). There export measures the module's own rounding, the largest difference between its
-FP32 and FP64 outputs, and `ROUNDING_FACTOR` times that measured number is added to the tolerance of the output.
+the normalisation of a flat image). There export measures the module's own rounding, the difference between its FP32
+and FP64 outputs, and `ROUNDING_FACTOR` times that is added to the tolerance of each element (see `core.rounding`).
 
 NaN agrees with NaN, an infinity with the same infinity.
 """
@@ -38,8 +38,8 @@ class Tolerance:
 
 DEFAULT_TOLERANCE = Tolerance()
 
-# Two FP32 evaluations with different orders of summation differ by the sum of both their rounding errors; the
-# largest over all elements of one is a sample of the other's, so a factor of two for the sum and two for luck.
+# Two FP32 evaluations with different orders of summation differ by the sum of both their rounding errors; what was
+# measured of one is a sample of the other's, so a factor of two for the sum and two for luck.
 ROUNDING_FACTOR = 4.0
 
 # An element this many times the lower tenth of the magnitudes is a filling and not a neighbour: of a million normal
@@ -81,11 +81,12 @@ def _plain(value: Any) -> Any:
 
 
 def compare_output(
-    name: str, point: str, expected: Array, actual: Array, tolerance: Tolerance, rounding: float = 0.0
+    name: str, point: str, expected: Array, actual: Array, tolerance: Tolerance, rounding: float | Array = 0.0
 ) -> OutputComparison:
     """Compare one output. The dtypes may differ only in precision; a change between float and integer is an error.
 
-    `rounding` is the measured rounding error of the module itself at this point, in the output's units.
+    `rounding` is the measured rounding error of the module itself at this point, in the output's units: one number, or
+    one for each element (of the shape of `expected`).
     """
     import numpy as np
 
@@ -106,7 +107,7 @@ def compare_output(
         error[np.isnan(error)] = np.inf
         scale = _scale(want)
         magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
-        bad = error > tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * rounding
+        bad = error > tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * np.ravel(rounding)
         scaled = error / (scale + magnitude)
         relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
         worst = int(np.argmax(np.where(bad, error, -1.0))) if bad.any() else int(np.argmax(error))
@@ -162,7 +163,7 @@ def compare_outputs(
     actual: Mapping[str, Array],
     tolerance: Tolerance,
     per_output: Mapping[str, Tolerance] | None = None,
-    rounding: Mapping[str, float] | None = None,
+    rounding: Mapping[str, float | Array] | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare all outputs by name; a missing one fails, an extra one is ignored."""
     results = []

@@ -1,7 +1,8 @@
 """The reference: what the original module computed at the sample points, so that no later room needs torch.
 
-One safetensors file. Tensors are `p<index>/input/<name>` and `p<index>/output/<name>`; the header's `trtconv` entry
-is JSON with the schema version, the points, the inputs' specs, the output names and the shape space.
+One safetensors file. Tensors are `p<index>/input/<name>` and `p<index>/output/<name>`, and `p<index>/rounding/<name>`
+where the module's own rounding was measured for each element; the header's `trtconv` entry is JSON with the schema
+version, the points, the inputs' specs, the output names, the shape space and roundings that are one number.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file. `rounding` is read from it: point index to output to measured rounding."""
+    """The header of a reference file. `rounding` is point index to output to one number for all elements."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]
@@ -42,13 +43,14 @@ class ReferenceInfo:
 class ReferenceSample:
     """One point with its inputs and the module's outputs, by name.
 
-    `rounding` is the largest difference between the module's FP32 and FP64 outputs, where it was measured.
+    `rounding` is the difference between the module's FP32 and FP64 outputs, where it was measured: one number for an
+    output, or an array of the output's shape.
     """
 
     point: SamplePoint
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
-    rounding: Mapping[str, float] = field(default_factory=dict)
+    rounding: Mapping[str, float | Array] = field(default_factory=dict)
 
 
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
@@ -58,7 +60,8 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
 
     tensors: dict[str, Array] = {}
     for index, sample in enumerate(samples):
-        for kind, arrays in (("input", sample.inputs), ("output", sample.outputs)):
+        rounding = {n: r for n, r in sample.rounding.items() if not isinstance(r, (int, float))}
+        for kind, arrays in (("input", sample.inputs), ("output", sample.outputs), ("rounding", rounding)):
             for name, array in arrays.items():
                 tensors[f"p{index}/{kind}/{name}"] = np.ascontiguousarray(array).reshape(array.shape)
     header = {
@@ -68,10 +71,14 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "outputs": list(info.outputs),
         "space": str(info.space),
         "source": info.source,
-        "rounding": {str(i): dict(s.rounding) for i, s in enumerate(samples) if s.rounding},
+        "rounding": {str(i): _numbers(s) for i, s in enumerate(samples) if _numbers(s)},
     }
     with replacing(path) as temporary:
         save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
+
+
+def _numbers(sample: ReferenceSample) -> dict[str, float]:
+    return {n: float(r) for n, r in sample.rounding.items() if isinstance(r, (int, float))}
 
 
 def read_reference_info(path: Path) -> ReferenceInfo:
@@ -110,8 +117,9 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
         names = list(stream.keys())
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
-            for kind in ("input", "output"):
+            for kind in ("input", "output", "rounding"):
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
-            yield ReferenceSample(point, arrays["input"], ordered, info.rounding.get(str(index), {}))
+            rounding: dict[str, float | Array] = {**info.rounding.get(str(index), {}), **arrays["rounding"]}
+            yield ReferenceSample(point, arrays["input"], ordered, rounding)

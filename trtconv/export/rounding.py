@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.rounding import rounding_allowance
 from trtconv.export.module_runner import ModuleRunner
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
 
 def rounding_errors(
     runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array], twin: ModuleRunner | None = None
-) -> dict[str, float]:
-    """The largest |FP32 - FP64| of each FP32 or FP16 output; empty when the module cannot be run in FP64.
+) -> dict[str, float | Array]:
+    """What |FP32 - FP64| of each FP32 or FP16 output allows; empty when the module cannot be run in FP64.
+
+    One number where all elements round alike, else one for each (see `core.rounding`).
 
     Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
     """
@@ -49,28 +52,28 @@ def rounding_errors(
         exact = twin({n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()})
     except (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError):
         return {}
-    errors = {}
+    errors: dict[str, float | Array] = {}
     for name, value in outputs.items():
         if value.dtype in (np.float16, np.float32) and name in exact and exact[name].shape == value.shape:
             with np.errstate(all="ignore"):
                 difference = np.abs(value.astype(np.float64) - exact[name])
             # `finfo(dtype).min` as a filling is another number in FP64, and no rounding.
             counted = np.isfinite(difference) & (np.abs(exact[name]) <= np.finfo(np.float32).max)
-            errors[name] = float(np.max(difference, initial=0.0, where=counted))
+            errors[name] = rounding_allowance(np.where(counted, difference, 0.0))
     return errors
 
 
 def jump_errors(
     runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
-) -> dict[str, float]:
-    """The largest change of each output when every float input moves by about one unit in its last place.
+) -> dict[str, float | Array]:
+    """What the change of each output allows when every float input moves by about one unit in its last place.
 
     Zeros move by 1e-30 and by 1e-6, which a sigmoid does not swallow. A continuous module changes by its rounding; one
     that sorts or compares equal values jumps.
     """
     import numpy as np
 
-    largest = dict.fromkeys(outputs, 0.0)
+    largest: dict[str, Array] = {n: np.zeros(v.shape, np.float64) for n, v in outputs.items()}
     for turn, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
         chance = np.random.default_rng(turn)
         moved = {}
@@ -89,9 +92,8 @@ def jump_errors(
             if jumped[name].shape == value.shape and value.dtype.kind in "fiu" and value.size:
                 with np.errstate(all="ignore"):
                     change = np.abs(jumped[name].astype(np.float64) - value.astype(np.float64))
-                change = change[np.isfinite(change)]
-                largest[name] = max(largest[name], float(change.max(initial=0.0)))
-    return largest
+                largest[name] = np.maximum(largest[name], np.where(np.isfinite(change), change, 0.0))
+    return {n: rounding_allowance(errors) for n, errors in largest.items()}
 
 
 def breaks_down(runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.reference import ReferenceSample
+from trtconv.core.rounding import combined, largest_of
 from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module_runner import ModuleRunner, to_array
@@ -121,6 +122,10 @@ def _run(runner: ModuleRunner, point: SamplePoint, make: MakeInputs, twin: Modul
     outputs = runner(inputs)
     measured = twin is not None and point.values in ILL_CONDITIONED
     rounding = rounding_errors(runner, inputs, outputs, twin) if measured else {}
+    if any(not isinstance(r, float) for r in rounding.values()):
+        # Some elements are decisions; others of their kind show when the inputs move by less than they are exact.
+        jumps = jump_errors(runner, inputs, outputs)
+        rounding = {n: combined(r, jumps.get(n, 0.0)) for n, r in rounding.items()}
     return ReferenceSample(point, inputs, outputs, rounding)
 
 
@@ -133,10 +138,11 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
         for name, error in sample.rounding.items():
             output = sample.outputs[name]
             scale = max(1.0, float(np.abs(output).max(initial=0.0, where=np.isfinite(output))))
-            if error > 0.01 * scale:
+            if largest_of(error) > 0.01 * scale:
+                where = "" if isinstance(error, float) else " at some elements"
                 notes.append(
-                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is {error:.2g} from "
-                    "its FP64, so the comparison there shows little"
+                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is "
+                    f"{largest_of(error):.2g} from its FP64{where}, so the comparison there shows little"
                 )
     return notes
 
@@ -147,6 +153,8 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     It is the rounding (FP32 against FP64); at special values also how far the outputs jump when the inputs move by
     less than they are exact: with all inputs zero, which elements a top-k takes is an accident.
     """
+    import numpy as np
+
     index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
     if index is None:
         return None
@@ -154,12 +162,12 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs)
     if at.values != "random":
         jumps = jump_errors(runner, sample.inputs, sample.outputs)
-        rounding = {n: max(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
-    if not any(error > sample.rounding.get(n, 0.0) for n, error in rounding.items()):
+        rounding = {n: combined(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
+    if not any(np.any(error > sample.rounding.get(n, 0.0)) for n, error in rounding.items()):
         return None
     measured = replace(sample, rounding=rounding)
     items = (*samples.items[:index], measured, *samples.items[index + 1 :])
-    shown = ", ".join(f"'{n}' {e:.2g}" for n, e in rounding.items() if e > 0)
+    shown = ", ".join(f"'{n}' {largest_of(e):.2g}" for n, e in rounding.items() if largest_of(e) > 0)
     note = f"at {at} the module's own uncertainty was measured and allowed for: {shown}"
     return replace(samples, items=items, notes=(*samples.notes, note))
 
