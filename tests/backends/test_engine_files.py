@@ -1,5 +1,6 @@
 """Header, manifest and fit: what is known of an engine before TensorRT sees it."""
 
+import hashlib
 import json
 
 import pytest
@@ -128,10 +129,18 @@ def test_gpus(engine):
 
 
 def test_plugins(engine, tmp_path):
-    manifest = manifest_of(engine, plugins={"libx.so": "00"})
+    manifest = manifest_of(engine, plugins={"libx.so": hashlib.sha256(b"one").hexdigest()})
     with pytest.raises(InvalidRequestError, match=r"needs the plugin library libx.so"):
         require_plugins(engine, manifest, ())
-    require_plugins(engine, manifest, (tmp_path / "libx.so",))
+    library = tmp_path / "libx.so"
+    with pytest.raises(InvalidRequestError, match=r"plugin library .*libx.so"):
+        require_plugins(engine, manifest, (library,))
+    library.write_bytes(b"one")
+    require_plugins(engine, manifest, (library,))
+    library.write_bytes(b"another")
+    with pytest.raises(InvalidRequestError, match=r"libx.so' is not the one that .* was built with") as caught:
+        require_plugins(engine, manifest, (library,))
+    assert "build the engine again" in (caught.value.hint or "")
 
 
 def test_manifest_is_plain_sorted_json(engine):

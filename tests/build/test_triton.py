@@ -1,5 +1,6 @@
 """The model repository, read back with Triton's own message class."""
 
+import hashlib
 import importlib.util
 import os
 import shlex
@@ -122,7 +123,7 @@ def test_int64_stays_on_newer_versions(engine, tmp_path, messages):
 
 
 def test_plugins_travel_with_the_model(engine, tmp_path, messages):
-    write(engine, plugins={"libp.so": "00"})
+    write(engine, plugins={"libp.so": hashlib.sha256(b"library").hexdigest()})
     with pytest.raises(InvalidRequestError, match=r"needs the plugin library libp.so"):
         package_engine(PackageRequest(engine, tmp_path / "repo"))
     library = tmp_path / "libp.so"
@@ -134,7 +135,7 @@ def test_plugins_travel_with_the_model(engine, tmp_path, messages):
 
 def test_the_command_can_be_pasted_into_a_shell(engine, tmp_path):
     names = ("liba.so", "lib b.so")
-    write(engine, plugins=dict.fromkeys(names, "00"))
+    write(engine, plugins=dict.fromkeys(names, hashlib.sha256(b"library").hexdigest()))
     libraries = tuple(tmp_path / n for n in names)
     for library in libraries:
         library.write_bytes(b"library")

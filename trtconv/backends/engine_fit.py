@@ -12,7 +12,7 @@ from trtconv.backends.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.plan_header import PlanHeader, read_plan_header
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.trt_module import as_bool
-from trtconv.core.artifacts import manifest_path
+from trtconv.core.artifacts import manifest_path, require_file, sha256_file
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 
 # TensorRT-RTX's ComputeCapability has no member for these (measured on 9.0: the engine is refused).
@@ -76,9 +76,17 @@ def require_gpu(engine: Path, manifest: EngineManifest | None, runtime: Capabili
 
 
 def require_plugins(engine: Path, manifest: EngineManifest | None, plugins: tuple[Path, ...]) -> None:
-    """Raise InvalidRequestError when a plugin library that the engine was built with is not given."""
-    missing = [n for n in (manifest.plugins if manifest else {}) if n not in {p.name for p in plugins}]
-    if missing:
-        raise InvalidRequestError(
-            f"'{engine}' needs the plugin library {', '.join(missing)}", hint=f"add --plugin PATH/{missing[0]}"
-        )
+    """Raise InvalidRequestError when a plugin library that the engine was built with is not given, or is another one.
+
+    An engine holds its plugins' attributes as the library wrote them, so that the same file has to read them back.
+    """
+    given = {p.name: p for p in plugins}
+    for name, digest in (manifest.plugins if manifest else {}).items():
+        if name not in given:
+            raise InvalidRequestError(f"'{engine}' needs the plugin library {name}", hint=f"add --plugin PATH/{name}")
+        path = require_file(given[name], "plugin library")
+        if sha256_file(path) != digest:
+            raise InvalidRequestError(
+                f"the plugin library '{path}' is not the one that '{engine}' was built with (sha256 {digest[:16]})",
+                hint="name that one with --plugin, or build the engine again with this library",
+            )
