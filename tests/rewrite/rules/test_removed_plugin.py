@@ -3,13 +3,14 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from tests.rewrite.harness import apply, runner
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.rules.removed_plugin import ADVICE, RULE
+from trtconv.rewrite.rules.removed_plugin import ADVICE, ADVICE_RTX, RULE
 
 X = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32) * 4
+BIAS = np.array([0.5, -1.0, 2.0], np.float32).reshape(3, 1, 1)
 WEIGHTS = [1.0, 2.0, 3.0]
 
 
@@ -19,7 +20,14 @@ def normalize(across):
     return X / norm * np.array(WEIGHTS, np.float32).reshape(1, 3, 1, 1)
 
 
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
 CASES = [
+    ("CustomGeluPluginDynamic", {"type_id": 0}, gelu(X)),
+    ("CustomGeluPluginDynamic", {"type_id": 0, "bias": numpy_helper.from_array(BIAS)}, gelu(X + BIAS)),
+    ("ResizeNearest_TRT", {"scale": 2.0}, X.repeat(2, 2).repeat(2, 3)),
     ("LReLU_TRT", {"negSlope": 0.2}, np.where(X < 0, X * np.float32(0.2), X)),
     ("Clip_TRT", {"clipMin": -1.0, "clipMax": 2.0}, X.clip(-1, 2)),
     ("Normalize_TRT", {"weights": WEIGHTS, "eps": 1e-10, "acrossSpatial": 0, "channelShared": 0}, normalize(False)),
@@ -62,6 +70,14 @@ def test_the_replacement_is_named(op):
     assert not record.entries
     assert subject == before
     assert ADVICE[op] in record.skipped[0].reason
+
+
+@pytest.mark.parametrize("op", ADVICE_RTX)
+def test_rtx_has_no_plugins(op):
+    subject = model(op, "", {})
+    record = apply(subject, (RULE,), "tensorrt-rtx")
+    assert ADVICE_RTX[op] in record.skipped[0].reason
+    assert not apply(subject, (RULE,), "tensorrt==11").skipped
 
 
 def test_not_needed_where_the_plugins_are():

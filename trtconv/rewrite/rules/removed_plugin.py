@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
+from onnx import numpy_helper
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
-from trtconv.rewrite.rule import Found, Rule, Skip
+from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 
 ADVICE = {
     "NMS_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
@@ -20,7 +22,20 @@ ADVICE = {
     "CropAndResizeDynamic": "use ONNX's RoiAlign",
     "CoordConvAC": "concatenate the coordinates in the module, from torch.linspace",
     "SpecialSlice_TRT": "use ONNX's Slice",
+    "Proposal_TRT": "decode the boxes in the graph and use EfficientNMS_TRT",
     "SingleStepLSTMPlugin": "use ONNX's LSTM",
+}
+# These are still in TensorRT 11; RTX has no plugins at all.
+ADVICE_RTX = {
+    "EfficientNMS_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "BatchedNMS_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "BatchedNMSDynamic_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "ROIAlign_TRT": "use ONNX's RoiAlign, which is written out for RTX",
+    "InstanceNormalization_TRT": "use ONNX's InstanceNormalization",
+    "GroupNormalizationPlugin": "use ONNX's GroupNormalization",
+    "ModulatedDeformConv2d": "use ONNX's DeformConv, which is written out for RTX",
+    "CustomSkipLayerNormPluginDynamic": "use Add and ONNX's LayerNormalization",
+    "CustomQKVToContextPluginDynamic": "use MatMul and Softmax, or ONNX's Attention",
 }
 
 
@@ -33,6 +48,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match by op type in any domain, as TensorRT's parser does."""
     if node.op in ADVICE:
         return Skip(f"TensorRT 11 has no plugin {node.op} any more: {ADVICE[node.op]}")
+    if node.op in ADVICE_RTX:
+        return Skip(f"RTX has no plugins, so no {node.op}: {ADVICE_RTX[node.op]}") if graph.target.is_rtx else NOT_THIS
     if not graph.dtype(node.inputs[0]):
         return Skip("the element type is not known")
     make = MADE[node.op]
@@ -70,13 +87,32 @@ def _batch_tile(b: Builder, node: Node) -> str:
     return b.op("Expand", node.inputs[1], b.concat(count, rest))
 
 
+def _gelu(b: Builder, node: Node) -> str:
+    """The approximation by tanh, of the value plus its bias where there is one."""
+    x, bias = node.inputs[0], node.attr("bias")
+    if bias is not None:
+        x = b.op("Add", x, b.const(numpy_helper.to_array(bias)))
+    inner = b.op("Add", x, b.op("Mul", b.op("Mul", b.op("Mul", x, x), x), b.scalar(0.044715, node.inputs[0])))
+    curve = b.op("Tanh", b.op("Mul", inner, b.scalar(math.sqrt(2 / math.pi), node.inputs[0])))
+    half = b.op("Mul", x, b.scalar(0.5, node.inputs[0]))
+    return b.op("Mul", half, b.op("Add", curve, b.scalar(1.0, node.inputs[0])))
+
+
+def _resize_nearest(b: Builder, node: Node) -> str:
+    scale = float(node.attr("scale", 1.0))
+    kept = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return b.op("Resize", node.inputs[0], "", b.const(np.asarray([1, 1, scale, scale], np.float32)), **kept)
+
+
 MADE: dict[str, Callable[[Builder, Node], str]] = {
     "LReLU_TRT": _leaky_relu,
     "Clip_TRT": _clip,
     "Normalize_TRT": _normalize,
     "BatchTilePlugin_TRT": _batch_tile,
+    "CustomGeluPluginDynamic": _gelu,
+    "ResizeNearest_TRT": _resize_nearest,
 }
-NAMES = (*MADE, *ADVICE)
+NAMES = (*MADE, *ADVICE, *ADVICE_RTX)
 
 RULE = Rule(
     name="removed-plugin",
