@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda_driver import probe_cuda
@@ -75,6 +75,7 @@ def check_model(
     blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
+        "tolerances": {name: asdict(t) for name, t in request.outputs},
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,

@@ -9,6 +9,7 @@ import pytest
 from tests.check.models import small_net
 from trtconv.check.reporters import write_reports
 from trtconv.check.reporters.html_report import html_text
+from trtconv.check.reporters.page_facts import page_facts
 from trtconv.check.reporters.page_rewrites import rewrite_groups
 from trtconv.check.reporters.svg_graph import draw_nodes
 from trtconv.core.onnx_file import save_model
@@ -163,3 +164,13 @@ def test_what_passes_by_the_rounding_of_the_module_is_told_apart():
     assert text.count("• 3.0e-04") == 1
     assert "rounding error, which was measured against FP64" in text
     assert "• " not in html_text(report(comparison(max_scaled=1e-7)))
+
+
+def test_the_numbers_at_the_top_are_of_one_output_at_one_point():
+    small = comparison("near", max_abs=2e-5, max_scaled=2e-5)
+    large = comparison("far", max_abs=3.0, max_scaled=1e-6)
+    facts = page_facts(report(small, large))
+    assert (facts["worst"].output, facts["worst"].max_abs, facts["worst"].max_scaled) == ("near", 2e-5, 2e-5)
+    own = dataclasses.replace(report(small, large), extras={"tolerances": {"near": {"rtol": 0.5, "atol": 0.1}}})
+    assert page_facts(own)["allowed"] == 0.5
+    assert "near at" in html_text(own)

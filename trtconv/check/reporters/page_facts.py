@@ -9,9 +9,10 @@ from typing import Any
 
 from trtconv.check.origins import graph_of
 from trtconv.check.reporters.page_rewrites import rejected_groups, rewrite_groups
-from trtconv.check.reporters.problems import problems
+from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.check.reporters.svg_space import space_picture
 from trtconv.core.artifacts import beside, manifest_path, read_json
+from trtconv.core.comparison import OutputComparison
 from trtconv.core.errors import TrtconvError
 from trtconv.core.onnx_file import load_model, signature
 from trtconv.core.report import CheckReport
@@ -27,9 +28,12 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
 
     subject = Path(report.subject)
     ledger = _json(beside(subject, ".rewrites.json"))
-    cells = {(c.output, c.point): _cell(c, report.tolerance) for c in report.comparisons}
+    cells = {(c.output, c.point): _cell(c, allowed_of(report, c.output)) for c in report.comparisons}
+    worst = _worst(report)
     return {
         "report": report,
+        "worst": worst,
+        "allowed": allowed_of(report, worst.output) if worst else 0.0,
         "version": trtconv.__version__,
         "verdict": _verdict(report),
         "points": list(dict.fromkeys(c.point for c in report.comparisons)),
@@ -47,6 +51,18 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "layers": _layers(report),
         "environment": _environment(report, subject),
     }
+
+
+def allowed_of(report: CheckReport, output: str) -> float:
+    """The largest error of 1 + |x| that an output may have: its own tolerance, or that of all."""
+    own = report.extras.get("tolerances", {}).get(output)
+    return max(own["rtol"], own["atol"]) if own else max(report.tolerance.rtol, report.tolerance.atol)
+
+
+def _worst(report: CheckReport) -> OutputComparison | None:
+    """The comparison with the largest error measured as the tolerance measures, for the numbers at the top."""
+    found = [c for c in report.comparisons if c.max_scaled is not None]
+    return worst_of(tuple(found)) if found else None
 
 
 def _verdict(report: CheckReport) -> dict[str, str]:
@@ -68,10 +84,10 @@ def _verdict(report: CheckReport) -> dict[str, str]:
     return {"state": "bad" if report.errors else "open", "word": word, "text": "nothing was compared"}
 
 
-def _cell(comparison: Any, tolerance: Any) -> dict[str, Any]:
+def _cell(comparison: Any, tolerance: float) -> dict[str, Any]:
     """`level` 0 to 5 is the error on a logarithmic scale from 1e-8 to the tolerance; 6 fails."""
     value = comparison.max_scaled
-    allowed = max(tolerance.rtol, tolerance.atol, 1e-12)
+    allowed = max(tolerance, 1e-12)
     if not comparison.passed:
         level = 6
     elif not value or value <= 1e-8:
