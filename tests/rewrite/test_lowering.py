@@ -29,6 +29,7 @@ CASES = [
          "float[N,8,H,W] x, int64[N,8,H,5] i, float[N,8,H,5] u", opset=18, ranges={"i": (0, 12)}),
     Case("resize of two axes", "y = Resize<mode=\"linear\",axes=[2,3]>(x, , , s)", constants="int64[2] s = {9, 31}", opset=18),
     Case("gelu, cast and split", "g = Gelu(x) c = Cast<to=1,saturate=1>(g) p, q = Split<axis=1,num_outputs=2>(c) y = Concat<axis=1>(q, p)", opset=20),
+    Case("volumes", "y = GridSample<mode=\"linear\">(x, g)", "float[N,8,H,W,4] x, float[N,5,W,3,3] g", "float[a,b,c,d,e] y", opset=20, ranges={"g": (-1.5, 1.5)}),
     Case("in a branch", """t = ReduceMax<keepdims=0>(x) z = Constant<value_float=0.0>() c = Greater(t, z)
          y = If(c) <then_branch = a () => (float[a,b,c,d] p) { p = ReduceMean(x, two) },
                     else_branch = b () => (float[a,b,c,d] r) { r = ReduceMax(x, two) }>""", constants=AXES, opset=18),
@@ -43,7 +44,7 @@ REFUSED = [
          constants="int64[4] s = {2,8,9,31}", opset=18),
     Case("integers over 32 bits", "s = Shape(x) k = Add(s, big) f = Cast<to=1>(k) m = ReduceSum<keepdims=0>(f) t = Identity(m) y = Mul(x, t)",
          constants="int64 big = {5000000000}"),
-    Case("volumes", "y = GridSample<mode=\"linear\">(x, g)", "float[N,8,H,W,4] x, float[N,5,W,3,3] g", "float[a,b,c,d,e] y", opset=20),
+    Case("cubic volumes", "y = GridSample<mode=\"cubic\">(x, g)", "float[N,8,H,W,4] x, float[N,5,W,3,3] g", "float[a,b,c,d,e] y", opset=20),
 ]  # fmt: skip
 
 
@@ -80,6 +81,23 @@ def test_refused_with_the_node_and_no_file(case, tmp_path):
     assert "'" in caught.value.message
     assert caught.value.hint
     assert not (tmp_path / "m.trt.onnx").exists()
+
+
+@pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt-rtx"])
+def test_a_rank_that_moves_is_refused_everywhere(target, tmp_path):
+    case = Case("squeeze", "y = Squeeze(x)", "float[N,1,8] x", "float[a,b] y", edit=lambda m: m.metadata_props.add(
+        key="trtconv.space", value="N=1:2:5"))  # fmt: skip
+    with pytest.raises(UnsupportedError, match="one axis less where N is 1") as caught:
+        rewrite(case, tmp_path, target)
+    assert "squeeze(dim)" in caught.value.hint
+
+
+def test_what_rtx_refuses_is_noted_with_the_remedy(tmp_path):
+    case = Case(
+        "selected", "m = Greater(x, z) n = NonZero(m) y = Abs(n)", outputs="int64[a,b] y", constants="float z = {0.0}"
+    )
+    assert any("fixed size" in n for n in rewrite(case, tmp_path, "tensorrt-rtx")[2].notes)
+    assert not any("fixed size" in n for n in rewrite(case, tmp_path, "tensorrt==10")[2].notes)
 
 
 def test_other_targets_keep_the_opset(tmp_path):

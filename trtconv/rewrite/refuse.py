@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
 
 from trtconv.core.errors import UnsupportedError
@@ -16,8 +18,19 @@ from trtconv.rewrite.result import Skipped
 CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
 
 
+# Rules that say what to do about nodes that the target does not take.
+ADVISING = ("selection-count", "unique")
+
+
+def advice(skipped: Sequence[Skipped]) -> list[str]:
+    """A note for each node whose result has a size that depends on the data, where the target refuses that."""
+    return [f"{s.node}: {s.reason}" for s in skipped if s.rule in ADVISING and s.reason]
+
+
 def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:
-    """Raise UnsupportedError for the first node that TensorRT 8.6 would take and compute wrongly."""
+    """Raise UnsupportedError for the first node that the target would take and compute wrongly."""
+    if _has_open_squeeze(model.graph):
+        _refuse_moving_rank(index_model(model, target), target)
     if target.generation != 8:
         return
     graph = index_model(model, target)
@@ -34,6 +47,38 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
                 )
     if opset_of(model) > target.max_opset:
         raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
+
+
+def _has_open_squeeze(graph: onnx.GraphProto) -> bool:
+    """True when a Squeeze without axes is left, in bodies too: a glance, so that large graphs are not indexed."""
+    for node in graph.node:
+        if node.op_type == "Squeeze" and len(node.input) < 2 and not any(a.name == "axes" for a in node.attribute):
+            return True
+        bodies = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        if any(_has_open_squeeze(b) for b in bodies):
+            return True
+    return False
+
+
+def _refuse_moving_rank(graph: Graph, target: Target) -> None:
+    """An engine's values have one rank each: it would keep the axis at the sizes where the model drops it."""
+    for scope in graph.scopes():
+        for node in scope.find("Squeeze"):
+            dims = scope.dims(node.inputs[0]) or ()
+            moving = [d for d in dims if not node.input(1) and not node.attr("axes") and _is_sometimes_one(scope, d)]
+            if moving:
+                low, high = scope.dim_range(moving[0]) or (1, 1)
+                raise UnsupportedError(
+                    f"{describe(node)}: the result has one axis less where {moving[0]} is 1 ({low} to {high}); "
+                    f"an engine of {target} would keep the axis",
+                    hint=f"squeeze(dim) names the axes that go; or let {moving[0]} begin at 2",
+                    where=node.origin.source or None,
+                )
+
+
+def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:
+    found = graph.dim_range(dim)
+    return found is not None and found[0] == 1 and found[1] > 1
 
 
 def _over_32_bits(graph: Graph, name: str) -> bool:

@@ -21,7 +21,7 @@ from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
 from trtconv.rewrite.odd_sizes import warn_of_undefined_sizes
 from trtconv.rewrite.points import model_space
-from trtconv.rewrite.refuse import refuse_silently_wrong
+from trtconv.rewrite.refuse import advice, refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
@@ -150,6 +150,7 @@ def rewrite_graph(
     if TIDY in [r.name for r in rules]:
         record.notes += tidy(model, setting.target)
     refuse_silently_wrong(model, setting.target, record.skipped)
+    record.notes += advice(record.skipped)
     if record.entries:
         require_valid(original, model)
     return model, record
