@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,18 +28,22 @@ from trtconv.rewrite.result import Entry, NodeText, Proof, Rejected, Skipped
 from trtconv.rewrite.rule import Found, Rule
 from trtconv.rewrite.splice import splice, write_back
 
-MAX_ROUNDS = 12
+# Rounds that are always allowed. More only while they neither come back to a graph that was there nor make it grow.
+ROUNDS = 12
+MAX_ROUNDS = 200
 NOT_PROVED = Proof(None, note="the proof was switched off")
 
 
 @dataclass
 class Record:
-    """What happened while rules were applied. `skipped` is that of the last round, when the graph was final."""
+    """What happened while rules were applied. `skipped` is that of the last round, when the graph was final.
+
+    So is `rejected`, for nodes that are still there: a later round knows more types, and tries again.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    refused: set[tuple[str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
 
@@ -59,6 +64,8 @@ def apply_rules(
     """Apply `rules` to `model` in place, in their order, round by round until a round changes nothing."""
     prover: Prover | None = None
     wanted = {key for r in rules for key in r.ops}
+    seen: set[bytes] = set()
+    size = len(model.graph.node)
     for number in range(1, MAX_ROUNDS + 1):
         record.skipped = []
         if not _any_candidate(model.graph, wanted):
@@ -75,7 +82,13 @@ def apply_rules(
             write_back(graph)
         if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
             with_plugin_bodies(model)
-    progress.warn(f"rules still fired after {MAX_ROUNDS} rounds; two of them undo each other")
+        if number >= ROUNDS:
+            now = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
+            if now in seen or len(model.graph.node) > 4 * size + 1000:
+                break
+            seen.add(now)
+    last = ", ".join(dict.fromkeys(e.rule for e in record.entries[-8:]))
+    progress.warn(f"rules still fired after {number} rounds and were stopped; they undo or feed each other: {last}")
 
 
 def _round(
@@ -83,13 +96,15 @@ def _round(
     progress: Progress, number: int,
 ) -> bool:  # fmt: skip
     """Apply each rule once everywhere; True when something was rewritten."""
-    before = len(record.entries)
+    before, earlier, record.rejected = len(record.entries), record.rejected, []
     for index, rule in enumerate(rules):
         progress.phase(f"round {number}: {rule.name}", index, len(rules))
         for scope in graph.scopes():
             _apply_rule(scope, rule, prover, record)
         if len(record.entries) > before:
             setting.changed()
+    done = {(e.rule, e.node) for e in record.entries[before:]} | {(r.rule, r.node) for r in record.rejected}
+    record.rejected = [*(r for r in earlier if (r.rule, r.node) not in done), *record.rejected]
     return len(record.entries) > before
 
 
@@ -125,8 +140,6 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
     for node in graph.find(*rule.ops):
         if id(node) not in graph.nodes or _is_fresh(graph, node) or not _is_used(graph, node):
             continue
-        if record.refused and (rule.name, node.name) in record.refused:
-            continue
         try:
             found = rule.find(graph, node)
         except TrtconvError:
@@ -148,12 +161,15 @@ def naming(rule: Rule, node: Node, error: Exception) -> TrtconvError:
 
 
 def _is_fresh(graph: Graph, node: Node) -> bool:
-    """True when the node, or what it uses, was made in this round: the next one knows its types."""
+    """True when the node, or what it uses, was made in this round, and only the next one will know its types.
+
+    A value that was there before keeps its name and its type, so that blocks in a row need not one round each.
+    """
     if node.fresh:
         return True
     for name in node.inputs:
         maker = graph.makers.get(name)
-        if maker is not None and maker.fresh:
+        if maker is not None and maker.fresh and graph.dims(name) is None:
             return True
     return False
 
@@ -174,6 +190,8 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
     except Exception as error:
         raise naming(rule, root, error) from error
     values = [made] if isinstance(made, str) else list(made)
+    if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(values) :] if o):
+        raise naming(rule, root, ValueError(f"{len(values)} values for {len(root.outputs)} outputs"))
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:
         fragment = cut(graph, found.nodes, builder, values, graph.opset)
@@ -183,7 +201,6 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
         if proof.passed is not True:
             verdict = "the proof found a difference" if proof.passed is False else "it could not be proved"
             reason = f"{verdict}: {proof.note}"
-            record.refused.add((rule.name, root.name))
             record.rejected.append(Rejected(rule.name, root.name, reason, root.origin, proof))
             return
     before = tuple(node_text(n.proto) for n in found.nodes)

@@ -35,12 +35,16 @@ class FragmentInput:
 
 @dataclass(frozen=True)
 class Fragment:
-    """Before and after as models, and what enters both. `outputs` are named alike on both sides."""
+    """Before and after as models, and what enters both. `outputs` are named alike on both sides.
+
+    `dtypes` are the element types that the graph gives the outputs, 0 where it does not say.
+    """
 
     before: onnx.ModelProto
     after: onnx.ModelProto
     inputs: tuple[FragmentInput, ...]
     outputs: tuple[str, ...]
+    dtypes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def cut(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequenc
     opsets = (opset, builder.opset)
     first = _model(before, before.nodes, outputs, inputs, opsets[0])
     last = _model(after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opsets[1])
-    return Fragment(first, last, tuple(inputs.values()), tuple(outputs))
+    return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graph.dtype(o) for o in outputs))
 
 
 def _after(output: str) -> str:
@@ -105,9 +109,10 @@ def _is_weight(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.ByteSize() > LARGE_WEIGHT)
 
 
-def _captures(graph: Graph, proto: onnx.NodeProto) -> frozenset[str]:
+def _captures(graph: Graph, proto: onnx.NodeProto) -> list[str]:
+    """What a node's bodies take from around, in an order that does not depend on the hash seed."""
     maker = graph.maker(next((o for o in proto.output if o), ""))
-    return maker.implicit if maker is not None and maker.proto is proto else frozenset()
+    return sorted(maker.implicit) if maker is not None and maker.proto is proto else []
 
 
 def _context_maker(graph: Graph, name: str) -> tuple[int, Node] | None:

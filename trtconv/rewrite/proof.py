@@ -93,6 +93,9 @@ def prove(
         except TrtconvError as error:
             return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
         got = dict(zip(fragment.outputs, actual.values(), strict=True))
+        retyped = _retyped(fragment, got)
+        if retyped:
+            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {retyped}")
         results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, by_type(got))
         shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
         labels.append(f"{label}, {kind}")
@@ -102,6 +105,15 @@ def prove(
     if not results:
         return Proof(None, runner, note=f"before: {notes[0]}" if notes else "nothing was compared")
     return Proof(True, runner, tuple(labels), tuple(shapes), tuple(results))
+
+
+def _retyped(fragment: Fragment, outputs: Mapping[str, Array]) -> str:
+    """In words, the output that has another element type than the graph says; the comparison looks at values only."""
+    for name, dtype in zip(fragment.outputs, fragment.dtypes, strict=False):
+        if dtype and np.dtype(helper.tensor_dtype_to_np_dtype(dtype)) != outputs[name].dtype:
+            wanted = onnx.TensorProto.DataType.Name(dtype).lower()
+            return f"output '{name}' has dtype {outputs[name].dtype}, in the graph it is {wanted}"
+    return ""
 
 
 def by_type(outputs: Mapping[str, Array]) -> dict[str, Tolerance]:
@@ -194,7 +206,8 @@ def _structure(
         parts.append(copy.SerializeToString(deterministic=True))
     shapes = [(_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs]
     bounds = sorted((_number(numbers, name), bound) for name, bound in ranges.items())
-    rest = repr((shapes, bounds, [_number(numbers, o) for o in fragment.outputs], tolerance))
+    outputs = [(_number(numbers, o), dtype) for o, dtype in zip(fragment.outputs, fragment.dtypes, strict=True)]
+    rest = repr((shapes, bounds, outputs, tolerance))
     return hashlib.sha256(b"|".join([*parts, rest.encode()])).digest()
 
 

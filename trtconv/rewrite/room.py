@@ -13,13 +13,13 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.onnx_file import load_model, save_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
+from trtconv.rewrite.align import settle_sizes
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.facts import opset_of
 from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
-from trtconv.rewrite.odd_sizes import warn_of_undefined_sizes
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.refuse import advice, refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # Leftovers are tidied with the rules of the cleanup group, and left when the user left those out.
 TIDY = FOLD_CONSTANTS.name
+MAX_PASSES = 4
 
 
 def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
@@ -47,10 +48,9 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     started = time.perf_counter()
     require_writable(request.output)
     rules = select_rules((*RULES, *load_rules(request.rule_files)), request)
-    original = with_plugin_bodies(load_model(request.model))
+    original, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
     space, specs = model_space(original)
     setting = Setting(request.target, space, specs, request.proof)
-    undefined = warn_of_undefined_sizes(original, progress)
     model, record, whole = _proved(original, rules, setting, progress)
     model, notes = typed(model, request.precision, request.model.parent)
     ledger = beside(request.output, ".rewrites.json")
@@ -145,10 +145,16 @@ def rewrite_graph(
     model, inlined = inline_functions(model)
     if inlined:
         record.notes.append(f"{inlined} local functions were written out at their calls")
-    apply_rules(model, rules, setting, progress, record)
-    lower_opset(model, setting, progress, record)
-    if TIDY in [r.name for r in rules]:
-        record.notes += tidy(model, setting.target)
+    tidies = TIDY in [r.name for r in rules]
+    for _ in range(MAX_PASSES):
+        apply_rules(model, rules, setting, progress, record)
+        entries = len(record.entries)
+        lower_opset(model, setting, progress, record)
+        notes = tidy(model, setting.target) if tidies else []
+        record.notes += notes
+        # What nobody used may have stood between a rule and its pattern, and another opset may make one.
+        if not notes and len(record.entries) == entries:
+            break
     refuse_silently_wrong(model, setting.target, record.skipped)
     record.notes += advice(record.skipped)
     if record.entries:

@@ -112,8 +112,13 @@ def _length(graph: Graph, name: str) -> int | None:
 
 
 def _combined(graph: Graph, node: Node, index: int, depth: int) -> Size | None:
-    sides = [size_element(graph, i, index if (_length(graph, i) or 0) > 1 else 0, depth) for i in node.inputs]
-    a, b = sides
+    lengths = [_length(graph, i) for i in node.inputs]
+    if None in lengths:
+        return None
+    a, b = (
+        size_element(graph, i, 0 if length == 1 else index, depth)
+        for i, length in zip(node.inputs, lengths, strict=True)
+    )
     if a is None or b is None or not (a.is_constant or b.is_constant):
         return None
     if node.key == "Mul":

@@ -17,7 +17,14 @@ def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
     if not _has_leftovers(model.graph):
         return notes
     graph = Graph(model.graph, {}, opset=1, target=target)
-    dead = sum(remove_dead(g, list(g.nodes.values())) for g in graph.scopes())
+    # Innermost first: what a body no longer takes from around it may be dead there.
+    dead = 0
+    while found := sum(remove_dead(g, list(g.nodes.values())) for g in reversed(list(graph.scopes()))):
+        dead += found
+        if not graph.with_bodies:
+            break
+        write_back(graph)
+        graph = Graph(model.graph, {}, opset=1, target=target)
     if dead:
         notes.append(f"{dead} nodes that nobody used were removed")
     merged = _merge_duplicates(graph)

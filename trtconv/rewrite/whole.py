@@ -25,6 +25,7 @@ from trtconv.rewrite.graph import Array
 from trtconv.rewrite.proof import ReferenceRunner, by_type, open_model
 from trtconv.rewrite.proof import Run as Runner
 from trtconv.rewrite.result import Proof
+from trtconv.rewrite.splice import PURE_EXCEPTIONS
 
 MAX_BYTES = 1 << 30
 MAX_POINTS = 3
@@ -48,15 +49,17 @@ class Original:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
+        self._thread.shutdown(cancel_futures=True)
 
     @cached_property
     def unreadable(self) -> str:
-        """Why the whole graph is not run: weights on disk are not read for this (`trtconv check` does)."""
+        """Why the whole graph is not run, or nothing. Weights on disk are not read for this."""
         if external_files(self._model):
             return "the weights are on disk and were not read; `trtconv check` compares the whole graph"
         if self._model.ByteSize() > MAX_BYTES:
             return "the model is over 1 GiB; `trtconv check` compares the whole graph"
+        if _draws(self._model.graph):
+            return "the graph draws random numbers, so that no two runs are alike"
         return ""
 
     def start(self) -> None:
@@ -101,6 +104,17 @@ class Run:
     feed: dict[str, Array]
     expected: dict[str, Array]
     problem: str = ""
+
+
+def _draws(graph: onnx.GraphProto) -> bool:
+    """True when some node, in bodies too, makes random numbers."""
+    for node in graph.node:
+        if node.op_type in PURE_EXCEPTIONS:
+            return True
+        for attribute in node.attribute:
+            if (attribute.HasField("g") and _draws(attribute.g)) or any(_draws(g) for g in attribute.graphs):
+                return True
+    return False
 
 
 def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[list[Run], str]:
