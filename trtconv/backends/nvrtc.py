@@ -54,6 +54,9 @@ def open_nvrtc(driver: str = "") -> Nvrtc:
     reasons = []
     for name, roots in _candidates():
         try:
+            # Some versions look for their second half by its name alone, which is found once it is loaded.
+            for part in sorted(Path(name).parent.glob("libnvrtc-builtins.so.*")) if "/" in name else ():
+                ctypes.CDLL(str(part))
             library = ctypes.CDLL(name)
         except OSError:
             continue
