@@ -128,7 +128,7 @@ CASES: tuple[Case, ...] = (
     module("branch_on_parity", BranchOnParity),
     module("branch_never_taken", BranchNeverTaken),
     module("loop_over_steps", LoopOverRows, LINE, STEPS),
-    module("squeeze_batch", BatchOne, "x:float32[N,1,8]", "N=1:2:5"),
+    module("squeeze_batch", BatchOne, "x:float32[N,1,8]", "N=2:3:5"),
     of("squeeze_dim", lambda x: x.mean(2, keepdim=True).squeeze(2)),
     of("min_with_constant", lambda x: x[:, :, : min(20, x.shape[2])]),
     of("max_of_sizes", lambda x: x.mean((2, 3)) * max(x.shape[2], x.shape[3])),
