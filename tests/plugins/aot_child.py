@@ -1,4 +1,4 @@
-"""Run by test_aot_bindings.py under the real Python bindings of TensorRT 11.4: one request a JSON line, one answer each.
+"""Run by test_aot_bindings.py under the real Python bindings of TensorRT 11.4: a JSON line for a request, one back.
 
 The stand-in for libnvinfer asks the plugins through TensorRT's C++ interfaces; see aot_host.cpp.
 """

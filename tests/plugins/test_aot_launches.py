@@ -1,4 +1,4 @@
-"""A kernel that lies in an engine is launched as the library launches it: the same kernel, grid, block and shared memory.
+"""A kernel that lies in an engine is launched as the library launches it: same kernel, grid, block and shared memory.
 
 The library's launchers run here over a CUDA runtime that only writes down what they launch; the engine's side is
 evaluated from the expressions that TensorRT would get, made once for a whole range of shapes.
@@ -122,8 +122,8 @@ def test_adaptive_pool(recorder: Any, dtype: str, size: tuple[int, int]) -> None
     assert len(groups) >= 3, "the shapes are to cover small, medium and large bins"
 
 
-COLUMNS: list[Shape] = [(1, 512, 40, 40), (1, 256, 80, 80), (2, 7, 5, 3), (1, 64, 1, 9), (3, 20, 16, 16), (1, 4096, 3, 4),
-                        (1, 5000, 2, 6), (16, 512, 38, 38), (1, 100, 1, 1)]  # fmt: skip
+COLUMNS: list[Shape] = [(1, 512, 40, 40), (1, 256, 80, 80), (2, 7, 5, 3), (1, 64, 1, 9), (3, 20, 16, 16),
+                        (1, 4096, 3, 4), (1, 5000, 2, 6), (16, 512, 38, 38), (1, 100, 1, 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -159,9 +159,7 @@ def test_l2norm_columns(recorder: Any, dtype: str, opt: Shape) -> None:
 def test_l2norm_rows(recorder: Any, dtype: str, channels: int) -> None:
     kernel = launch("TrtconvL2Norm", [(5, channels), (channels,)], dtype, (0,))
     for outer in (1, 4, 5, 20):
-        name, arguments, *wanted = recorded(
-            recorder.record_l2norm, ELEMENT_NUMBERS[dtype], outer, channels, 1, 0
-        )
+        name, arguments, *wanted = recorded(recorder.record_l2norm, ELEMENT_NUMBERS[dtype], outer, channels, 1, 0)
         assert geometry(kernel, (outer, channels), (channels,)) == tuple(wanted)
         if name == "heldRows":
             assert (macro(kernel, "PACK"), macro(kernel, "ITEMS")) == arguments[1:]

@@ -97,9 +97,7 @@ def test_what_one_kernel_with_32_bit_arguments_cannot_do_is_refused_by_name() ->
     assert "shared memory" in refused("TrtconvInstanceNorm", (n, 4, 512, 512), (1, 4, 512, 512), 4, 4)
     assert "dynamic" in refused("TrtconvL2Norm", (1, Dim(0, 1), 4, 4), (1, 9, 4, 4), 9)
     assert "outer is" in refused("TrtconvL2Norm", (n, n, 8), (70000, 70000, 8), 8, axis=2)
-    assert "outputs" in refused(
-        "TrtconvAdaptivePool", (n, 4096, 9, 9), (1024, 4096, 9, 9), output_size=(32, 32)
-    )
+    assert "outputs" in refused("TrtconvAdaptivePool", (n, 4096, 9, 9), (1024, 4096, 9, 9), output_size=(32, 32))
     plugin = plugin_of("TrtconvInstanceNorm")
     mixed = [EmbeddedInput("float16", (n, 3, 4, 4), (1, 3, 4, 4), (1, 3, 4, 4)),
              EmbeddedInput("float16", (3,), (3,), (3,)), EmbeddedInput("float32", (3,), (3,), (3,))]  # fmt: skip
