@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-import onnxruntime
 import pytest
 
 from tests.rewrite.harness import Case, apply, model_of, skip_newer
@@ -36,8 +35,6 @@ def test_the_result_builds(rule, case: Case, tmp_path):
     from trtconv.backends.select import choose_backend
 
     skip_newer(case)
-    if rule.name == "deform-conv" and tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 23):
-        pytest.skip("this ONNX Runtime lacks DeformConv, and the reference evaluator takes minutes")
     if rule.plugin:
         pytest.skip("TensorRT-RTX has no plugins")
     model = model_of(case)
