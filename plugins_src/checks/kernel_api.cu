@@ -9,10 +9,11 @@ using trtconv::ElementType;
 extern "C"
 {
 int trtconv_l2norm(int type, int scaleType, void const* x, void const* scale, void* y, int64_t outer, int64_t channels,
-    int64_t inner, float epsilon, int mode, int lanes, int depth, cudaStream_t stream)
+    int64_t inner, float epsilon, int mode, int lanes, int depth, int route, cudaStream_t stream)
 {
     trtconv::l2norm::Problem const p{
-        ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode, lanes, depth};
+        ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode, lanes, depth,
+        trtconv::l2norm::Route(route)};
     return trtconv::l2norm::launch(p, x, scale, y, stream);
 }
 
@@ -31,9 +32,10 @@ int trtconv_instance_norm(int type, int parameterType, void const* x, void const
 }
 
 int trtconv_reflection_pad(int type, void const* x, void* y, int64_t planes, int64_t height, int64_t width, int top,
-    int left, int bottom, int right, cudaStream_t stream)
+    int left, int bottom, int right, int route, cudaStream_t stream)
 {
-    trtconv::reflection_pad::Problem const p{ElementType(type), planes, height, width, top, left, bottom, right};
+    trtconv::reflection_pad::Problem const p{ElementType(type), planes, height, width, top, left, bottom, right,
+        trtconv::reflection_pad::Route(route)};
     return trtconv::reflection_pad::launch(p, x, y, stream);
 }
 

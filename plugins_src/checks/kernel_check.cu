@@ -41,14 +41,19 @@ std::string text(std::initializer_list<int64_t> numbers)
 }
 
 void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, int64_t inner, int32_t mode, int64_t skip,
-    int32_t depth = -1)
+    int32_t depth = -1, l2norm::Route route = l2norm::Route::kAuto)
 {
     ElementType const scaleType = mode == 1 ? ElementType::kFloat32 : type;
     Input const x(type, outer * channels * inner, 1, 0.0F, skip);
     Input const scale(scaleType, channels, 2, 1.0F, 0);
     Output y(type, outer * channels * inner, skip);
-    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, 0, depth};
-    must(l2norm::launch(p, x.data, scale.data, y.data, nullptr), "l2norm");
+    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, 0, depth, route};
+    cudaError_t const status = l2norm::launch(p, x.data, scale.data, y.data, nullptr);
+    if (status == cudaErrorInvalidConfiguration && route != l2norm::Route::kAuto)
+    {
+        return; // the route is not for this problem or device
+    }
+    must(status, "l2norm");
     std::vector<double> wanted(x.values.size());
     for (int64_t o = 0; o < outer; ++o)
     {
@@ -69,7 +74,7 @@ void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, in
             }
         }
     }
-    tally.add("l2norm " + text({outer, channels, inner, mode, skip, depth}), type, y.error(wanted));
+    tally.add("l2norm " + text({outer, channels, inner, mode, skip, depth, static_cast<int64_t>(route)}), type, y.error(wanted));
 }
 
 void checkNorm(Tally& tally, ElementType type, int64_t planes, int64_t channels, int64_t area, instance_norm::Route route,
@@ -124,14 +129,19 @@ int64_t mirror(int64_t at, int64_t size)
 }
 
 void checkPad(Tally& tally, ElementType type, int64_t planes, int64_t height, int64_t width, int32_t const (&pads)[4],
-    int64_t skip)
+    int64_t skip, reflection_pad::Route route = reflection_pad::Route::kAuto)
 {
     int64_t const outHeight = height + pads[0] + pads[2];
     int64_t const outWidth = width + pads[1] + pads[3];
     Input const x(type, planes * height * width, 6, 0.0F, skip);
     Output y(type, planes * outHeight * outWidth, skip);
-    reflection_pad::Problem const p{type, planes, height, width, pads[0], pads[1], pads[2], pads[3]};
-    must(reflection_pad::launch(p, x.data, y.data, nullptr), "reflection_pad");
+    reflection_pad::Problem const p{type, planes, height, width, pads[0], pads[1], pads[2], pads[3], route};
+    cudaError_t const status = reflection_pad::launch(p, x.data, y.data, nullptr);
+    if (status == cudaErrorInvalidConfiguration && route != reflection_pad::Route::kAuto)
+    {
+        return; // the route is not for this problem
+    }
+    must(status, "reflection_pad");
     std::vector<double> wanted;
     for (int64_t n = 0; n < planes; ++n)
     {
@@ -146,8 +156,9 @@ void checkPad(Tally& tally, ElementType type, int64_t planes, int64_t height, in
     }
     double const error = y.error(wanted);
     // Values are copied, so that nothing but equality will do.
-    tally.add("reflection_pad " + text({planes, height, width, pads[0], pads[1], pads[2], pads[3], skip}), type,
-        error > 0.0 ? INFINITY : 0.0);
+    tally.add("reflection_pad " + text({planes, height, width, pads[0], pads[1], pads[2], pads[3], skip,
+                                      static_cast<int64_t>(route)}),
+        type, error > 0.0 ? INFINITY : 0.0);
 }
 
 void checkPool(Tally& tally, ElementType type, int64_t planes, int64_t height, int64_t width, int32_t outHeight,
@@ -197,6 +208,20 @@ void checkL2Shapes(Tally& tally, ElementType type, bool quick)
             checkL2(tally, type, s[0], s[1], s[2], 2, 1);
         }
     }
+    using l2norm::Route;
+    for (Route const route : {Route::kBulk, Route::kRagged4, Route::kRagged8, Route::kRagged16})
+    {
+        int64_t const odd[][3] = {{3, 5, 1}, {2, 40, 7}, {2, 256, 75}, {1, 512, 361}, {3, 33, 1000}, {2, 264, 1024},
+            {9, 20, 8200}, {2, 300, 5625}, {1, 1000, 200}};
+        for (auto const& s : odd)
+        {
+            checkL2(tally, type, s[0], s[1], s[2], 0, 0, -1, route);
+        }
+    }
+    for (int64_t const channels : {8, 100, 256, 500, 768, 1000, 1024})
+    {
+        checkL2(tally, type, quick ? 300 : 20000, channels, 1, 0, 0, -1, Route::kStreamedRows);
+    }
     // More tiles than blocks, so that blocks go round their rings.
     for (int32_t depth = 0; depth <= 3; ++depth)
     {
@@ -222,11 +247,17 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, 3, area, Route::kAuto, 0, large, 1);
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
+        checkNorm(tally, type, planes, 1, area, Route::kSplitHinted, 0, large, 0);
+        for (Route const route : {Route::kWarpWide, Route::kWarpStream, Route::kTeam})
+        {
+            checkNorm(tally, type, planes, 3, area, route, 0, large, 0);
+        }
         for (int32_t cluster = 2; cluster <= 16; cluster *= 2)
         {
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);
         }
     }
+    checkNorm(tally, type, quick ? 500 : 20000, 7, 784, Route::kWarpStream, 0, 1.0F, 0);
     // More planes than blocks or clusters, so that shared memory is used again.
     int64_t const part = 65000 / sizeOf(type);
     checkNorm(tally, type, quick ? 300 : 700, 3, part, Route::kBlock, 0, 1.0F, 0);
@@ -248,6 +279,11 @@ void checkPadShapes(Tally& tally, ElementType type)
     {
         checkPad(tally, type, 3, 19, 64 + left % 3, {3, left, 1, 9 - left}, 0);
         checkPad(tally, type, 2, 33, 101, {0, left, 2, 0}, left % 2);
+        for (int32_t route = 1; route <= 6; ++route)
+        {
+            checkPad(tally, type, 3, 11, 37 + left % 5, {3, left, 1, 9 - left}, 0, reflection_pad::Route(route));
+            checkPad(tally, type, 5, 9, 2 + left % 3, {2, 1, 8, 1}, 0, reflection_pad::Route(route));
+        }
     }
     checkPad(tally, type, 4, 128, 128, {3, 3, 3, 3}, 0);
 }

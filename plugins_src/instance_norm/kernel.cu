@@ -76,6 +76,55 @@ int64_t threadsFor(int64_t granules)
     return threads < 64 ? 64 : threads;
 }
 
+// Packs of 16 bytes. ITEMS of them in a thread's registers.
+template <typename T>
+inline constexpr int kWideItems = sizeof(T) == 4 ? 8 : 4;
+
+template <typename T>
+bool wideFits(Launch<T> const& l, int64_t threads, int64_t items)
+{
+    return widestPack<T>(l.plane.area, l.x, l.y) == perGranule<T>() && l.plane.area <= threads * perGranule<T>() * items;
+}
+
+template <typename T>
+cudaError_t launchWide(Launch<T> const& l, Route route)
+{
+    constexpr int V = static_cast<int>(perGranule<T>());
+    constexpr int items = kWideItems<T>;
+    constexpr int64_t warps = kWarpThreads / 32;
+    if (route == Route::kTeam)
+    {
+        constexpr int each = items / static_cast<int>(warps);
+        if (!wideFits(l, kWarpThreads, each) || l.plane.planes > kMaxGrid)
+        {
+            return cudaErrorInvalidConfiguration;
+        }
+        teamPlanes<T, V, each><<<static_cast<uint32_t>(l.plane.planes), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
+        return cudaGetLastError();
+    }
+    int64_t blocks = ceilDiv(l.plane.planes, warps);
+    if (!wideFits(l, 32, items) || blocks > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    if (route == Route::kWarpWide)
+    {
+        warpPlanes<T, V, items><<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
+        return cudaGetLastError();
+    }
+    auto const kernel = streamedPlanes<T, V, items>;
+    int32_t resident = 0;
+    cudaError_t const status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kWarpThreads, 0);
+    if (status != cudaSuccess || resident < 1)
+    {
+        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
+    }
+    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
+    blocks = blocks < most ? blocks : most;
+    kernel<<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
+    return cudaGetLastError();
+}
+
 // How many blocks of the kernel can be there at once, a whole number of clusters; 0: not one cluster.
 template <typename Kernel>
 cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t const& config, int32_t cluster,
@@ -142,7 +191,7 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
     return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane);
 }
 
-template <typename T>
+template <typename T, bool HINTED = false>
 cudaError_t launchSplit(Launch<T> const& l)
 {
     Plane p = l.plane;
@@ -153,9 +202,10 @@ cudaError_t launchSplit(Launch<T> const& l)
         return cudaErrorInvalidConfiguration;
     }
     auto const blocks = static_cast<uint32_t>(p.planes * p.parts);
+    p.kept = static_cast<uint32_t>(l.device.cacheBytes / 10 * 7 / kSplitBytes);
     auto* const moments = static_cast<Moments*>(l.workspace);
     auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
-    splitMoments<T><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, moments, p);
+    splitMoments<T, HINTED><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, moments, p);
     cudaError_t status = cudaGetLastError();
     if (status == cudaSuccess)
     {
@@ -164,7 +214,7 @@ cudaError_t launchSplit(Launch<T> const& l)
     }
     if (status == cudaSuccess)
     {
-        splitApply<T><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, l.y, affine, p);
+        splitApply<T, HINTED><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, l.y, affine, p);
         status = cudaGetLastError();
     }
     return status;
@@ -227,6 +277,10 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kCluster:
         return cluster > 0 ? launchOnChip<T, true>(l, cluster) : cudaErrorInvalidConfiguration;
     case Route::kSplit: return launchSplit<T>(l);
+    case Route::kSplitHinted: return launchSplit<T, true>(l);
+    case Route::kWarpWide:
+    case Route::kWarpStream:
+    case Route::kTeam: return launchWide<T>(l, problem.route);
     default: break;
     }
     if (problem.area <= 32 * width * kWarpItems)

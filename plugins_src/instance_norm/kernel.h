@@ -15,6 +15,10 @@ enum class Route : int32_t
     kBlock = 2,   // registers of one block
     kCluster = 3, // registers of a thread-block cluster (compute capability 9.0 and later)
     kSplit = 4,   // not held: statistics, then a second read
+    kWarpWide = 5,   // kWarp with packs of 16 bytes for every type
+    kWarpStream = 6, // the same, with warps that stay and load the next plane meanwhile
+    kTeam = 7,       // registers of a block of four warps
+    kSplitHinted = 8, // kSplit, with x to stay in L2 rather than y
 };
 
 struct Problem

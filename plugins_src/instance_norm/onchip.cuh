@@ -174,6 +174,8 @@ struct Held
         }
     }
 
+    // LEAVING: nothing reads the values from L2 again.
+    template <bool LEAVING = false>
     __device__ __forceinline__ void takeGlobal(Part<T> const& part)
     {
 #pragma unroll
@@ -181,7 +183,8 @@ struct Held
         {
             if ((whole >> i & 1U) != 0)
             {
-                pack[i] = *reinterpret_cast<Pack<T, V> const*>(part.base + granule(i) * V);
+                T const* const from = part.base + granule(i) * V;
+                pack[i] = LEAVING ? loadOnce<T, V>(from) : *reinterpret_cast<Pack<T, V> const*>(from);
             }
         }
         if (edge != 0)
@@ -212,7 +215,8 @@ struct Held
         return {shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count};
     }
 
-    // Writes the scaled values to y, whose first element of the part is `to`.
+    // Writes the scaled values to y, whose first element of the part is `to`. LEAVING: they need not stay in L2.
+    template <bool LEAVING = false>
     __device__ __forceinline__ void write(Part<T> const& part, T* to, Affine const& affine, bool relu) const
     {
         T* const base = to - part.skip;
@@ -222,7 +226,7 @@ struct Held
         {
             if (aligned && (whole >> i & 1U) != 0)
             {
-                store<T, V>(base + granule(i) * V, apply(pack[i], affine, relu));
+                store<T, V, LEAVING>(base + granule(i) * V, apply(pack[i], affine, relu));
             }
         }
         uint32_t const single = aligned ? edge : edge | whole;

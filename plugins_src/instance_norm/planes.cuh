@@ -26,6 +26,7 @@ struct Plane
     ElementType parameterType;
     void const* scale;
     void const* bias;
+    uint32_t kept{0}; // last blocks of the first read whose parts are to stay in L2
 
     __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
     {
@@ -41,34 +42,33 @@ struct Plane
     }
 };
 
-// A plane to a warp, whose lanes hold ITEMS packs of V each.
+// What a warp or a small block does with a plane of which each thread holds ITEMS packs: number `first`, first + step, ...
 template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+struct Share
 {
-    int64_t const plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
-    if (plane >= p.planes)
-    {
-        return; // whole warps leave
-    }
-    int32_t const lane = threadIdx.x % 32;
-    int32_t const area = static_cast<int32_t>(p.area);
-    int64_t const base = plane * p.area;
     Pack<T, V> held[ITEMS];
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
+
+    __device__ __forceinline__ void load(T const* __restrict__ x, int64_t base, int32_t area, int32_t first, int32_t step)
     {
-        held[i] = {};
-        int32_t const at = (i * 32 + lane) * V;
-        if (at < area)
-        {
-            held[i] = loadOnce<T, V>(x + base + at);
-        }
-    }
-    auto const forValues = [&](auto const& use) {
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
         {
-            if ((i * 32 + lane) * V < area)
+            held[i] = {};
+            int32_t const at = (i * step + first) * V;
+            if (at < area)
+            {
+                held[i] = loadOnce<T, V>(x + base + at);
+            }
+        }
+    }
+
+    template <typename Use>
+    __device__ __forceinline__ void forValues(int32_t area, int32_t first, int32_t step, Use const& use) const
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            if ((i * step + first) * V < area)
             {
                 float values[V];
                 unpack(held[i], values);
@@ -79,28 +79,134 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
                 }
             }
         }
-    };
-    float sum = 0.0F;
-    forValues([&](float value) { sum += value; });
-    auto const count = static_cast<float>(area);
-    float const shift = trtconv::warpSum(sum) / count;
-    float2 sums = {0.0F, 0.0F};
-    forValues([&](float value) {
-        sums.x += value - shift;
-        sums.y = fmaf(value - shift, value - shift, sums.y);
-    });
-    sums = warpSum(sums);
-    float const offset = sums.x / count;
-    Affine const affine = p.affine({shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count}, plane);
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
+    }
+
+    __device__ __forceinline__ float sum(int32_t area, int32_t first, int32_t step) const
     {
-        int32_t const at = (i * 32 + lane) * V;
-        if (at < area)
+        float total = 0.0F;
+        forValues(area, first, step, [&](float value) { total += value; });
+        return total;
+    }
+
+    // The sums of the differences from `shift` and of their squares.
+    __device__ __forceinline__ float2 differences(float shift, int32_t area, int32_t first, int32_t step) const
+    {
+        float2 sums = {0.0F, 0.0F};
+        forValues(area, first, step, [&](float value) {
+            sums.x += value - shift;
+            sums.y = fmaf(value - shift, value - shift, sums.y);
+        });
+        return sums;
+    }
+
+    __device__ __forceinline__ void write(
+        T* __restrict__ y, int64_t base, int32_t area, int32_t first, int32_t step, Affine const& affine, bool relu) const
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
         {
-            store<T, V>(y + base + at, apply(held[i], affine, p.relu));
+            int32_t const at = (i * step + first) * V;
+            if (at < area)
+            {
+                store<T, V>(y + base + at, apply(held[i], affine, relu));
+            }
         }
     }
+};
+
+__device__ __forceinline__ Affine planeAffine(Plane const& p, float shift, float2 sums, float count, int64_t plane)
+{
+    float const offset = sums.x / count;
+    return p.affine({shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count}, plane);
+}
+
+// A plane to a warp.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+{
+    int64_t const plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
+    if (plane >= p.planes)
+    {
+        return; // whole warps leave
+    }
+    int32_t const lane = threadIdx.x % 32;
+    int32_t const area = static_cast<int32_t>(p.area);
+    auto const count = static_cast<float>(area);
+    Share<T, V, ITEMS> share;
+    share.load(x, plane * p.area, area, lane, 32);
+    float const shift = trtconv::warpSum(share.sum(area, lane, 32)) / count;
+    float2 const sums = warpSum(share.differences(shift, area, lane, 32));
+    share.write(y, plane * p.area, area, lane, 32, planeAffine(p, shift, sums, count, plane), p.relu);
+}
+
+// A plane to a warp that stays, and loads the next plane meanwhile.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kWarpThreads) streamedPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+{
+    int64_t const step = static_cast<int64_t>(gridDim.x) * (kWarpThreads / 32);
+    int64_t plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
+    int32_t const lane = threadIdx.x % 32;
+    int32_t const area = static_cast<int32_t>(p.area);
+    auto const count = static_cast<float>(area);
+    Share<T, V, ITEMS> next;
+    if (plane < p.planes)
+    {
+        next.load(x, plane * p.area, area, lane, 32);
+    }
+    for (; plane < p.planes; plane += step)
+    {
+        Share<T, V, ITEMS> share = next;
+        if (plane + step < p.planes)
+        {
+            next.load(x, (plane + step) * p.area, area, lane, 32);
+        }
+        float const shift = trtconv::warpSum(share.sum(area, lane, 32)) / count;
+        float2 const sums = warpSum(share.differences(shift, area, lane, 32));
+        keepPacked(share.held);
+        share.write(y, plane * p.area, area, lane, 32, planeAffine(p, shift, sums, count, plane), p.relu);
+    }
+}
+
+// A plane to a block of a few warps.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kWarpThreads) teamPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+{
+    constexpr int32_t warps = kWarpThreads / 32;
+    __shared__ float firsts[warps];
+    __shared__ float2 seconds[warps];
+    int32_t const me = static_cast<int32_t>(threadIdx.x);
+    int32_t const area = static_cast<int32_t>(p.area);
+    auto const count = static_cast<float>(area);
+    int64_t const base = static_cast<int64_t>(blockIdx.x) * p.area;
+    Share<T, V, ITEMS> share;
+    share.load(x, base, area, me, kWarpThreads);
+    float const own = trtconv::warpSum(share.sum(area, me, kWarpThreads));
+    if (me % 32 == 0)
+    {
+        firsts[me / 32] = own;
+    }
+    __syncthreads();
+    float total = 0.0F;
+#pragma unroll
+    for (int w = 0; w < warps; ++w)
+    {
+        total += firsts[w];
+    }
+    float const shift = total / count;
+    float2 const part = warpSum(share.differences(shift, area, me, kWarpThreads));
+    if (me % 32 == 0)
+    {
+        seconds[me / 32] = part;
+    }
+    __syncthreads();
+    float2 sums = {0.0F, 0.0F};
+#pragma unroll
+    for (int w = 0; w < warps; ++w)
+    {
+        sums.x += seconds[w].x;
+        sums.y += seconds[w].y;
+    }
+    share.write(y, base, area, me, kWarpThreads, planeAffine(p, shift, sums, count, blockIdx.x), p.relu);
 }
 
 // The moments of the whole plane from those of the blocks of a cluster. For warp 0 alone, since the others hold values and
@@ -203,8 +309,9 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
     }
 }
 
-// First read: a block's part of a plane to its moments.
-template <typename T>
+// First read: a block's part of a plane to its moments. HINTED: parts that the second read comes to late may leave L2 at
+// once, for the sake of those that it comes to first.
+template <typename T, bool HINTED>
 __global__ void __launch_bounds__(kSplitThreads, 3)
     splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
@@ -212,7 +319,14 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
     Held<T> held(part);
-    held.takeGlobal(part);
+    if (HINTED && blockIdx.x + p.kept < gridDim.x)
+    {
+        held.template takeGlobal<true>(part);
+    }
+    else
+    {
+        held.template takeGlobal<false>(part);
+    }
     Moments const own = blockMoments(held.warpMoments(part), warps);
     if (threadIdx.x == 0)
     {
@@ -231,7 +345,7 @@ __global__ void __launch_bounds__(32) splitCombine(Moments const* __restrict__ m
 }
 
 // Second read: the part's values out. The parts that were read last come first, since L2 still has them.
-template <typename T>
+template <typename T, bool HINTED>
 __global__ void __launch_bounds__(kSplitThreads, 3)
     splitApply(T const* __restrict__ x, T* __restrict__ y, Affine const* __restrict__ affine, Plane const p)
 {
@@ -241,7 +355,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
     Held<T> held(part);
-    held.takeGlobal(part);
-    held.write(part, y + at, affine[plane], p.relu);
+    held.template takeGlobal<HINTED>(part);
+    held.template write<HINTED>(part, y + at, affine[plane], p.relu);
 }
 } // namespace trtconv::instance_norm

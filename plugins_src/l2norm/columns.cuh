@@ -9,7 +9,6 @@ namespace trtconv::l2norm
 {
 inline constexpr int32_t kThreads = 512;
 inline constexpr int32_t kWarps = kThreads / 32;
-inline constexpr int32_t kRowThreads = 128;
 
 __device__ __forceinline__ float reciprocalNorm(float squares, float epsilon, int32_t mode)
 {
@@ -162,7 +161,7 @@ template <typename T, int V, int ITEMS, int DEPTH>
 __global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ? 2 : 1) streamedColumns(
     T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
 {
-    extern __shared__ __align__(16) unsigned char memory[];
+    extern __shared__ __align__(128) unsigned char memory[];
     auto* const ring = reinterpret_cast<Pack<T, V>*>(memory) + threadIdx.x;
     int32_t const lanes = 1 << p.lanesLog2;
     int32_t const rows = kThreads >> p.lanesLog2;
@@ -263,60 +262,6 @@ __global__ void __launch_bounds__(kThreads)
         {
             float const value = toFloat(x[base + c * p.inner]);
             y[base + c * p.inner] = fromFloat<T>(value * sum[0] * parameter(scale, p.scaleType, c));
-        }
-    }
-}
-
-// inner == 1: a warp takes a row.
-template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kRowThreads)
-    heldRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
-{
-    int64_t const index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
-    if (index >= outer)
-    {
-        return; // whole warps leave
-    }
-    int32_t const lane = threadIdx.x % 32;
-    int64_t const base = index * p.channels;
-    Pack<T, V> held[ITEMS];
-    float sum = 0.0F;
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        held[i] = {};
-        int32_t const c = (i * 32 + lane) * V;
-        if (c < p.channels)
-        {
-            held[i] = loadOnce<T, V>(x + base + c);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            float const value = toFloat(held[i].value[v]);
-            sum += value * value;
-        }
-    }
-    float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
-    keepPacked(held);
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        int32_t const c = (i * 32 + lane) * V;
-        if (c < p.channels)
-        {
-            Pack<T, V> result;
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-            {
-                float const factor = parameter(scale, p.scaleType, c + v);
-                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * inverse * factor);
-            }
-            store<T, V>(y + base + c, result);
         }
     }
 }

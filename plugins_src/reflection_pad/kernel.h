@@ -7,6 +7,19 @@
 
 namespace trtconv::reflection_pad
 {
+// How elements get from x to y. kAuto chooses; the others are for measurements and tests, and give
+// cudaErrorInvalidConfiguration for a problem that they do not fit.
+enum class Route : int32_t
+{
+    kAuto = 0,
+    kElements = 1,  // one element to a thread, at any alignment and size
+    kGranules = 2,  // granules of y out of two granules of x, borders from a list; two granules to a thread
+    kGranules1 = 3, // the same with one granule to a thread
+    kGathered = 4,  // granules of y, loaded element by element; one granule to a thread
+    kGathered2 = 5, // the same with two granules to a thread
+    kScalar = 6,    // element by element, four to a thread, neighbours in neighbouring threads
+};
+
 struct Problem
 {
     ElementType type{ElementType::kFloat32};
@@ -17,6 +30,7 @@ struct Problem
     int32_t left{0};
     int32_t bottom{0};
     int32_t right{0};
+    Route route{Route::kAuto};
 };
 
 // Each pad has to be smaller than its axis; cudaErrorInvalidValue otherwise.

@@ -1,0 +1,131 @@
+// inner == 1: the values of a row lie side by side, and a warp takes a row.
+#pragma once
+
+#include "l2norm/columns.cuh"
+
+namespace trtconv::l2norm
+{
+inline constexpr int32_t kRowThreads = 128;
+
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kRowThreads)
+    heldRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    int64_t const index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
+    if (index >= outer)
+    {
+        return; // whole warps leave
+    }
+    int32_t const lane = threadIdx.x % 32;
+    int64_t const base = index * p.channels;
+    Pack<T, V> held[ITEMS];
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        held[i] = {};
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            held[i] = loadOnce<T, V>(x + base + c);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            float const value = toFloat(held[i].value[v]);
+            sum += value * value;
+        }
+    }
+    float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
+    keepPacked(held);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        int32_t const c = (i * 32 + lane) * V;
+        if (c < p.channels)
+        {
+            Pack<T, V> result;
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+            {
+                float const factor = parameter(scale, p.scaleType, c + v);
+                result.value[v] = fromFloat<T>(toFloat(held[i].value[v]) * inverse * factor);
+            }
+            store<T, V>(y + base + c, result);
+        }
+    }
+}
+// Warps stay, load the next row while they work on one, and keep the scale.
+template <typename T, int V, int ITEMS>
+__global__ void __launch_bounds__(kRowThreads)
+    streamedRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
+{
+    int32_t const lane = threadIdx.x % 32;
+    int64_t const step = static_cast<int64_t>(gridDim.x) * (kRowThreads / 32);
+    int64_t index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
+    auto const load = [&](Pack<T, V>(&packs)[ITEMS], int64_t row) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            packs[i] = {};
+            int32_t const c = (i * 32 + lane) * V;
+            if (row < outer && c < p.channels)
+            {
+                packs[i] = loadOnce<T, V>(x + row * p.channels + c);
+            }
+        }
+    };
+    Pack<T, V> next[ITEMS];
+    load(next, index);
+    float factors[ITEMS * V];
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            int32_t const c = (i * 32 + lane) * V + v;
+            factors[i * V + v] = c < p.channels ? parameter(scale, p.scaleType, c) : 0.0F;
+        }
+    }
+    for (; index < outer; index += step)
+    {
+        Pack<T, V> held[ITEMS];
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            held[i] = next[i];
+        }
+        load(next, index + step);
+        float sums[V] = {};
+        addSquares(held, sums);
+        float sum = 0.0F;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            sum += sums[v];
+        }
+        float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            int32_t const c = (i * 32 + lane) * V;
+            if (c < p.channels)
+            {
+                float values[V];
+                unpack(held[i], values);
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                {
+                    values[v] *= inverse * factors[i * V + v];
+                }
+                store<T, V>(y + index * p.channels + c, repack<T>(values));
+            }
+        }
+    }
+}
+} // namespace trtconv::l2norm
