@@ -1,7 +1,7 @@
 """Embedded plugins under the real Python bindings and the real plugin registry of TensorRT 11.4.
 
-The builder is a stand-in (aot_host.cpp): it calls the plugins through the C++ interfaces by which TensorRT's builder calls
-them, with symbolic dims of its own, and evaluates what it gets. Nothing is built and nothing runs on a GPU.
+The builder is a stand-in (aot_host.cpp): it calls the plugins through the C++ interfaces by which TensorRT's builder
+calls them, with symbolic dims of its own, and evaluates what it gets. Nothing is built and nothing runs on a GPU.
 """
 
 from __future__ import annotations
