@@ -26,7 +26,7 @@ from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
-from trtconv.rewrite.tidy import tidy
+from trtconv.rewrite.tidy import Leftovers, tidy
 from trtconv.rewrite.typed import typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.valid import require_valid
@@ -150,10 +150,10 @@ def rewrite_graph(
         apply_rules(model, rules, setting, progress, record)
         entries = len(record.entries)
         lower_opset(model, setting, progress, record)
-        notes = tidy(model, setting.target) if tidies else []
-        record.notes += notes
+        leftovers = tidy(model, setting.target) if tidies else Leftovers()
+        record.notes += leftovers.notes()
         # What nobody used may have stood between a rule and its pattern, and another opset may make one.
-        if not notes and len(record.entries) == entries:
+        if not leftovers.hid_patterns and len(record.entries) == entries:
             break
     refuse_silently_wrong(model, setting.target, record.skipped)
     record.notes += advice(record.skipped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import onnx
 
@@ -11,32 +12,49 @@ from trtconv.rewrite.graph import Graph
 from trtconv.rewrite.splice import remove_dead, rewire, write_back
 
 
-def tidy(model: onnx.ModelProto, target: Target) -> list[str]:
-    """Remove leftovers in place; return what was done, in words."""
-    notes: list[str] = []
+@dataclass(frozen=True)
+class Leftovers:
+    """How many dead nodes, constants that were there twice and constants that nobody used were taken out."""
+
+    dead: int = 0
+    merged: int = 0
+    unused: int = 0
+
+    @property
+    def hid_patterns(self) -> bool:
+        """True when rules may see something now that they could not see before."""
+        return bool(self.dead or self.merged)
+
+    def notes(self) -> list[str]:
+        """In words, for the ledger."""
+        counts = (
+            (self.dead, "nodes that nobody used were removed"),
+            (self.merged, "constants that were there twice were merged"),
+            (self.unused, "constants that nobody used were removed"),
+        )
+        return [f"{count} {words}" for count, words in counts if count]
+
+
+def tidy(model: onnx.ModelProto, target: Target) -> Leftovers:
+    """Remove leftovers in place."""
     if not _has_leftovers(model.graph):
-        return notes
+        return Leftovers()
     graph = Graph(model.graph, {}, opset=1, target=target)
     # Innermost first: what a body no longer takes from around it may be dead there.
     dead = 0
-    while found := sum(remove_dead(g, list(g.nodes.values())) for g in reversed(list(graph.scopes()))):
-        dead += found
+    while removed := sum(remove_dead(g, list(g.nodes.values())) for g in reversed(list(graph.scopes()))):
+        dead += removed
         if not graph.with_bodies:
             break
         write_back(graph)
         graph = Graph(model.graph, {}, opset=1, target=target)
-    if dead:
-        notes.append(f"{dead} nodes that nobody used were removed")
     merged = _merge_duplicates(graph)
-    if merged:
-        notes.append(f"{merged} constants that were there twice were merged")
     named = {*graph.inputs, *graph.outputs}
     unused = [n for n in graph.initializers if not graph.users.get(n) and n not in named]
-    if unused and not merged:
-        notes.append(f"{len(unused)} constants that nobody used were removed")
-    if notes:
+    found = Leftovers(dead, merged, 0 if merged else len(unused))
+    if found != Leftovers():
         write_back(graph)
-    return notes
+    return found
 
 
 def _has_leftovers(graph: onnx.GraphProto) -> bool:
