@@ -2,10 +2,11 @@
 
 attribute  with `default`, and one of `in`, `not_in`, `matches` (a regular expression), `not_all` (a value that all
            elements should have)
-input      with `is`: given, computed (no constant), fractional (a constant with parts of a whole), at least (`value`)
+input      with `is`: given, computed (no constant), fed (an input of the model), fractional (a constant with parts of
+           a whole), nonzero (a constant that is not all zero), at least (a constant with an element from `value` up)
 dtype_of   with `in`: the element type of an input
-any_dtype_in  one of these is the element type of some input
-rank_of    with `over`: the rank of an input
+any_dtype_in  one of these is the element type of some input or output
+rank_of    with `over`, `is` or `is_not`: the rank of an input
 outputs    the node's output with that number is used
 opset_from the graph's opset is that or later
 branches   `ranks differ`: the two branches of an If return different ranks
@@ -48,9 +49,13 @@ def _input(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> 
         return True
     if kind == "computed":
         return not graph.is_constant(name)
+    if kind == "fed":
+        return name in graph.fed
     values = graph.small_constant(name)
     if values is None:
         return False
+    if kind == "nonzero":
+        return any(v != 0.0 for v in values)
     if kind == "fractional":
         return any(float(v) != round(float(v)) for v in values)
     if kind == "at least":
@@ -63,12 +68,16 @@ def _dtype(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> 
 
 
 def _any_dtype(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> bool:
-    return any(graph.dtype(name) in condition["any_dtype_in"] for name in node.inputs if name)
+    return any(graph.dtype(name) in condition["any_dtype_in"] for name in (*node.inputs, *node.outputs) if name)
 
 
 def _rank(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> bool:
     rank = graph.rank(node.input(condition["rank_of"]))
-    return rank is not None and rank > condition["over"]
+    if rank is None:
+        return False
+    if "is" in condition:
+        return bool(rank == condition["is"])
+    return bool(rank != condition["is_not"]) if "is_not" in condition else bool(rank > condition["over"])
 
 
 def _outputs(condition: Mapping[str, Any], node: NodeFacts, graph: GraphFacts) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
-from trtconv.core.onnx_file import external_files, signature
+from trtconv.core.onnx_file import external_files
 from trtconv.core.provenance import Origin, origin_of
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """A model read once; names of bodies are among the rest (ONNX forbids that they shadow)."""
+    """A model read once; names of bodies are among the rest (ONNX forbids that they shadow). `fed` are its inputs."""
 
     opset: int
     nodes: tuple[NodeFacts, ...]
     constants: Mapping[str, onnx.TensorProto | None]
     types: Mapping[str, tuple[int, int | None]]
     used: frozenset[str] = field(default_factory=frozenset)
+    fed: frozenset[str] = field(default_factory=frozenset)
 
     def is_constant(self, name: str) -> bool:
         """True for an initializer or the output of a Constant node."""
@@ -63,12 +64,15 @@ class GraphFacts:
         return [float(v) for v in array] if array.size <= SMALL else None
 
     def dtype(self, name: str) -> str:
-        """The element type of a value, empty when not known."""
+        """The element type of a value, empty when not known; ONNX's own word for what trtconv has no name for."""
+        import onnx
+
         number = self.types.get(name, (0, None))[0]
         try:
             return dtype_from_onnx(number).name if number else ""
         except TrtconvError:
-            return ""
+            words = {v: k.lower() for k, v in onnx.TensorProto.DataType.items()}
+            return words.get(number, "")
 
     def rank(self, name: str) -> int | None:
         """The rank of a value, None when not known."""
@@ -90,7 +94,9 @@ def read_facts(model: onnx.ModelProto) -> GraphFacts:
         used |= {n for node in graph.node for n in node.input} | {v.name for v in graph.output}
         constants |= {n.output[0]: _constant(n) for n in graph.node if n.op_type == "Constant"}
     nodes = list(_nodes(model.graph, types))
-    return GraphFacts(signature(model).opset, tuple(nodes), constants, types, frozenset(used))
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    fed = frozenset(v.name for v in model.graph.input) - constants.keys()
+    return GraphFacts(opset, tuple(nodes), constants, types, frozenset(used), fed)
 
 
 def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:

@@ -1,0 +1,187 @@
+"""Make trtconv/check/support/*.json from what was measured: support_tables.py [--check]
+
+Sources, all in benchmarks/:
+  results/parser_*.json       what a parser said to every operator and node test (parser_support.py)
+  results/gpu_zoo.json        what became of each zoo case's engine on TensorRT 8.6 (gpu_zoo.py)
+  results/zoo_operators.json  the operators of those cases (zoo_operators.py)
+  support/documented.json     operators that a release documents, and what is known of single ones
+  support/constructs.json     ways to use an operator that a target refuses or computes wrongly
+
+Prints how far each table agrees with the parser, test by test; --check writes nothing and fails when a table is not
+what this makes of the sources.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HERE = ROOT / "benchmarks"
+SUPPORT = ROOT / "trtconv/check/support"
+TABLES = ("8.6", "10", "11", "rtx")
+# No parser of TensorRT 11 was run; that of RTX 1.7 has the same importers, and no plugins.
+PARSER_OF = {"8.6": "parser_tensorrt_8.6.json", "11": "parser_tensorrt_rtx.json", "rtx": "parser_tensorrt_rtx.json"}
+SAME_AS_RTX = "; the parser of TensorRT 11 has the same importers"
+EXAMPLES = 2
+
+
+def read(name: str) -> dict:
+    path = HERE / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def measured_of(table: str) -> dict:
+    """What a parser said, or nothing where none of that version was run."""
+    return read(f"results/{PARSER_OF[table]}") if table in PARSER_OF else {}
+
+
+def counts_by_operator(measured: dict, newest: int) -> dict[str, Counter]:
+    """For tests of one operator: how many there are, how many the parser takes in one of the two ways."""
+    counts: dict[str, Counter] = defaultdict(Counter)
+    for test in measured.get("tests", {}).values():
+        if len(test["ops"]) == 1 and test["opset"] <= newest:
+            taken = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
+            counts[test["ops"][0]]["taken" if taken else "refused"] += 1
+    return counts
+
+
+def zoo_words() -> dict[str, str]:
+    """For each operator: in how many zoo cases its engine was built and equal to the module, and in which not."""
+    cases = {c["case"]: c["verdict"] for c in read("results/gpu_zoo.json").get("cases", [])}
+    used = read("results/zoo_operators.json").get("cases", {})
+    equal, refused = defaultdict(list), defaultdict(list)
+    for case, ops in used.items():
+        for op in ops:
+            if cases.get(case) == "equal":
+                equal[op].append(case)
+            elif cases.get(case) == "refused by TensorRT":
+                refused[op].append(case)
+    words = {}
+    for op in {*equal, *refused}:
+        text = f"{len(equal[op])} zoo cases built and equal on an H200" if equal[op] else "in no equal zoo case"
+        text += f" ({', '.join(sorted(equal[op])[:EXAMPLES])})" if equal[op] else ""
+        words[op] = text + (f", refused in {', '.join(sorted(refused[op])[:EXAMPLES])}" if refused[op] else "")
+    return words
+
+
+def operators(table: str, documented: dict, measured: dict, newest: int) -> dict[str, dict]:
+    """The entry of every operator, with its evidence."""
+    rtx = measured_of("rtx")
+    own = documented["operators"].get(table, {})
+    listed = documented["documented"].get(table, {})
+    counts = counts_by_operator(measured, newest)
+    zoo = zoo_words() if table == "8.6" else {}
+    entries = {}
+    for op in sorted(rtx["importers"]):
+        entry = dict(own[op]) if op in own else _entry(op, listed, measured)
+        entry["evidence"] += _node_tests(op, counts, measured)
+        if table == "11" and op not in own:
+            entry["evidence"] += SAME_AS_RTX
+        if op in zoo:
+            entry["evidence"] += f"; {zoo[op]}"
+        entries[op] = entry
+    return entries
+
+
+def _entry(op: str, listed: dict, measured: dict) -> dict:
+    if not listed:
+        said = measured["importers"][op]
+        return {"supported": said, "evidence": f"supports_operator of the {measured['parser']} parser"}
+    if op in listed["listed"]:
+        found = {"supported": True, "evidence": listed["source"]}
+    elif op in listed["listed_without_support"]:
+        found = {"supported": False, "evidence": listed["source"]}
+    else:
+        found = {"supported": False, "evidence": f"not in the list of {listed['source']}"}
+    if measured:
+        # The parser of that version was asked: it knows better than its documentation.
+        said = bool(measured["importers"].get(op))
+        words = "agrees" if said == found["supported"] else f"says {'yes' if said else 'no'}, which counts"
+        words = f"supports_operator of {measured['parser']} {words}"
+        found = {"supported": said, "evidence": f"{found['evidence']}; {words}"}
+    return found
+
+
+def _node_tests(op: str, counts: dict[str, Counter], measured: dict) -> str:
+    found = counts.get(op)
+    if not found:
+        return ""
+    return f"; {measured['parser']} takes {found['taken']} of {found.total()} node tests of onnx {measured['onnx']}"
+
+
+def make(table: str) -> dict:
+    """The table as plain data."""
+    documented = read("support/documented.json")
+    head = documented["tables"][table]
+    constructs = [c for c in json.loads((HERE / "support/constructs.json").read_text()) if table in c["targets"]]
+    return {
+        "schema": 1, "table": f"tensorrt-{table}", **head,
+        "ops": operators(table, documented, measured_of(table), head["max_opset"]),
+        "constructs": [{k: v for k, v in c.items() if k != "targets"} for c in constructs],
+    }  # fmt: skip
+
+
+def text_of(table: dict) -> str:
+    """JSON with one operator or construct a line."""
+    head = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in table.items() if k not in ("ops", "constructs"))
+    ops = ",\n".join(f"  {json.dumps(n)}: {json.dumps(e)}" for n, e in table["ops"].items())
+    constructs = ",\n".join(f"  {json.dumps(c)}" for c in table["constructs"])
+    return f'{{\n{head},\n "ops": {{\n{ops}\n }},\n "constructs": [\n{constructs}\n ]\n}}\n'
+
+
+def agreement(table: str) -> tuple[Counter, list[str]]:
+    """(table's word, parser's word) counted over the node tests, and the tests that the table takes and it refuses."""
+    from benchmarks.parser_support import frozen, node_tests
+    from trtconv.check.support.node_facts import read_facts
+    from trtconv.check.support.table import load_table
+    from trtconv.check.verdicts import by_table
+    from trtconv.core.targets import parse_target
+
+    measured = measured_of(table)
+    target = parse_target("tensorrt-rtx" if table == "rtx" else f"tensorrt=={table}")
+    support = load_table(target)
+    counts: Counter = Counter()
+    lenient = []
+    for name, model, inputs in node_tests():
+        test = measured["tests"].get(name)
+        if test is None or (table == "8.6" and test["opset"] > support.max_opset):
+            continue
+        for kind, asked in (("as_is", model), ("fixed", frozen(model, inputs))):
+            if kind not in test or asked is None:
+                continue
+            facts = read_facts(asked)
+            good = all(by_table(n, facts, target, support).status not in ("refused", "wrong") for n in facts.nodes)
+            counts["taken" if good else "refused", "taken" if test[kind]["taken"] else "refused"] += 1
+            if good and not test[kind]["taken"]:
+                lenient.append(f"{name} ({kind}, {', '.join(test['ops'])}): {test[kind]['message'][:110]}")
+    return counts, lenient
+
+
+def main(check: bool) -> int:
+    stale = []
+    for table in TABLES:
+        path, text = SUPPORT / f"tensorrt-{table}.json", text_of(make(table))
+        if check:
+            stale += [] if path.read_text() == text else [path.name]
+        else:
+            path.write_text(text)
+    for table in () if check else TABLES:
+        if not measured_of(table):
+            continue
+        counts, lenient = agreement(table)
+        total = counts.total()
+        print(f"{table}: table and parser agree on {total - len(lenient) - counts['refused', 'taken']} of {total} "
+              f"questions; the table takes {len(lenient)} that the parser refuses, and refuses "
+              f"{counts['refused', 'taken']} that it takes")  # fmt: skip
+        for words in lenient:
+            print("   ", words)
+    print("\n".join(f"{name} is not what the sources give: run benchmarks/support_tables.py" for name in stale))
+    return int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main("--check" in sys.argv))
