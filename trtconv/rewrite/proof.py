@@ -202,20 +202,20 @@ def _structure(
     for model in (fragment.before, fragment.after):
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
-        _number_values(copy.graph, numbers)
+        _number_values(copy.graph, numbers, ordered=True)
         parts.append(copy.SerializeToString(deterministic=True))
-    shapes = [(_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs]
+    shapes = sorted((_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs)
     bounds = sorted((_number(numbers, name), bound) for name, bound in ranges.items())
     outputs = [(_number(numbers, o), dtype) for o, dtype in zip(fragment.outputs, fragment.dtypes, strict=True)]
     rest = repr((shapes, bounds, outputs, tolerance))
     return hashlib.sha256(b"|".join([*parts, rest.encode()])).digest()
 
 
-def _number_values(graph: onnx.GraphProto, numbers: dict[str, str]) -> None:
-    """Number the values in the order in which they appear, in bodies too, and drop what only people read."""
-    for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
-        item.name = _number(numbers, item.name)
-        item.doc_string = ""
+def _number_values(graph: onnx.GraphProto, numbers: dict[str, str], ordered: bool = False) -> None:
+    """Number the values in the order in which nodes use them, in bodies too, and drop what only people read.
+
+    Inputs and constants are listed in the order of their numbers: that in which they were found says nothing.
+    """
     graph.name = graph.doc_string = ""
     for node in graph.node:
         node.name = node.doc_string = ""
@@ -225,6 +225,12 @@ def _number_values(graph: onnx.GraphProto, numbers: dict[str, str]) -> None:
         for attribute in node.attribute:
             for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 _number_values(body, numbers)
+    for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
+        item.name = _number(numbers, item.name)
+        item.doc_string = ""
+    graph.initializer.sort(key=lambda t: t.name)
+    if ordered:
+        graph.input.sort(key=lambda v: v.name)
 
 
 def _number(numbers: dict[str, str], name: str) -> str:
