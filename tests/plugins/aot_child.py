@@ -1,4 +1,4 @@
-"""Run by test_aot_bindings.py under the real Python bindings of TensorRT 11.4: a JSON line for a request, one back.
+"""Run by test_aot_bindings.py under TensorRT's real Python bindings: a JSON line for a request, one back.
 
 The stand-in for libnvinfer asks the plugins through TensorRT's C++ interfaces; see aot_host.cpp.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     import tensorrt as trt
 
     trt.Logger(trt.Logger.ERROR)
-    host = ctypes.CDLL("libnvinfer.so.11")
+    host = ctypes.CDLL(sys.argv[1])
     host.aot_ask.restype = ctypes.c_char_p
     for line in sys.stdin:
         request = json.loads(line)

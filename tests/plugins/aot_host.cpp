@@ -1,5 +1,5 @@
 // Stands in for libnvinfer and asks a quickly deployable plugin what TensorRT's builder asks: types, shapes, formats, launch
-// parameters and the kernel, through the C++ interfaces of TensorRT 11's bindings. The plugin registry is the real one of
+// parameters and the kernel, through the C++ interfaces of TensorRT's bindings. The plugin registry is the real one of
 // the lean runtime, whose path LEAN_LIBRARY has. Expressions are kept as trees and evaluated at the shapes of the request.
 //
 // The request, one item a line:

@@ -1,4 +1,4 @@
-"""Embedded plugins under the real Python bindings and the real plugin registry of TensorRT 11.4.
+"""Embedded plugins under the real Python bindings and the real plugin registries of TensorRT 10.16 and 11.4.
 
 The builder is a stand-in (aot_host.cpp): it calls the plugins through the C++ interfaces by which TensorRT's builder
 calls them, with symbolic dims of its own, and evaluates what it gets. Nothing is built and nothing runs on a GPU.
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.backends.stub_libraries import make_stub_libraries
-from tests.backends.test_real_bindings import bindings
+from tests.backends.test_real_bindings import CACHE, VERSIONS, bindings
 from tests.plugins.cases import CASES, Case
 from tests.plugins.nvrtc_wheels import nvrtc_site
 from trtconv.core.embedded import EmbeddedInput, KernelTarget
@@ -34,11 +34,12 @@ NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 7, "int32": 3}
 Ask = Callable[..., dict[str, Any]]
 
 
-def headers_11() -> Path:
-    """The headers of TensorRT 11, that of Python plugins among them, which only the repository's include folder has."""
-    folder = Path(os.environ.get("TENSORRT_INCLUDE_DIR_11", ""))
+def headers(major: int) -> Path:
+    """TensorRT's headers, that of Python plugins among them, which only the repository's include folder has."""
+    name = f"TENSORRT_INCLUDE_DIR_{major}"
+    folder = Path(os.environ.get(name, ""))
     if not (folder / "impl" / "NvInferPythonPlugin.h").is_file():
-        pytest.skip("needs the include folder of github.com/NVIDIA/TensorRT, v11: set TENSORRT_INCLUDE_DIR_11")
+        pytest.skip(f"needs the include folder of github.com/NVIDIA/TensorRT, v{major}, with impl/: set {name}")
     return folder
 
 
@@ -51,31 +52,37 @@ def cuda_include() -> Path:
     pytest.skip("needs CUDA's headers")
 
 
-def lean_library(site: str) -> Path:
-    places = [Path(p) / "tensorrt_lean_libs" / "libnvinfer_lean.so.11" for p in [*site.split(":"), *sys.path] if p]
-    found = next((p for p in places if p.is_file()), None)
-    if found is None:
-        pytest.skip("needs tensorrt-lean-cu13-libs 11.4.0.106: set TRTCONV_LEAN_SITE")
-    return found
+def lean_library(version: str) -> Path:
+    """The lean runtime, whose plugin registry is the real one: the smallest of TensorRT's libraries on PyPI."""
+    target = CACHE / f"tensorrt-lean-{version}"
+    if not (target / "done").exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
+        command.append(f"tensorrt-lean-cu13-libs=={version}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode:
+            pytest.skip(f"pip cannot get the lean runtime of TensorRT {version}: {done.stderr.strip()[-200:]}")
+        (target / "done").write_text("")
+    return next(target.glob("tensorrt_lean_libs/libnvinfer_lean.so.*"))
 
 
-@pytest.fixture(scope="module")
-def child(tmp_path_factory: pytest.TempPathFactory, lean_site: str) -> Iterator[subprocess.Popen[str]]:
-    folder = make_stub_libraries(tmp_path_factory.mktemp("host"), 11)
-    library = folder / "libnvinfer.so.11"
-    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-deprecated-declarations", f"-I{headers_11()}"]
+@pytest.fixture(scope="module", params=VERSIONS.items(), ids=lambda v: v[0])
+def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    version, major = request.param
+    folder = make_stub_libraries(tmp_path_factory.mktemp("host"), major)
+    library = folder / f"libnvinfer.so.{major}"
+    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-deprecated-declarations", f"-I{headers(major)}"]
     command += [f"-I{cuda_include()}", str(Path(__file__).with_name("aot_host.cpp")), "-o", str(library), "-ldl"]
     command.append(f"-Wl,-soname,{library.name}")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    path = [str(bindings("11.4.0.106")), str(ROOT), str(nvrtc_site("13.0"))]
+    path = [str(bindings(version)), str(ROOT), str(nvrtc_site("13.0"))]
     environment = {
-        **os.environ, "LD_LIBRARY_PATH": str(folder), "LEAN_LIBRARY": str(lean_library(lean_site)),
+        **os.environ, "LD_LIBRARY_PATH": str(folder), "LEAN_LIBRARY": str(lean_library(version)),
         "PYTHONPATH": ":".join(path),
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.plugins.aot_child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env=environment, cwd=folder,
+        [sys.executable, "-m", "tests.plugins.aot_child", library.name], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=folder,
     )  # fmt: skip
     yield process
     assert process.stdin is not None
@@ -94,7 +101,7 @@ def ask(child: subprocess.Popen[str]) -> Ask:
             if line.startswith("{"):
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-        raise AssertionError(child.stderr.read() if child.stderr else "the child ended")
+        raise AssertionError("the child ended")
 
     return put
 
@@ -172,7 +179,7 @@ def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
 
 def test_creators_are_those_of_the_descriptions(ask: Ask) -> None:
     answer = ask(request_lines(CASES[0], "float32", (), points_of(CASES[0])[:1]))
-    names = {"int": "INT64", "float": "FLOAT64", "ints": "INT32"}
+    names = {"int": "INT32", "float": "FLOAT32", "ints": "INT32"}
     wanted = [
         [p.op_type, p.version, [[a.name, f"PluginFieldType.{names[a.kind]}"] for a in p.attributes]] for p in PLUGINS
     ]

@@ -131,7 +131,10 @@ class _Callback:
         return Signature([Parameter(n, kind, annotation=a) for n, a in annotations.items()], return_annotation=result)
 
     def _checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return self.plugin.checked({n: v.tolist() if hasattr(v, "tolist") else v for n, v in values.items()})
+        kinds = {a.name: a.kind for a in self.plugin.attributes}
+        lists = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
+        single = {n for n, v in lists.items() if kinds.get(n) != "ints" and isinstance(v, list) and len(v) == 1}
+        return self.plugin.checked({n: v[0] if n in single else v for n, v in lists.items()})
 
     def _failed(self, error: Exception) -> None:
         """TensorRT prints a callback's exception and goes on with an error of its own, so that it is kept."""
@@ -215,8 +218,8 @@ class MakeLaunch(_Callback):
 
 
 def _annotation(kind: str) -> Any:
-    """The parser gives int32 and float32; a list of ints comes as an array."""
+    """Arrays of what the parser gives; for single numbers too, since 10.x makes them in a way that NumPy 2.4 refuses."""
     import numpy as np
     import numpy.typing as npt
 
-    return {"int": int, "float": float, "ints": npt.NDArray[np.int32]}[kind]
+    return npt.NDArray[np.float32] if kind == "float" else npt.NDArray[np.int32]
