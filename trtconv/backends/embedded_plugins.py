@@ -218,7 +218,7 @@ class MakeLaunch(_Callback):
 
 
 def _annotation(kind: str) -> Any:
-    """Arrays of what the parser gives; for single numbers too, since 10.x makes them in a way that NumPy 2.4 refuses."""
+    """Arrays of what the parser gives; for single numbers too, since 10.x makes them so that NumPy 2.4 refuses."""
     import numpy as np
     import numpy.typing as npt
 
