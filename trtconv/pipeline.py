@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import beside
 from trtconv.core.comparison import describe_failure, first_failure
-from trtconv.core.errors import AccuracyError, MissingDependencyError, OverBudgetError, TrtconvError
+from trtconv.core.errors import (
+    AccuracyError,
+    InvalidRequestError,
+    MissingDependencyError,
+    OverBudgetError,
+    TrtconvError,
+)
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
@@ -24,9 +30,11 @@ if TYPE_CHECKING:
     from trtconv.check.blame import ModuleOutputs
     from trtconv.check.gate import Gate
     from trtconv.check.target import TargetReport
+    from trtconv.core.comparison import Tolerance
     from trtconv.core.engine_cache import EngineCache
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
+    from trtconv.rewrite.fp32_nodes import Fp32Nodes
 
     ModuleRunner = Callable[
         [Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]
@@ -210,6 +218,36 @@ def check_target(model: Path, target: str, progress: Progress | None = None) -> 
         return [(e.rule, tuple(n.name for n in e.before)) for e in result.entries]
 
     return judge(model, parse_target(target), progress, rewriter=rewriter)
+
+
+def find_fp32(
+    subject: Path, reference: Path | None, target: str | None, precision: str, tolerance: Tolerance, progress: Progress
+) -> tuple[Path, Fp32Nodes]:
+    """`trtconv check --find-fp32`: the FP32 model that was searched, and its nodes that have to stay FP32.
+
+    The model is the exported one beside the subject; the target that of the subject's ledger unless one is given.
+    Raises InvalidRequestError when there is no FP32 model or no reference, AccuracyError as `find_fp32_nodes` does.
+    """
+    from trtconv.check.intermediates import exported_beside
+    from trtconv.check.origins import graph_of
+    from trtconv.check.reference_fit import find_reference
+    from trtconv.check.tolerances import recorded_precision
+    from trtconv.core.artifacts import read_json
+    from trtconv.core.targets import parse_target
+    from trtconv.rewrite.fp32_nodes import find_fp32_nodes
+
+    graph = graph_of(subject)
+    source = (exported_beside(graph) or graph) if graph is not None else None
+    if source is None or recorded_precision(source) != "fp32":
+        raise InvalidRequestError(
+            f"there is no FP32 model beside '{subject}'", hint="name the exported model: trtconv check model.onnx"
+        )
+    ledger = beside(subject, ".rewrites.json")
+    known = read_json(ledger, "ledger").get("target") if ledger.exists() else None
+    request = RewriteRequest(
+        source, source, parse_target(target or known or default_target("auto")), precision=precision
+    )  # fmt: skip
+    return source, find_fp32_nodes(request, find_reference(subject, reference), tolerance, progress)
 
 
 def default_target(backend: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from trtconv.check.module_walk import first_module_off
 from trtconv.check.origins import graph_of, named_node
 from trtconv.check.reference_fit import find_reference
 from trtconv.check.subjects import is_engine, open_subject
+from trtconv.check.tolerances import recorded_precision
 from trtconv.core.comparison import compare_outputs
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.onnx_file import load_model
@@ -38,6 +40,9 @@ def blame(
     is to blame and how to look further. None when there is no graph to look at.
     """
     rewritten = first_difference(differences)
+    if rewritten is not None and not rewritten.hint and recorded_precision(request.subject) != "fp32":
+        hint = f"the nodes that have to stay FP32: trtconv check {request.subject} --find-fp32"
+        rewritten = replace(rewritten, hint=hint)
     if rewritten is not None or sample is None:
         return rewritten
     graph = graph_of(request.subject)

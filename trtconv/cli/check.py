@@ -19,6 +19,8 @@ from trtconv.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from trtconv.core.comparison import Tolerance
+    from trtconv.core.config import Config
     from trtconv.core.progress import Progress
     from trtconv.core.report import CheckReport
     from trtconv.core.requests import CheckRequest
@@ -42,6 +44,7 @@ report_options = compose(
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
 @click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
 @click.option("--dump", type=FILE, help="With --layers: write all inner tensors of the engine into this folder.")
+@click.option("--find-fp32", is_flag=True, help="Find the nodes that have to stay FP32 for half precision to be right.")
 @click.option("--baseline", type=FILE, help="Fail when errors, latency or sizes grew against this earlier report.")
 @click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
 @click.option("--target", metavar="TARGET", help="Static: will this TensorRT take the graph? Nothing is compared.")
@@ -57,10 +60,12 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
     from trtconv.core.requests import CheckRequest
     from trtconv.pipeline import check, exit_code
 
-    if values["target"]:
+    if values["target"] and not values["find_fp32"]:
         return _check_target(subject, values)
     settings = load_config(config)
     chosen = tolerance(settings.check, values["rtol"], values["atol"])
+    if values["find_fp32"]:
+        return _find_fp32(subject, settings, chosen, {**values, "reference": reference})
     request = CheckRequest(
         subject=subject,
         reference=reference,
@@ -144,3 +149,39 @@ def _with_layers(
     cause = layer_finding(found) if failed else None
     findings = (cause, *report.findings) if cause else report.findings
     return replace(report, findings=findings), describe_layers(found)
+
+
+def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[str, Any]) -> int:
+    """`--find-fp32`: the nodes for which half precision misses the tolerance, and the options that keep them."""
+    import json
+
+    from trtconv.check.tolerances import HALF_TOLERANCES, recorded_precision
+    from trtconv.cli.console import ConsoleProgress
+    from trtconv.core.artifacts import write_json
+    from trtconv.core.comparison import DEFAULT_TOLERANCE
+    from trtconv.pipeline import find_fp32
+
+    recorded = recorded_precision(subject)
+    precision = recorded if recorded != "fp32" else "fp16"
+    tolerance = HALF_TOLERANCES[precision] if chosen == DEFAULT_TOLERANCE else chosen
+    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+        progress.stage("find-fp32")
+        source, found = find_fp32(
+            subject, values["reference"], values["target"] or settings.rewrite.target, precision, tolerance, progress
+        )
+    json_file = values["json_file"]
+    if json_file is not None and str(json_file) == "-":
+        click.echo(json.dumps(found.as_dict(), indent=1))
+        return 0
+    if json_file is not None:
+        write_json(json_file, found.as_dict())
+    allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {found.points} sample points"
+    click.echo(f"{len(found.nodes)} of {found.half} nodes have to stay FP32 for {precision} within {allowed}"
+               f" ({found.runs} emulated runs{'' if found.complete else ', not all that were needed'})")  # fmt: skip
+    for node in found.nodes:
+        click.echo(f"  {node.name}  {node.op}  {node.origin}".rstrip())
+    if found.nodes:
+        options = " ".join(f"--keep-fp32 {n.name}" for n in found.nodes)
+        click.echo(f"-> trtconv rewrite {source} --target {found.target} --precision {precision} {options}")
+        click.echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in found.nodes])}")
+    return 0

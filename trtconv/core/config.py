@@ -51,7 +51,7 @@ class ExportSection:
 
 @dataclass(frozen=True)
 class RewriteSection:
-    """`[rewrite]`. `target` None follows the backend that builds."""
+    """`[rewrite]`. `target` None follows the backend that builds; `keep_fp32` names nodes for a half precision."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     target: str | None = None
@@ -60,6 +60,7 @@ class RewriteSection:
     proof: bool = True
     rules: list[str] = field(default_factory=list)
     plugins: str = "never"
+    keep_fp32: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class RewriteRequest:
     rule_files: tuple[Path, ...] = ()
     plugins: str = "never"
     precision: str = "auto"
+    keep_fp32: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     space, specs = model_space(original)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
-    model, notes = typed(model, request.precision, request.model.parent)
+    model, notes = typed(model, request.precision, request.model.parent, request.keep_fp32)
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),

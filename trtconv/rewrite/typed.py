@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import external_files, set_metadata
 from trtconv.core.provenance import PRECISION_KEY
 
@@ -14,12 +16,19 @@ if TYPE_CHECKING:
 HALF = ("fp16", "bf16")
 
 
-def typed(model: onnx.ModelProto, precision: str, folder: Path) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+def typed(
+    model: onnx.ModelProto, precision: str, folder: Path, keep_fp32: Collection[str] = ()
+) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """The model typed as `precision`, and what the user should know; other precisions leave it as it is.
 
-    External weights are read from `folder`, since their bytes change. Raises what `convert_precision` raises.
+    External weights are read from `folder`, since their bytes change. The nodes named by `keep_fp32` stay in FP32.
+    Raises what `convert_precision` raises.
     """
     if precision not in HALF:
+        if keep_fp32:
+            raise InvalidRequestError(
+                f"nodes are to stay FP32, but the precision is {precision}", hint="add --precision fp16, or bf16"
+            )
         return model, ()
     from trtconv.rewrite.precision import convert_precision
 
@@ -27,7 +36,7 @@ def typed(model: onnx.ModelProto, precision: str, folder: Path) -> tuple[onnx.Mo
         from onnx.external_data_helper import load_external_data_for_model
 
         load_external_data_for_model(model, str(folder))
-    report = convert_precision(model, precision)
+    report = convert_precision(model, precision, keep_nodes=keep_fp32)
     set_metadata(report.model, PRECISION_KEY, precision)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.kinds().items()))
     notes = [f"{precision}: {report.nodes.get(precision, 0)} nodes in {precision}, {report.casts} casts inserted"]

@@ -71,7 +71,7 @@ class GraphFacts:
         try:
             return dtype_from_onnx(number).name if number else ""
         except TrtconvError:
-            words = {v: k.lower() for k, v in onnx.TensorProto.DataType.items()}
+            words: dict[int, str] = {v: k.lower() for k, v in onnx.TensorProto.DataType.items()}
             return words.get(number, "")
 
     def rank(self, name: str) -> int | None:
