@@ -8,6 +8,8 @@ from typing import Any
 
 _HEIGHT, _GAP_X, _GAP_Y, _PAD = 40, 22, 34, 10
 _CHAR = 7.2
+# The width that an edge keeps free for itself beside the nodes that it passes.
+_LANE = 10.0
 MOST_INPUTS = 8
 
 
@@ -16,9 +18,11 @@ def draw_nodes(nodes: Sequence[Mapping[str, Any]]) -> str:
     nodes = [*_inputs(nodes), *nodes]
     makers = {out: i for i, node in enumerate(nodes) for out in node["outputs"]}
     before = [sorted({makers[i] for i in n["inputs"] if i in makers and makers[i] != k}) for k, n in enumerate(nodes)]
-    ranks = _ranks(before)
-    rows = _rows(ranks, before)
+    ranks = _near_use(_ranks(before), before, [n.get("kind") == "input" for n in nodes])
+    ways, ranks, above = _with_waypoints(before, ranks)
+    rows = _rows(ranks, above)
     widths = [max(64.0, _CHAR * max(len(n["op"]), len(_below(n))) + 18) for n in nodes]
+    widths += [_LANE] * (len(ranks) - len(nodes))
     spans = [sum(widths[i] for i in row) + _GAP_X * (len(row) - 1) for row in rows]
     width = max(spans, default=0.0) + 2 * _PAD
     places: dict[int, tuple[float, float]] = {}
@@ -28,7 +32,7 @@ def draw_nodes(nodes: Sequence[Mapping[str, Any]]) -> str:
             places[index] = (x, _PAD + depth * (_HEIGHT + _GAP_Y))
             x += widths[index] + _GAP_X
     height = _PAD * 2 + len(rows) * _HEIGHT + (len(rows) - 1) * _GAP_Y
-    parts = [_edge(places, widths, a, b) for b, above in enumerate(before) for a in above]
+    parts = [_edge(places, widths, way) for way in ways]
     parts += [_box(node, *places[i], widths[i]) for i, node in enumerate(nodes)]
     return (
         f'<svg class="graph" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
@@ -59,6 +63,33 @@ def _ranks(before: Sequence[Sequence[int]]) -> list[int]:
         if not changed:
             break
     return ranks
+
+
+def _near_use(ranks: Sequence[int], before: Sequence[Sequence[int]], is_input: Sequence[bool]) -> list[int]:
+    """The ranks with every input right above the first node that reads it."""
+    placed = list(ranks)
+    for index in (i for i, given in enumerate(is_input) if given):
+        users = [ranks[b] for b, above in enumerate(before) if index in above]
+        placed[index] = max(0, min(users, default=1) - 1)
+    return placed
+
+
+def _with_waypoints(
+    before: Sequence[Sequence[int]], ranks: Sequence[int]
+) -> tuple[list[list[int]], list[int], list[list[int]]]:
+    """Edges as ways over a waypoint in each rank between, so that no edge runs behind a node; ranks; what is above."""
+    ways, wider = [], list(ranks)
+    above: list[list[int]] = [[] for _ in before]
+    for b, makers in enumerate(before):
+        for a in makers:
+            way = [a]
+            for rank in range(ranks[a] + 1, ranks[b]):
+                wider.append(rank)
+                above.append([way[-1]])
+                way.append(len(wider) - 1)
+            above[b].append(way[-1])
+            ways.append([*way, b])
+    return ways, wider, above
 
 
 def _rows(ranks: Sequence[int], before: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -98,11 +129,19 @@ def _box(node: Mapping[str, Any], x: float, y: float, width: float) -> str:
     )
 
 
-def _edge(places: Mapping[int, tuple[float, float]], widths: Sequence[float], a: int, b: int) -> str:
-    x1, y1 = places[a][0] + widths[a] / 2, places[a][1] + _HEIGHT
-    x2, y2 = places[b][0] + widths[b] / 2, places[b][1]
-    middle = (y1 + y2) / 2
-    return f'<path class="edge" d="M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"/>'
+def _edge(places: Mapping[int, tuple[float, float]], widths: Sequence[float], way: Sequence[int]) -> str:
+    """A curve from the first to the last, straight down through what lies between."""
+    x, y = places[way[0]][0] + widths[way[0]] / 2, places[way[0]][1] + _HEIGHT
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for index in way[1:]:
+        left, top = places[index]
+        to, middle = left + widths[index] / 2, (y + top) / 2
+        parts.append(f"C{x:.1f} {middle:.1f} {to:.1f} {middle:.1f} {to:.1f} {top:.1f}")
+        x, y = to, top
+        if index != way[-1]:
+            y += _HEIGHT
+            parts.append(f"V{y:.1f}")
+    return f'<path class="edge" d="{"".join(parts)}"/>'
 
 
 _FAMILIES: Mapping[str, str] = {
