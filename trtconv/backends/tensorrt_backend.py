@@ -25,6 +25,7 @@ from trtconv.backends.problems import build_failure
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
 from trtconv.backends.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.backends.trt_module import import_tensorrt, probe_capabilities
+from trtconv.backends.weak_types import pin_fp32
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.onnx_file import load_model
 from trtconv.core.progress import Progress
@@ -97,6 +98,9 @@ class TensorRTBackend:
             config.progress_monitor = monitor
         cache = self._open_cache(capabilities, config, settings, gpu)
         layers = int(parsed.network.num_layers)
+        weak = settings.precision != "fp32" and not capabilities.strongly_typed
+        if weak and pin_fp32(trt, parsed.network, model):
+            config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
         plan = parsed.builder.build_serialized_network(parsed.network, config)
         if cancellation.requested:
             raise KeyboardInterrupt
@@ -105,7 +109,7 @@ class TensorRTBackend:
         if plan is None:
             raise build_failure(messages.errors, model, settings.model, capabilities)
         environment = environment_of(gpu)
-        if settings.precision != "fp32" and not capabilities.strongly_typed:
+        if weak:
             types = _built_types(trt, plan, settings, capabilities)
         facts = cache() if cache else {}
         return BuiltEngine(memoryview(plan), layers, messages.errors + messages.warnings, types, environment, facts)
