@@ -164,6 +164,33 @@ def test_equal_blocks_share_a_proof_and_say_so():
     assert third.passed
 
 
+def test_bfloat16_parts_are_proved():
+    model = model_of(Case("bf16", "a = Identity(x) y = Relu(a)", inputs="bfloat16[N,8,H,W] x",
+                          outputs="bfloat16[a,b,c,d] y"))  # fmt: skip
+    record, _ = run(model, next(r for r in RULES if r.name == "drop-identity"))
+    assert [e.proof.passed for e in record.entries] == [True]
+
+
+def test_what_onnx_runtime_takes_but_cannot_run_is_proved_in_the_reference_evaluator():
+    """Its Resize has no antialiased cubic over the batch, which it says when it runs."""
+    case = Case(
+        "antialias",
+        'h = Shape(x) s = Div(h, parts) a = Resize<mode="cubic", antialias=1>(x, , , s) b = Identity(a) y = Relu(b)',
+        inputs="float[2,2,8,8] x",
+        constants="int64[4] parts = {2, 1, 2, 1}",
+        opset=18,
+    )
+
+    def find(graph, node):
+        resize = graph.maker(node.inputs[0], "Resize")
+        if resize is None:
+            return Skip()
+        return Found((resize, node), lambda b: b.op("Resize", *resize.inputs, mode="cubic", antialias=1))
+
+    record, _ = run(model_of(case), Rule("mine", "For the test.", ("Identity",), find))
+    assert [(e.proof.passed, e.proof.runner) for e in record.entries] == [(True, "onnx.reference")]
+
+
 def test_a_proof_is_not_shared_with_a_stricter_rule():
     """Both rules make the same part; what passes the loose tolerance must not pass for the strict one."""
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+BFLOAT16, BFLOAT16_NUMBER = "tensor(bfloat16)", 16
+
 
 class OnnxRuntimeRunner:
     """Runs an ONNX file (or serialized model) on the CPU.
@@ -41,16 +43,62 @@ class OnnxRuntimeRunner:
         self.input_names: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
         self.version: str = ort.__version__
+        ends = (*self._session.get_inputs(), *self._session.get_outputs())
+        self._bfloat16: frozenset[str] = frozenset(e.name for e in ends if e.type == BFLOAT16)
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
         """Run once; inputs that the graph does not have are left out."""
         feed = {n: inputs[n] for n in self.input_names if n in inputs}
         names = list(outputs or self.output_names)
         try:
-            values = self._session.run(names, feed)
+            values = self._run_values(names, feed) if self._bfloat16 else self._session.run(names, feed)
         except Exception as error:
             raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
         return dict(zip(names, values, strict=True))
+
+    def _run_values(self, names: list[str], feed: Mapping[str, Array]) -> list[Array]:
+        """The same with bfloat16 among inputs or outputs, which the binding does not hand over as NumPy arrays."""
+        import onnxruntime as ort
+
+        given = {}
+        for name, array in feed.items():
+            if name in self._bfloat16:
+                value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bfloat16_bits(array), BFLOAT16_NUMBER)
+            else:
+                value = ort.OrtValue.ortvalue_from_numpy(array)
+            given[name] = value
+        return [_array_of(value) for value in self._session.run_with_ort_values(names, given)]
+
+
+def bfloat16_bits(array: Array) -> Array:
+    """The bits of bfloat16 values as uint16; FP32 is rounded to nearest even (onnx before 1.19 has no bfloat16)."""
+    import numpy as np
+
+    if array.dtype.name == "bfloat16":
+        return np.ascontiguousarray(array).view(np.uint16)
+    wide = np.ascontiguousarray(array, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (wide + 0x7FFF + ((wide >> 16) & 1)) >> 16
+    return np.where(np.isnan(array), 0x7FC0, rounded).astype(np.uint16)
+
+
+def _array_of(value: Any) -> Array:
+    """An output as an array: bfloat16 in ml_dtypes' type, in FP32 where that is not installed."""
+    import ctypes
+
+    import numpy as np
+
+    if value.data_type() != BFLOAT16:
+        found: Array = value.numpy()
+        return found
+    shape = tuple(value.shape())
+    count = int(np.prod(shape))
+    data = ctypes.string_at(value.data_ptr(), 2 * count) if count else b""
+    bits = np.frombuffer(data, np.uint16).reshape(shape)
+    try:
+        import ml_dtypes
+    except ImportError:
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    return bits.view(ml_dtypes.bfloat16)
 
 
 def first_line(error: BaseException) -> str:
