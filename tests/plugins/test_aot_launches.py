@@ -108,7 +108,9 @@ def test_reflection_pad(recorder: Any, dtype: str, pads: tuple[int, ...]) -> Non
 def test_adaptive_pool(recorder: Any, dtype: str, size: tuple[int, int]) -> None:
     anywhere = launch("TrtconvAdaptivePool", [(2, 4, 32, 32)], dtype, (0, 2, 3), output_size=size)
     groups = set()
-    for shape in [(n, 4, h, w) for n, _, h, w in IMAGES] + [(1, 4, 300, 257), (3, 4, 100, 61)]:
+    # With one output the next ones have bins of exactly 16, 256 and 8192 values, up to which fewer threads share a bin.
+    edges = [(2, 4, 3, 3), (1, 4, 15, 15), (1, 4, 63, 127)]
+    for shape in [(n, 4, h, w) for n, _, h, w in IMAGES] + [(1, 4, 300, 257), (3, 4, 100, 61), *edges]:
         fixed = launch("TrtconvAdaptivePool", [shape], dtype, (), output_size=size)
         name, arguments, *wanted = recorded(
             recorder.record_adaptive_pool, ELEMENT_NUMBERS[dtype], shape[0] * shape[1], *shape[2:], *size
@@ -174,7 +176,16 @@ def test_l2norm_rows(recorder: Any, dtype: str, channels: int) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_instance_norm_of_a_plane_to_a_block(recorder: Any, dtype: str) -> None:
     kernel = launch("TrtconvInstanceNorm", [(1, 24, 26, 26), (24,), (24,)], dtype, (0, 2, 3), epsilon=1e-5)
-    for n, h, w in [(1, 26, 26), (4, 40, 25), (2, 3, 5), (1, 104, 104), (40, 17, 19), (300, 2, 2)]:
+    for n, h, w in [
+        (1, 26, 26),
+        (4, 40, 25),
+        (2, 3, 5),
+        (1, 104, 104),
+        (40, 17, 19),
+        (300, 2, 2),
+        (1, 23, 89),
+        (1, 63, 65),
+    ]:
         shapes = [(n, 24, h, w), (24,), (24,)]
         values = ELEMENT_NUMBERS[dtype], n * 24, 24, h * w, 0
         name, arguments, *wanted = recorded(recorder.record_instance_norm, *values)
