@@ -92,6 +92,16 @@ def test_a_rank_that_moves_is_refused_everywhere(target, tmp_path):
     assert "squeeze(dim)" in caught.value.hint
 
 
+@pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt-rtx"])
+def test_a_layout_that_no_rule_takes_away_is_refused(target, tmp_path):
+    case = Case("gru", "y = GRU<hidden_size=3,layout=1>(x, w, r)", "float[N,H,4] x, float[1,9,4] w, float[1,9,3] r")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model_of(case).SerializeToString())
+    request = RewriteRequest(path, tmp_path / "m.trt.onnx", parse_target(target), skip=("recurrent-layout",))
+    with pytest.raises(UnsupportedError, match="layout 1"):
+        rewrite_model(request, SilentProgress())
+
+
 def test_what_rtx_refuses_is_noted_with_the_remedy(tmp_path):
     case = Case(
         "selected", "m = Greater(x, z) n = NonZero(m) y = Abs(n)", outputs="int64[a,b] y", constants="float z = {0.0}"

@@ -18,6 +18,7 @@ from trtconv.rewrite.result import Skipped
 CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
 
 
+RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
 ADVISING = ("selection-count", "unique")
 
@@ -29,8 +30,8 @@ def advice(skipped: Sequence[Skipped]) -> list[str]:
 
 def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:
     """Raise UnsupportedError for the first node that the target would take and compute wrongly."""
-    if _has_open_squeeze(model.graph):
-        _refuse_moving_rank(index_model(model, target), target)
+    if _may_be_misread(model.graph):
+        _refuse_everywhere(index_model(model, target), target)
     if target.generation != 8:
         return
     graph = index_model(model, target)
@@ -49,31 +50,45 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
         raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
 
 
-def _has_open_squeeze(graph: onnx.GraphProto) -> bool:
-    """True when a Squeeze without axes is left, in bodies too: a glance, so that large graphs are not indexed."""
+def _may_be_misread(graph: onnx.GraphProto) -> bool:
+    """True when a node is left that every target could misread, in bodies too: a glance, to index no large graph."""
     for node in graph.node:
-        if node.op_type == "Squeeze" and len(node.input) < 2 and not any(a.name == "axes" for a in node.attribute):
+        named = {a.name for a in node.attribute}
+        if node.op_type == "Squeeze" and len(node.input) < 2 and "axes" not in named:
+            return True
+        if node.op_type in RECURRENT and "layout" in named:
             return True
         bodies = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        if any(_has_open_squeeze(b) for b in bodies):
+        if any(_may_be_misread(b) for b in bodies):
             return True
     return False
 
 
-def _refuse_moving_rank(graph: Graph, target: Target) -> None:
-    """An engine's values have one rank each: it would keep the axis at the sizes where the model drops it."""
+def _refuse_everywhere(graph: Graph, target: Target) -> None:
+    """An engine keeps an axis that goes at some sizes only; the parsers do not read the layout of recurrent layers."""
     for scope in graph.scopes():
-        for node in scope.find("Squeeze"):
-            dims = scope.dims(node.inputs[0]) or ()
-            moving = [d for d in dims if not node.input(1) and not node.attr("axes") and _is_sometimes_one(scope, d)]
-            if moving:
-                low, high = scope.dim_range(moving[0]) or (1, 1)
+        for node in scope.find("Squeeze", *RECURRENT):
+            problem, hint = _open_squeeze(scope, node) if node.op == "Squeeze" else _layout(node)
+            if problem:
                 raise UnsupportedError(
-                    f"{describe(node)}: the result has one axis less where {moving[0]} is 1 ({low} to {high}); "
-                    f"an engine of {target} would keep the axis",
-                    hint=f"squeeze(dim) names the axes that go; or let {moving[0]} begin at 2",
+                    f"{describe(node)}: {problem} by {target}, without a word", hint=hint,
                     where=node.origin.source or None,
-                )
+                )  # fmt: skip
+
+
+def _open_squeeze(graph: Graph, node: Node) -> tuple[str, str]:
+    moving = [d for d in graph.dims(node.inputs[0]) or () if _is_sometimes_one(graph, d)]
+    if node.input(1) or node.attr("axes") or not moving:
+        return "", ""
+    low, high = graph.dim_range(moving[0]) or (1, 1)
+    problem = f"the result has one axis less where {moving[0]} is 1 ({low} to {high}), an axis that is kept"
+    return problem, f"squeeze(dim) names the axes that go; or let {moving[0]} begin at 2"
+
+
+def _layout(node: Node) -> tuple[str, str]:
+    if not node.attr("layout", 0):
+        return "", ""
+    return "layout 1 (the batch first) is not read", "let the rule recurrent-layout run, or transpose around the layer"
 
 
 def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:
@@ -95,6 +110,8 @@ def silently_wrong(graph: Graph, node: Node) -> str:
         return ""
     if node.op in REDUCTIONS and node.input(1):
         return "ignores the axes input and reduces over all axes"
+    if node.op == "ReduceSum" and node.attr("noop_with_empty_axes", 0) and not graph.reduced_axes(node):
+        return "ignores noop_with_empty_axes and reduces over all axes"
     if node.op == "Shape" and (node.attr("start", 0) or node.attr("end") is not None):
         return "ignores start and end and gives the whole shape"
     if node.op == "Resize" and node.attr("antialias", 0):
