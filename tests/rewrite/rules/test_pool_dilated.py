@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """Pools with dilations."""
 
 import numpy as np
@@ -18,6 +19,12 @@ CASES = [
     Case("ceil mode", "y = MaxPool<kernel_shape=[3,3],strides=[2,2],dilations=[2,2],pads=[1,1,1,1],ceil_mode=1>(x)"),
     Case("valid", 'y = MaxPool<kernel_shape=[3,3],dilations=[3,2],auto_pad="VALID">(x)'),
     Case("8.6", "y = MaxPool<kernel_shape=[3,3],dilations=[2,2],pads=[2,2,2,2]>(x)", target=EIGHT),
+    Case("average", "y = AveragePool<kernel_shape=[3,3],dilations=[2,2]>(x)", opset=19, gone=("AveragePool",)),
+    Case("average, padded", "y = AveragePool<kernel_shape=[3,2],dilations=[2,3],pads=[1,0,2,1]>(x)", opset=19),
+    Case("average, padding counts",
+         "y = AveragePool<kernel_shape=[3,3],dilations=[2,2],strides=[2,1],pads=[1,1,1,1],count_include_pad=1>(x)", opset=19),
+    Case("average, 8.6", "y = AveragePool<kernel_shape=[3,3],dilations=[2,2],pads=[2,2,2,2]>(x)", opset=19, target=EIGHT),
+    Case("norm", "y = LpPool<kernel_shape=[3,3],dilations=[2,2],p=2>(x)", opset=18, gone=("LpPool",)),
     Case("line", "y = MaxPool<kernel_shape=[4],dilations=[3],strides=[2]>(x)", **LINE),
     Case("volume", "y = MaxPool<kernel_shape=[2,2,2],dilations=[3,2,1]>(x)", **VOLUME),
     Case(
@@ -32,6 +39,8 @@ NEAR_MISSES = [
          "y = MaxPool<kernel_shape=[2,2],strides=[4,4],dilations=[2,2],ceil_mode=1>(x)", skip="begin in the padding"),
     Case("with indices", "y, i = MaxPool<kernel_shape=[3,3],dilations=[2,2]>(x)",
          outputs="float[a,b,c,d] y, int64[a,b,c,d] i"),
+    Case("average in ceil mode", "y = AveragePool<kernel_shape=[3,3],strides=[2,2],dilations=[2,2],ceil_mode=1>(x)",
+         opset=19, skip="ceil_mode"),
     Case("bytes", "y = MaxPool<kernel_shape=[3,3],dilations=[2,2]>(x)", "uint8[N,8,H,W] x", "uint8[a,b,c,d] y",
          skip="no float"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - the text of a model stands on one line
+
 """Reductions over no axes."""
 
 import dataclasses
