@@ -114,6 +114,8 @@ def silently_wrong(graph: Graph, node: Node) -> str:
         return "ignores noop_with_empty_axes and reduces over all axes"
     if node.op == "Shape" and (node.attr("start", 0) or node.attr("end") is not None):
         return "ignores start and end and gives the whole shape"
+    if node.op == "AveragePool" and node.attr("ceil_mode", 0) and max(node.attr("strides", [1])) > 1:
+        return "counts what hangs over the end of a window in ceil_mode"
     if node.op == "Resize" and node.attr("antialias", 0):
         return "ignores antialiasing"
     if node.op == "Resize" and node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":

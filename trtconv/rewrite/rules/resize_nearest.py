@@ -8,7 +8,7 @@ from trtconv.rewrite.builder import FLOAT, Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 
-ROUNDING = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -22,7 +22,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     if rank is None or node.attr("axes"):
         return Skip("the rank is not known, or only some axes are resized")
-    if node.attr("coordinate_transformation_mode", "half_pixel") not in ("asymmetric", "half_pixel"):
+    if node.attr("coordinate_transformation_mode", "half_pixel") not in MODES:
         return Skip(f"coordinates in mode {node.attr('coordinate_transformation_mode')}")
     if scales is None and not node.input(3):
         return Skip("scales are computed while the model runs")
@@ -55,10 +55,7 @@ def _build(b: Builder, node: Node, rank: int, scales: list[float] | None) -> str
 def _indices(b: Builder, node: Node, size: str, out: str, scale: str) -> str:
     places = b.cast(b.op("Range", b.scalar(0, dtype=7), out, b.scalar(1, dtype=7)), FLOAT)
     half = b.scalar(0.5)
-    if node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel":
-        at = b.op("Sub", b.op("Div", b.op("Add", places, half), scale), half)
-    else:
-        at = b.op("Div", places, scale)
+    at = _coordinates(b, node, size, out, scale, places)
     how = node.attr("nearest_mode", "round_prefer_floor")
     if how == "floor":
         at = b.op("Floor", at)
@@ -70,6 +67,26 @@ def _indices(b: Builder, node: Node, size: str, out: str, scale: str) -> str:
         at = b.op("Floor", b.op("Add", at, half))
     last = b.op("Sub", size, b.scalar(1, dtype=7))
     return b.op("Min", b.op("Max", b.cast(at, 7), b.scalar(0, dtype=7)), last)
+
+
+def _coordinates(b: Builder, node: Node, size: str, out: str, scale: str, places: str) -> str:
+    """The place in the input of each place in the output, in the formula of the mode."""
+    mode, half = node.attr("coordinate_transformation_mode", "half_pixel"), b.scalar(0.5)
+    if mode == "asymmetric":
+        return b.op("Div", places, scale)
+    if mode == "tf_half_pixel_for_nn":
+        return b.op("Div", b.op("Add", places, half), scale)
+    if mode == "align_corners":
+        one = b.scalar(1, dtype=7)
+        steps = b.op("Max", b.op("Sub", out, one), one)
+        room = b.cast(b.op("Sub", size, one), FLOAT)
+        return b.op("Div", b.op("Mul", places, room), b.cast(steps, FLOAT))
+    at = b.op("Sub", b.op("Div", b.op("Add", places, half), scale), half)
+    if mode == "half_pixel":
+        return at
+    # One output pixel is the first input pixel in PyTorch's formula.
+    several = b.cast(b.op("Greater", out, b.scalar(1, dtype=7)), FLOAT)
+    return b.op("Mul", at, several)
 
 
 RULE = Rule(
