@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """Nearest Resize for TensorRT 8.6."""
 
 import pytest
