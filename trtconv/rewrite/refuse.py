@@ -18,6 +18,7 @@ from trtconv.rewrite.result import Skipped
 CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
 
 
+WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
 ADVISING = ("selection-count", "unique")
@@ -53,13 +54,12 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
 def _may_be_misread(graph: onnx.GraphProto) -> bool:
     """True when a node is left that every target could misread, in bodies too: a glance, to index no large graph."""
     for node in graph.node:
-        named = {a.name for a in node.attribute}
-        if node.op_type == "Squeeze" and len(node.input) < 2 and "axes" not in named:
+        kind = node.op_type
+        if kind == "Squeeze" and len(node.input) < 2 and not any(a.name == "axes" for a in node.attribute):
             return True
-        if node.op_type in RECURRENT and "layout" in named:
+        if kind in RECURRENT and any(a.name == "layout" for a in node.attribute):
             return True
-        bodies = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        if any(_may_be_misread(b) for b in bodies):
+        if kind in WITH_BODIES and any(_may_be_misread(a.g) for a in node.attribute if a.HasField("g")):
             return True
     return False
 
