@@ -30,9 +30,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match operators on bytes, and casts to bytes and on to something else."""
     if node.key == "Cast":
         return _cast(graph, node)
-    places = [i for i, v in enumerate(node.inputs) if v and graph.dtype(v) == UINT8]
-    if not places:
+    # One look is enough: of these operators, all inputs that hold data have one type.
+    if graph.dtype(node.inputs[1 if node.op == "Where" else 0]) != UINT8:
         return NOT_THIS
+    places = [i for i, v in enumerate(node.inputs) if v and graph.dtype(v) == UINT8]
     if node.op == "MaxPool" and len(node.outputs) > 1:
         return Skip("the indices of a pool of bytes")
     if node.op == "Mod" and node.attr("fmod", 0):
