@@ -208,9 +208,133 @@ def branch(g: RandomGraph) -> str:
     return g.op("If", held, then_branch=bodies[0], else_branch=bodies[1])
 
 
+def split(g: RandomGraph) -> str:
+    """Take the channels apart and put them together again, in another order or the same."""
+    whole, half = g.pick(), CHANNELS // 2
+    more = {"num_outputs": 2} if g.opset >= 18 else {}
+    first = g.op("Split", whole, outputs=2, axis=1, **more)
+    parts = [first, f"{first}_1"]
+    if g.rng.random() < 0.5:
+        parts = [g.op("Slice", whole, g.ints(0), g.ints(half), g.ints(1)),
+                 g.op("Slice", whole, g.ints(half), g.ints(1 << 40), g.ints(1))]  # fmt: skip
+    if g.rng.random() < 0.5:
+        parts[0] = g.op("Relu", parts[0])
+    return g.op("Concat", *g.rng.sample(parts, 2), axis=1)
+
+
+def gathered(g: RandomGraph) -> str:
+    """Channels by index, negative ones among them."""
+    order = g.rng.sample(range(CHANNELS), CHANNELS)
+    return g.op("Gather", g.pick(), g.ints(*(c - CHANNELS * g.rng.randrange(2) for c in order)), axis=1)
+
+
+def padded(g: RandomGraph) -> str:
+    """Pad, then a window that takes the border away again."""
+    mode = g.rng.choice(["constant", "reflect", "edge"])
+    padded_value = g.op("Pad", g.pick(), g.ints(0, 0, 1, 1, 0, 0, 1, 1), mode=mode)
+    kind = g.rng.choice(["MaxPool", "AveragePool"])
+    return g.op(kind, padded_value, kernel_shape=[3, 3], strides=[1, 1])
+
+
+def pooled(g: RandomGraph) -> str:
+    """A whole axis or both, broadcast back by an addition."""
+    x = g.pick()
+    kind = g.rng.randrange(3)
+    if kind == 0:
+        part = g.op(g.rng.choice(["GlobalAveragePool", "GlobalMaxPool"]), x)
+    elif kind == 1:
+        part = g.reduce(g.rng.choice(["ReduceMean", "ReduceMax", "ReduceSum"]), x, g.rng.choice([[2], [3], [-1, -2]]))
+    else:
+        part = g.op("ReduceMax", g.op("Transpose", x, perm=[0, 1, 3, 2]), keepdims=1, **_axes(g, [3]))
+    return g.op("Mul", x, g.op("Sigmoid", part))
+
+
+def _axes(g: RandomGraph, axes: list[int]) -> dict[str, object]:
+    return {"axes": axes} if g.opset < 18 else {}
+
+
+def normalized(g: RandomGraph) -> str:
+    """The norms that ONNX has as operators."""
+    x, kind = g.pick(), g.rng.randrange(3)
+    scale, bias = (g.const(np.linspace(0.5, 1.5, CHANNELS).astype(np.float32)) for _ in range(2))
+    if kind == 0:
+        return g.op("InstanceNormalization", x, scale, bias, epsilon=1e-2)
+    if kind == 1:
+        moved = g.op("Transpose", x, perm=[0, 2, 3, 1])
+        moved = g.op("LayerNormalization", moved, scale, bias, axis=-1, epsilon=1e-2)
+        return g.op("Transpose", moved, perm=[0, 3, 1, 2])
+    return g.op("LpNormalization", g.op("Add", x, g.const(np.float32(0.1))), axis=g.rng.choice([1, -1]), p=2)
+
+
+def convolved(g: RandomGraph) -> str:
+    weight = np.random.default_rng(g.rng.randrange(1000)).normal(0, 0.3, (CHANNELS, CHANNELS, 3, 3))
+    return g.op("Conv", g.pick(), g.const(weight.astype(np.float32), node=False), pads=[1, 1, 1, 1])
+
+
+def clipped(g: RandomGraph) -> str:
+    low, high = g.const(np.float32(-0.5)), g.const(np.float32(0.75))
+    return g.op("Clip", g.pick(), *g.rng.choice([(low, high), (low, ""), ("", high), (low,)]))
+
+
+def unshuffled(g: RandomGraph) -> str:
+    """Channels into pixels and back, written as reshapes and as operators."""
+    x = g.pick()
+    if g.rng.random() < 0.5:
+        return g.op("SpaceToDepth", g.op("DepthToSpace", x, blocksize=2, mode="CRD"), blocksize=2)
+    shape = g.op("Shape", x)
+    size = [g.op("Gather", shape, g.ints(axis), axis=0) for axis in (0, 2, 3)]
+    wide = g.op("Reshape", x, g.op("Concat", size[0], g.ints(2, CHANNELS // 2), size[1], size[2], axis=0))
+    return g.op("Reshape", g.op("Transpose", wide, perm=[0, 2, 1, 3, 4]), shape)
+
+
+def gelu(g: RandomGraph) -> str:
+    """x * Phi(x), with its factors in some order."""
+    x = g.pick()
+    error = g.op("Erf", g.op("Div", x, g.const(np.float32(2**0.5))))
+    share = g.op("Mul", *g.rng.sample([g.op("Add", *g.rng.sample([error, g.const(np.float32(1))], 2)), x], 2))
+    return g.op("Mul", *g.rng.sample([share, g.const(np.float32(0.5))], 2))
+
+
+def counted(g: RandomGraph) -> str:
+    """A running sum along an axis, scaled down so that it stays small."""
+    total = g.op("CumSum", g.op("Tanh", g.pick()), g.const(np.asarray(g.rng.choice([2, 3, -1]), np.int64)))
+    return g.op("Mul", total, g.const(np.float32(0.1)))
+
+
+def contracted(g: RandomGraph) -> str:
+    weight = g.const(
+        np.random.default_rng(g.rng.randrange(1000)).normal(0, 0.5, (CHANNELS, CHANNELS)).astype(np.float32)
+    )
+    equation = g.rng.choice(["nchw,cd->ndhw", "...chw,cd->...dhw"])
+    return g.op("Einsum", g.pick(), weight, equation=equation)
+
+
+def looped(g: RandomGraph) -> str:
+    """Three turns that add something captured; the body has a pattern for rules in it."""
+    start, held = g.pick(), g.pick()
+    p = f"{g.prefix}loop{g.count}_"
+    inner = RandomGraph(g.rng, g.opset, p, images=[f"{p}state", held])
+    for _ in range(g.rng.randrange(1, 3)):
+        inner.grow()
+    result = inner.op("Tanh", inner.images[-1])
+    going = inner.op("Identity", f"{p}cond")
+    body = helper.make_graph(
+        inner.nodes, "body",
+        [helper.make_tensor_value_info(f"{p}i", TensorProto.INT64, []),
+         helper.make_tensor_value_info(f"{p}cond", TensorProto.BOOL, []),
+         helper.make_tensor_value_info(f"{p}state", TensorProto.FLOAT, [None] * 4)],
+        [helper.make_tensor_value_info(going, TensorProto.BOOL, []),
+         helper.make_tensor_value_info(result, TensorProto.FLOAT, [None] * 4)],
+        inner.constants,
+    )  # fmt: skip
+    turns, true = g.const(np.asarray(3, np.int64)), g.const(np.asarray(True))
+    return g.op("Loop", turns, true, start, body=body)
+
+
 STEPS = (
     unary, unary, binary, binary, divided, norm, norm, layer_norm, transposed, casts, folded, by_shape, expanded,
-    resized, masked, dead, branch,
+    resized, masked, dead, branch, split, gathered, padded, pooled, normalized, convolved, clipped, unshuffled, gelu,
+    counted, contracted, looped,
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.tensors import TensorSpec
+from trtconv.rewrite.bodies import bodies_of, body_model, states_after
 from trtconv.rewrite.facts import Inferred, infer, opset_of, types_in
 from trtconv.rewrite.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph import DEFAULT_DOMAINS, Array, ValueType, type_of
@@ -60,7 +61,7 @@ class ConcreteShapes:
         self._walked = False
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """The integer shape of a value of the main graph, or None when it cannot be found without running."""
+        """The integer shape of a value, also one in a body, or None when it cannot be found without running."""
         found = _integers(self._types.get(name))
         if found is None and not self._walked:
             self._walk()
@@ -81,6 +82,16 @@ class ConcreteShapes:
                 _evaluate(node, values, self._types, self._opset)
             if any(o and _integers(self._types.get(o)) is None for o in node.output):
                 self._infer_node(node, values)
+            for body in bodies_of(node):
+                self._enter(node, body, values)
+
+    def _enter(self, node: onnx.NodeProto, body: onnx.GraphProto, values: Mapping[str, Array]) -> None:
+        """The same inside a body, with the types around it at this point."""
+        inner = ConcreteShapes(body_model(node, body, self._types, values, self._opsets), (), {})
+        inner._walk()
+        for name, proto in {**inner._types, **states_after(node, body, inner._types)}.items():
+            if _integers(self._types.get(name)) is None:
+                self._types[name] = proto
 
     def _infer_node(self, node: onnx.NodeProto, values: Mapping[str, Array]) -> None:
         types = {i: self._types[i] for i in node.input if i in self._types}
