@@ -48,10 +48,16 @@ def body_model(
     return helper.make_model(graph, opset_imports=opsets)
 
 
-def states_after(
+def types_after(
     node: onnx.NodeProto, body: onnx.GraphProto, inner: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """The types of a Loop's or Scan's states when it is done: those that its body gives them."""
+    """The types of what an If gives, or of a Loop's or Scan's states when it is done: those that the body gives them.
+
+    Where the branches of an If differ, either is one that may come.
+    """
+    if node.op_type == "If":
+        both = zip(node.output, body.output, strict=False)
+        return {outer: inner[o.name] for outer, o in both if outer and o.name in inner}
     if node.op_type not in ("Loop", "Scan"):
         return {}
     first = 1 if node.op_type == "Loop" else 0

@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.tensors import TensorSpec
-from trtconv.rewrite.bodies import bodies_of, body_model, states_after
+from trtconv.rewrite.bodies import bodies_of, body_model, types_after
 from trtconv.rewrite.facts import Inferred, infer, opset_of, types_in
 from trtconv.rewrite.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph import DEFAULT_DOMAINS, Array, ValueType, type_of
@@ -89,7 +89,7 @@ class ConcreteShapes:
         """The same inside a body, with the types around it at this point."""
         inner = ConcreteShapes(body_model(node, body, self._types, values, self._opsets), (), {})
         inner._walk()
-        for name, proto in {**inner._types, **states_after(node, body, inner._types)}.items():
+        for name, proto in {**inner._types, **types_after(node, body, inner._types)}.items():
             if _integers(self._types.get(name)) is None:
                 self._types[name] = proto
 
