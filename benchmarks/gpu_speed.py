@@ -1,118 +1,337 @@
-"""Engines beside torch eager, torch.compile and its CUDA graphs, on the examples: one table of ratios.
+"""Engines beside torch on one GPU in one run, turn by turn: gpu_speed.py FOLDER JSON ENGINE_PYTHON TORCH_PYTHON SECONDS
 
-    gpu_speed.py engines FOLDER JSON    with TensorRT; FOLDER/NAME/model.trt.onnx from gpu_prepare.py
-    gpu_speed.py torch JSON             with torch
-    gpu_speed.py table ENGINES TORCH OUT
-
-TensorRT 8.6 and a current torch need different Pythons, so the two halves run one after the other on one machine.
-TF32 is on in both. Batches 1 and 8 at the example's opt height and width; inputs are random.
+FOLDER/NAME/model.trt.onnx are the examples' graphs for TensorRT 8.6 (benchmarks/gpu_prepare.py, or any weights). Two
+workers, one Python with TensorRT and one with torch, hold engine and module of a case at the same time; they are asked
+in turn, three rounds, so that clocks and neighbours are alike. torch.compile runs before, each case in a process and a
+time limit of its own, into torch's own cache on disk. TF32 is on on both sides. Median device time between two events
+around one call; inputs are random and lie on the device.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("refinedet", "hrnet", "text_attention", "style_transfer")
-BATCHES = (1, 8)
-MODES = ("eager", "compile + CUDA graph")
+CASES = tuple((name, batch) for name in NAMES for batch in (1, 8))
+ENGINE_MODES = ("engine", "engine + CUDA graph")
+TORCH_MODES = ("eager", "eager + CUDA graph", "compile", "compile + CUDA graph", "max-autotune + CUDA graph")
+TUNED = TORCH_MODES[-1]
+ROUNDS, SECONDS = 3, 0.25
 
 
-def engines(root: Path, output: Path) -> None:
-    from trtconv.backends.latency import clock_state, measure_engine
-    from trtconv.backends.select import backend_of
+# ---- the worker with TensorRT
+
+
+def build(root: Path, name: str, batch: int) -> dict[str, Any]:
+    """Build a static engine of one case with trtconv; what it took, or why not."""
     from trtconv.build import build_engine
     from trtconv.core.errors import TrtconvError
-    from trtconv.core.onnx_file import load_model, signature
     from trtconv.core.requests import BuildRequest
-    from trtconv.core.sampling import SamplePoint, sample_inputs
     from trtconv.core.shapes import parse_space
 
-    found = []
-    for name in NAMES:
-        folder = root / name
-        model = folder / "model.trt.onnx"
-        known = signature(load_model(model))
-        for batch in BATCHES:
-            engine = folder / f"speed{batch}.engine"
-            request = BuildRequest(
-                model, engine, dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt",
-                timing_cache=root / "speed.cache", options=(("tf32", True),),
-            )  # fmt: skip
-            start = time.monotonic()
-            try:
-                build_engine(request)
-            except TrtconvError as error:
-                found.append({"name": name, "batch": batch, "error": [error.message, *error.details[:4]]})
-                print(found[-1], flush=True)
-                continue
-            built, session = time.monotonic() - start, backend_of(engine).load(engine)
-            dims = tuple({**known.space.pick("opt"), "N": batch}.items())
-            inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
-            both = [measure_engine(session, inputs, point="opt", cuda_graph=g, seconds=0.7) for g in (False, True)]
-            session.close()
-            rows = {r.subject: r.as_dict() for r in both}
-            found.append({"name": name, "batch": batch, "rows": rows, "build_s": round(built, 1),
-                          "clocks": clock_state()})  # fmt: skip
-            print(name, batch, {k: round(v["device"]["median"] * 1e3, 4) for k, v in rows.items()}, flush=True)
-            output.write_text(json.dumps(found, indent=1))
+    folder = root / name
+    request = BuildRequest(
+        folder / "model.trt.onnx", folder / f"speed{batch}.engine", dynamic=None, backend="tensorrt",
+        profiles=(parse_space([f"N={batch}"]),), timing_cache=root / "speed.cache", options=(("tf32", True),),
+    )  # fmt: skip
+    start = time.monotonic()
+    try:
+        built = build_engine(request)
+    except TrtconvError as error:
+        return {"error": [error.message, *error.details[:4]]}
+    return {"build_s": round(time.monotonic() - start, 1), "engine_mib": round(built.engine_bytes / 2**20, 1)}
 
 
-def torch_side(output: Path) -> None:
-    from trtconv.backends.torch_latency import measure_torch
-    from trtconv.cli.assemble import load_config, module_source, shape_space, tensor_specs
-    from trtconv.core.sampling import SamplePoint, sample_inputs
-    from trtconv.export.module_source import load_module
+class EngineSide:
+    """Engines by case, each with its two ways of launching."""
 
-    found = []
-    for name in NAMES:
-        config = load_config(ROOT / "examples" / f"{name}.toml")
-        space = shape_space(config, ())
-        for batch in BATCHES:
-            module = load_module(module_source(config, None, {}))
-            dims = tuple(({**space.pick("opt"), "N": batch}).items())
-            inputs = sample_inputs(tensor_specs(config, ()), SamplePoint("bench", dims))
-            rows, failed = measure_torch(module, inputs, point="opt", batch=batch, tf32=True, seconds=0.7, modes=MODES)
-            shown = {r.subject: r.as_dict() for r in rows}
-            found.append({"name": name, "batch": batch, "rows": shown, "failures": failed,
-                          "shapes": {n: list(a.shape) for n, a in inputs.items()}})  # fmt: skip
-            print(name, batch, {k: round(v["device"]["median"] * 1e3, 4) for k, v in shown.items()}, failed, flush=True)
-            output.write_text(json.dumps(found, indent=1))
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
+    def open(self, name: str, batch: int) -> dict[str, Any]:
+        from trtconv.backends.select import backend_of
+        from trtconv.core.onnx_file import load_model, signature
+        from trtconv.core.sampling import SamplePoint, sample_inputs
 
-def table(engine_file: Path, torch_file: Path, output: Path) -> None:
-    halves = [json.loads(p.read_text()) for p in (engine_file, torch_file)]
-    rows = []
-    for one in halves[0]:
-        other = next((o for o in halves[1] if (o["name"], o["batch"]) == (one["name"], one["batch"])), {})
-        both = {**one.get("rows", {}), **other.get("rows", {})}
-        medians = {k: round(v["device"]["median"] * 1e3, 4) for k, v in both.items()}
-        best = min((v for k, v in medians.items() if k.startswith("engine")), default=None)
-        ratios = {k: round(v / best, 2) for k, v in medians.items()} if best else {}
-        rows.append(
-            {
-                "name": one["name"],
-                "batch": one["batch"],
-                "shapes": other.get("shapes"),
-                "device_ms": medians,
-                "ratio_to_best_engine": ratios,
-                "error": one.get("error"),
-                "failures": other.get("failures"),
-            }
+        known = signature(load_model(self.root / name / "model.trt.onnx"))
+        self.session = backend_of(self.root / name / f"speed{batch}.engine").load(
+            self.root / name / f"speed{batch}.engine"
         )
-        print(one["name"], one["batch"], medians)
-    output.write_text(
-        json.dumps({"tf32": True, "rows": rows, "engines": halves[0], "torch": halves[1]}, indent=1) + "\n"
-    )
+        dims = tuple({**known.space.pick("opt"), "N": batch}.items())
+        self.inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
+        return {"shapes": {n: list(a.shape) for n, a in self.inputs.items()}, "runner": self.session.version}
+
+    def run(self, mode: str, batch: int) -> Any:
+        from trtconv.backends.latency import measure_engine
+
+        graph = mode == ENGINE_MODES[1]
+        return measure_engine(
+            self.session, self.inputs, point="opt", cuda_graph=graph, seconds=SECONDS, warm_up=0.1
+        ).as_dict()
+
+    def close(self) -> None:
+        self.session.close()
+
+
+# ---- the worker with torch
+
+
+class TorchSide:
+    """A module by case, compiled in the ways that torch has."""
+
+    def __init__(self, root: Path) -> None:
+        import torch
+
+        self.torch = torch
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        torch.backends.cudnn.benchmark = True
+        torch.set_num_threads(2)
+
+    def open(self, name: str, batch: int) -> dict[str, Any]:
+        from trtconv.cli.assemble import load_config, module_source, shape_space, tensor_specs
+        from trtconv.core.sampling import SamplePoint, sample_inputs
+        from trtconv.export.module_source import load_module
+
+        config = load_config(ROOT / "examples" / f"{name}.toml")
+        self.module = load_module(module_source(config, None, {})).to("cuda").eval()
+        dims = tuple({**shape_space(config, ()).pick("opt"), "N": batch}.items())
+        given = sample_inputs(tensor_specs(config, ()), SamplePoint("bench", dims))
+        self.arguments = [self.torch.as_tensor(a).to("cuda") for a in given.values()]
+        self.ready: dict[str, Any] = {}
+        self.torch._dynamo.reset()
+        return {"torch": self.torch.__version__}
+
+    def launcher(self, mode: str) -> Any:
+        if mode not in self.ready:
+            self.ready[mode] = self._launcher(mode)
+        return self.ready[mode]
+
+    def _launcher(self, mode: str) -> Any:
+        torch, module = self.torch, self.module
+        if mode == "compile + CUDA graph":
+            # torch's own graphs; the same kernels as "compile".
+            compiled = torch.compile(module, dynamic=False, mode="reduce-overhead")
+        elif mode == TUNED:
+            compiled = torch.compile(module, dynamic=False, mode="max-autotune-no-cudagraphs")
+        else:
+            compiled = module if mode.startswith("eager") else torch.compile(module, dynamic=False)
+
+        def call() -> Any:
+            with torch.inference_mode():
+                return compiled(*self.arguments)
+
+        for _ in range(4):
+            call()
+        torch.cuda.synchronize()
+        return self._captured(call) if mode in ("eager + CUDA graph", TUNED) else call
+
+    def _captured(self, call: Any) -> Any:
+        torch = self.torch
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                call()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.kept = call()
+        return graph.replay
+
+    def run(self, mode: str, batch: int) -> Any:
+        from trtconv.backends.latency import measure
+
+        torch, launch = self.torch, self.launcher(mode)
+
+        def record() -> Any:
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            return event
+
+        return measure(
+            launch, torch.cuda.synchronize, record, lambda a, b: float(a.elapsed_time(b)) / 1e3,
+            subject=mode, point="opt", batch=batch, seconds=SECONDS, warm_up=0.1,
+        ).as_dict()  # fmt: skip
+
+    def close(self) -> None:
+        self.ready.clear()
+        del self.module, self.arguments
+        self.torch.cuda.empty_cache()
+
+
+def serve(side: Any) -> None:
+    """Answer one JSON line with one."""
+    for line in sys.stdin:
+        word, *values = json.loads(line)
+        try:
+            answer = getattr(side, word)(*values)
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print("@" + json.dumps(answer), flush=True)
+
+
+# ---- the one who asks
+
+
+class Worker:
+    """A process that answers `serve`'s questions; an answer that does not come in time ends it."""
+
+    def __init__(self, python: str, kind: str, root: Path) -> None:
+        self.process = subprocess.Popen(
+            [python, __file__, kind, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment(kind),
+        )  # fmt: skip
+
+    def ask(self, *words: Any) -> Any:
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            stdin.write(json.dumps(words) + "\n")
+            stdin.flush()
+        except OSError as error:
+            return {"error": f"the worker has ended: {error}"}
+        for line in stdout:
+            if line.startswith("@"):
+                return json.loads(line[1:])
+        return {"error": "the worker has ended"}
+
+
+def environment(kind: str) -> dict[str, str]:
+    """The environment of a worker: torch must not see the libraries that stand in for cuBLAS beside TensorRT 8.6."""
+    found = dict(os.environ)
+    if kind in ("torch", "compile"):
+        found.pop("LD_LIBRARY_PATH", None)
+        found["PYTHONPATH"] = os.pathsep.join(p for p in (str(ROOT), os.environ.get("TORCH_SITE", "")) if p)
+    return found
+
+
+def compile_all(python: str, root: Path, tuned: bool, jobs: int, deadline: float) -> dict[str, str]:
+    """Fill torch's cache, `jobs` cases at a time; which are ready, and what happened to the others."""
+    todo, busy, state = list(CASES), {}, {}
+    while todo or busy:
+        late = time.monotonic() > deadline
+        while todo and len(busy) < jobs and not late:
+            case = todo.pop(0)
+            command = [python, __file__, "compile", str(root), case[0], str(case[1]), TUNED if tuned else ""]
+            busy[case] = subprocess.Popen(
+                command, env=environment("compile"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+        for case, process in list(busy.items()):
+            if process.poll() is None and not late:
+                continue
+            if process.poll() is None:
+                process.kill()
+            words = (process.communicate()[1] or "").strip().splitlines()[-1:]
+            state[f"{case[0]} {case[1]}"] = (
+                "ready" if process.returncode == 0 else "out of time" if late else " ".join(words)[:200]
+            )
+            del busy[case]
+        if late:
+            state.update({f"{n} {b}": "out of time" for n, b in todo})
+            break
+        time.sleep(0.2)
+    return state
+
+
+def compile_one(root: Path, name: str, batch: int, mode: str) -> None:
+    side = TorchSide(root)
+    side.open(name, batch)
+    for wanted in [mode] if mode else ["compile", "compile + CUDA graph"]:
+        side.launcher(wanted)
+
+
+def measure_case(sides: dict[str, Worker], name: str, batch: int, skipped: tuple[str, ...]) -> dict[str, Any]:
+    """All modes of one case, turn by turn; the median over rounds of each round's median."""
+    opened = {kind: worker.ask("open", name, batch) for kind, worker in sides.items()}
+    turns = [("engine", m) for m in ENGINE_MODES] + [("torch", m) for m in TORCH_MODES if m not in skipped]
+    rounds: dict[str, list[Any]] = {}
+    failed = {kind: o["error"] for kind, o in opened.items() if "error" in o}
+    for _ in range(ROUNDS):
+        for kind, mode in turns:
+            if mode in failed or kind in failed:
+                continue
+            answer = sides[kind].ask("run", mode, batch)
+            if "error" in answer:
+                failed[mode] = answer["error"]
+            else:
+                rounds.setdefault(mode, []).append(answer)
+    for worker in sides.values():
+        worker.ask("close")
+    medians = {m: statistics.median(r["device"]["median"] for r in rs) * 1e3 for m, rs in rounds.items()}
+    best = medians.get(ENGINE_MODES[1]) or medians.get(ENGINE_MODES[0])
+    return {
+        "name": name, "batch": batch, "opened": opened, "failed": failed, "skipped": list(skipped),
+        "device_ms": {m: round(v, 4) for m, v in medians.items()},
+        "ratio_to_engine_with_graph": {m: round(v / best, 2) for m, v in medians.items()} if best else {},
+        "throughput_per_s": {m: round(statistics.median(r["throughput"] for r in rs), 1) for m, rs in rounds.items()},
+        "rounds_device_ms": {m: [round(r["device"]["median"] * 1e3, 4) for r in rs] for m, rs in rounds.items()},
+        "p99_ms": {m: round(max(r["device"]["p99"] for r in rs) * 1e3, 4) for m, rs in rounds.items()},
+    }  # fmt: skip
+
+
+def clocks() -> str:
+    command = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw",
+               "--format=csv,noheader"]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    root, output, engine_python, torch_python, seconds = (*map(Path, sys.argv[1:3]), *sys.argv[3:6])
+    start = time.monotonic()
+    left = lambda: float(seconds) - (time.monotonic() - start)  # noqa: E731
+    data: dict[str, Any] = {"tf32": True, "rounds": ROUNDS, "command": "benchmarks/gpu_speed.py", "rows": []}
+
+    def keep() -> None:
+        output.write_text(json.dumps(data, indent=1) + "\n")
+
+    # Engines are built one after another while torch compiles on the other cores.
+    builds = subprocess.Popen([engine_python, __file__, "build", str(root)], stderr=subprocess.STDOUT)
+    data["compiled"] = compile_all(torch_python, root, False, 4, time.monotonic() + 0.35 * left())
+    print(f"compiled at {time.monotonic() - start:.0f} s", data["compiled"], flush=True)
+    keep()
+    builds.wait(timeout=max(10, 0.8 * left()))
+    print(f"built at {time.monotonic() - start:.0f} s", flush=True)
+    data["builds"] = json.loads((root / "builds.json").read_text())
+    data["tuned"] = compile_all(torch_python, root, True, 4, time.monotonic() + max(0.0, left() - 150))
+    print(f"tuned at {time.monotonic() - start:.0f} s", data["tuned"], flush=True)
+    keep()
+    sides = {"engine": Worker(engine_python, "engine", root), "torch": Worker(torch_python, "torch", root)}
+    for name, batch in CASES:
+        if left() < 8:
+            break
+        case = f"{name} {batch}"
+        before = clocks()
+        skipped = () if data["tuned"].get(case) == "ready" else (TUNED,)
+        row = measure_case(sides, name, batch, skipped) | {"clocks": [before, clocks()]}
+        data["rows"].append(row)
+        print(f"{time.monotonic() - start:.0f} s", case, row["device_ms"], row["failed"], flush=True)
+        keep()
+    for worker in sides.values():
+        worker.process.kill()
+
+
+def build_all(root: Path) -> None:
+    done = {}
+    for name, batch in CASES:
+        done[f"{name} {batch}"] = build(root, name, batch)
+        print(f"{name} {batch}", done[f"{name} {batch}"], flush=True)
+        (root / "builds.json").write_text(json.dumps(done))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "engines":
-        engines(Path(sys.argv[2]), Path(sys.argv[3]))
-    elif sys.argv[1] == "torch":
-        torch_side(Path(sys.argv[2]))
+    if sys.argv[1] == "build":
+        build_all(Path(sys.argv[2]))
+    elif sys.argv[1] == "compile":
+        compile_one(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5])
+    elif sys.argv[1] in ("engine", "torch"):
+        serve(EngineSide(Path(sys.argv[2])) if sys.argv[1] == "engine" else TorchSide(Path(sys.argv[2])))
     else:
-        table(*(Path(a) for a in sys.argv[2:5]))
+        main()

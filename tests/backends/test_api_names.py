@@ -35,6 +35,8 @@ NOT_TENSORRT = {
 # Names that only some versions have, with the place that decides: a capability, or hasattr beside the use.
 GUARDED = {
     "BuilderFlag.STRIP_PLAN": "capabilities.strip_plan",
+    "BuilderFlag.OBEY_PRECISION_CONSTRAINTS": "not capabilities.strongly_typed",
+    "BuilderFlag.PREFER_PRECISION_CONSTRAINTS": "not capabilities.strongly_typed",
     "ComputeCapability": "getattr in probe_capabilities",
     "IBuilderConfig.num_compute_capabilities": "capabilities.compute_capabilities",
     "IBuilderConfig.progress_monitor": "capabilities.progress",

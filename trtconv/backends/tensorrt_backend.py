@@ -25,7 +25,7 @@ from trtconv.backends.problems import build_failure
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
 from trtconv.backends.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.backends.trt_module import import_tensorrt, probe_capabilities
-from trtconv.backends.weak_types import pin_fp32
+from trtconv.backends.weak_types import build_pinned, pin_fp32
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.onnx_file import load_model
 from trtconv.core.progress import Progress
@@ -100,8 +100,9 @@ class TensorRTBackend:
         layers = int(parsed.network.num_layers)
         weak = settings.precision != "fp32" and not capabilities.strongly_typed
         if weak and pin_fp32(trt, parsed.network, model):
-            config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
-        plan = parsed.builder.build_serialized_network(parsed.network, config)
+            plan = build_pinned(trt, parsed.builder, parsed.network, config, messages)
+        else:
+            plan = parsed.builder.build_serialized_network(parsed.network, config)
         if cancellation.requested:
             raise KeyboardInterrupt
         if plan is None and capabilities.generation == 8 and _asserts(messages):

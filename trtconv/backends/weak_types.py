@@ -7,7 +7,10 @@ have no name in the graph take the type of what they read.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.messages import Messages
 
 if TYPE_CHECKING:
     import onnx
@@ -18,6 +21,7 @@ _UNTYPED = (
     "SHAPE", "CONSTANT", "CAST", "IDENTITY", "QUANTIZE", "DEQUANTIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR",
     "LOOP_OUTPUT", "CONDITION", "CONDITIONAL_INPUT", "CONDITIONAL_OUTPUT", "ASSERTION", "PLUGIN_V2", "NON_ZERO", "NMS",
 )  # fmt: skip
+_LARGE = 4096
 
 
 def pin_fp32(trt: Any, network: Any, model: onnx.ModelProto) -> int:
@@ -46,17 +50,25 @@ def pin_fp32(trt: Any, network: Any, model: onnx.ModelProto) -> int:
 
 def _halves(model: onnx.ModelProto) -> dict[str, bool]:
     """For each float tensor that the graph names: whether it is FP16."""
-    from onnx import TensorProto
+    import onnx
 
-    types = {t.name: t.data_type for t in model.graph.initializer}
-    for value in (*model.graph.input, *model.graph.value_info, *model.graph.output):
+    light = onnx.ModelProto()
+    light.CopyFrom(model)
+    # Types need no weights, and a protobuf of 2 GB is refused.
+    for tensor in light.graph.initializer:
+        if len(tensor.raw_data) > _LARGE:
+            tensor.ClearField("raw_data")
+    with contextlib.suppress(RuntimeError, ValueError):
+        light = onnx.shape_inference.infer_shapes(light)
+    types = {t.name: t.data_type for t in light.graph.initializer}
+    for value in (*light.graph.input, *light.graph.value_info, *light.graph.output):
         if value.type.HasField("tensor_type"):
             types[value.name] = value.type.tensor_type.elem_type
-    for node in model.graph.node:
+    for node in light.graph.node:
         if node.op_type == "Cast":
             types[node.output[0]] = next(a.i for a in node.attribute if a.name == "to")
-    floats = (TensorProto.FLOAT, TensorProto.FLOAT16)
-    return {name: code == TensorProto.FLOAT16 for name, code in types.items() if code in floats}
+    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
+    return {name: code == onnx.TensorProto.FLOAT16 for name, code in types.items() if code in floats}
 
 
 def _reads_half(trt: Any, layer: Any, known: dict[str, bool]) -> bool:
@@ -70,3 +82,22 @@ def _cast_type(trt: Any, layer: Any, inherited: bool) -> bool:
     if layer.type.name in ("CAST", "IDENTITY") and layer.output_type_is_set(0):
         return bool(layer.get_output_type(0) == trt.float16)
     return inherited
+
+
+def build_pinned(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
+    """The plan with the pinned types kept, else with as many as there are kernels for and a warning; else None."""
+    flags = trt.BuilderFlag
+    config.set_flag(flags.OBEY_PRECISION_CONSTRAINTS)
+    plan = builder.build_serialized_network(network, config)
+    if plan is not None:
+        return plan
+    said = len(messages.lines)
+    config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
+    config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
+    plan = builder.build_serialized_network(network, config)
+    if plan is not None:
+        # The errors of the first attempt are none of this engine's.
+        kept = [line for line in messages.lines[:said] if "error" not in line[0]]
+        messages.lines[:] = [*kept, *messages.lines[said:]]
+        messages.add("warning", "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy")
+    return plan

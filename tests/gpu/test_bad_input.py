@@ -1,0 +1,71 @@
+"""What goes wrong on a GPU beyond files: no memory to build or to open in, a reference that holds NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.backends.onnx_models import conv_net
+from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.cuda_memory import open_cuda_memory
+from trtconv.backends.select import backend_of
+from trtconv.check import check_model
+from trtconv.core.errors import TrtconvError
+from trtconv.core.onnx_file import load_model, signature
+from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
+from trtconv.core.requests import CheckRequest
+from trtconv.core.sampling import sample_inputs, sample_points
+
+pytestmark = pytest.mark.gpu
+_STEP = 64 << 20
+
+
+@pytest.fixture
+def full():
+    """Take all device memory but what is asked to stay free; given back when the test is over."""
+    memory = open_cuda_memory(probe_cuda().gpus[0].index)
+    memory.activate()
+    held = []
+
+    def fill(leave: int) -> None:
+        while memory.free_bytes() > leave + _STEP:
+            held.append(memory.allocate(min(memory.free_bytes() - leave, 16 << 30)))
+
+    yield fill
+    held.clear()
+
+
+def test_no_memory_left_to_build_in(tmp_path, built, full):
+    model = conv_net(tmp_path / "conv.onnx", depth=3, channels=64)
+    full(0)
+    with pytest.raises(TrtconvError) as caught:
+        built(model)
+    words = " ".join((caught.value.message, *caught.value.details, caught.value.hint or ""))
+    assert "memory" in words
+    assert not (tmp_path / "conv.engine").exists()
+
+
+def test_no_memory_left_to_open_in(tmp_path, built, full):
+    engine = built(conv_net(tmp_path / "conv.onnx", depth=3, channels=64, low=1))
+    full(0)
+
+    def use():
+        backend_of(engine).load(engine)(x=np.zeros((4, 3, 64, 64), np.float32))
+
+    with pytest.raises(TrtconvError, match="memory"):
+        use()
+
+
+def test_nan_in_the_reference_fails_the_check(tmp_path, built):
+    model = conv_net(tmp_path / "conv.onnx")
+    engine = built(model)
+    found = signature(load_model(model))
+    point = sample_points(found.space, found.inputs)[0]
+    inputs = sample_inputs(found.inputs, point)
+    shape = (inputs["x"].shape[0], 8, *inputs["x"].shape[2:])
+    sample = ReferenceSample(point, inputs, {"y": np.full(shape, np.nan, np.float32)})
+    reference = tmp_path / "nan.reference.safetensors"
+    write_reference(reference, ReferenceInfo((point,), found.inputs, ("y",), found.space), [sample])
+    report = check_model(CheckRequest(engine, reference=reference))
+    assert not report.passed
+    assert any("returns NaN" in f.message for f in report.findings)
