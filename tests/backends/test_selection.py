@@ -97,6 +97,21 @@ def test_plugin_nodes_are_refused_for_rtx_before_parsing(tmp_path):
     assert not list(known_problems(model, EIGHT))
 
 
+def test_bodies_of_our_own_plugins_do_not_matter(tmp_path):
+    """`trtconv rewrite --plugins` writes them for ONNX Runtime; they are taken out before parsing."""
+    from trtconv.plugins.onnx_form import add_functions
+
+    model = load_model(plugin_net(tmp_path / "plugin.onnx"))
+    add_functions(model)
+    assert [f.name for f in model.functions] == ["TrtconvL2Norm"]
+    assert not list(known_problems(model, EIGHT))
+    (problem,) = known_problems(model, RTX)
+    assert "has no plugins" in problem.message
+    model.functions[0].domain = model.graph.node[0].domain = "another"
+    (problem,) = known_problems(model, EIGHT)
+    assert "local functions are not known" in problem.message
+
+
 def test_a_foreign_domain_that_the_parser_would_ignore(tmp_path):
     model = load_model(conv_net(tmp_path / "m.onnx"))
     model.graph.node[1].domain = "my.domain"

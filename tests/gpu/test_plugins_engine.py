@@ -20,12 +20,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 import trtconv
 from trtconv.backends.manifest import read_engine_manifest
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.onnx_file import load_model, signature
 from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
 from trtconv.core.sampling import sample_points
-from trtconv.plugins.onnx_form import make_node
+from trtconv.plugins.onnx_form import add_functions, make_node
 from trtconv.plugins.registry import find_plugin
 
 ROOT = Path(__file__).parents[2]
@@ -164,15 +165,17 @@ def test_between_other_layers(tmp_path, built, run, library):
     path = tmp_path / "between.onnx"
     onnx.save(model, str(path))
     session = run(built(path, plugins=(library,), options=(("tf32", "false"),)), plugins=(library,))
-    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-    from trtconv.plugins.onnx_form import add_functions
-
-    add_functions(model)
-    runnable = tmp_path / "runnable.onnx"
-    onnx.save(model, str(runnable))
-    reference = OnnxRuntimeRunner(runnable)
+    reference = OnnxRuntimeRunner(with_bodies(path, tmp_path / "runnable.onnx"))
     for x in inputs_at(path):
         assert relative_error(session(x=x)["y"], reference({"x": x})["y"].astype(np.float64)) <= 1e-4
+
+
+def with_bodies(model: Path, path: Path) -> Path:
+    """The model as `trtconv rewrite --plugins` writes it: with the function bodies that ONNX Runtime runs."""
+    loaded = onnx.load(str(model))
+    add_functions(loaded)
+    onnx.save(loaded, str(path))
+    return path
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
@@ -182,7 +185,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_line_builds_and_checks(tmp_path, library):
-    model = model_of(tmp_path, "instance_norm_relu", np.float32)
+    model = with_bodies(model_of(tmp_path, "instance_norm_relu", np.float32), tmp_path / "model.onnx")
     engine = tmp_path / "model.engine"
     done = command("build", model, "-o", engine, "--dynamic", "--backend", "tensorrt", "--plugin", library)
     assert done.returncode == 0, done.stderr

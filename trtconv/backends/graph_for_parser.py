@@ -66,7 +66,8 @@ def known_problems(model: onnx.ModelProto, capabilities: Capabilities) -> Iterat
     import onnx
 
     standard = {s.name for s in onnx.defs.get_all_schemas() if s.domain in STANDARD_DOMAINS}
-    functions = {(f.domain, f.name) for f in model.functions}
+    # trtconv's own bodies are for ONNX Runtime; `prepare` takes them out, and what is left needs the plugin.
+    functions = {(f.domain, f.name) for f in model.functions if f.domain != PLUGIN_DOMAIN}
     for index, node in enumerate_nodes(model.graph):
         message = _objection(node, capabilities, standard, functions)
         if message:
