@@ -40,6 +40,22 @@ class Wrapped(torch.nn.Module):
         return self.function(x)
 
 
+class ScaledFirst(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.arange(8.0) + 1)
+
+    def forward(self, x):
+        return self.weight.view(1, -1, 1, 1) * x / (x.pow(2).sum(dim=1, keepdim=True).sqrt() + 1e-6)
+
+
+def update(x):
+    y = x.clone()
+    high = y > 0.5
+    y[high] = y[high] * 2 + 1
+    return y
+
+
 def scatter(x):
     return torch.zeros_like(x).scatter_add(3, (x > 0).long(), x)
 
@@ -68,6 +84,16 @@ CASES = [
     ("ceil_mode", torch.nn.AvgPool2d(3, 2, 1, ceil_mode=True), "pool-ceil-mode", EIGHT, ()),
     ("einsum", Wrapped(lambda x: torch.einsum("...ij,...kj->...ik", x, x)), "einsum", TEN, ("torchscript",)),
     ("triu", Wrapped(torch.triu), "trilu", EIGHT, ("dynamo",)),
+    ("scale before the norm", ScaledFirst(), "l2norm", RTX, ()),
+    ("dilated max pool", torch.nn.MaxPool2d(3, 2, 1, dilation=2), "pool-dilated", RTX, ()),
+    ("indices of a max pool", Wrapped(lambda x: F.max_pool2d(x, 2, return_indices=True)[1].float()), "pool-indices", RTX, ()),
+    ("update of what a mask selects", Wrapped(update), "masked-fill", RTX, ()),
+    ("number of ones", Wrapped(lambda x: x * (x > 0.5).nonzero().shape[0]), "selection-count", RTX, ()),
+    ("logsumexp", Wrapped(lambda x: x.logsumexp(1)), "log-sum-exp", RTX, ()),
+    ("sine", Wrapped(torch.sin), "sin-cos", EIGHT, ()),
+    ("negative padding", Wrapped(lambda x: F.pad(x, (-1, 2, 3, -2))), "pad-negative", EIGHT, ()),
+    ("bytes", Wrapped(lambda x: (x.clamp(0, 2) * 100).to(torch.uint8).float()), "uint8", RTX, ()),
+    ("bits", Wrapped(lambda x: ((x * 9).long() & 12).float()), "bitwise", RTX, ("dynamo",)),
 ]  # fmt: skip
 PAIRS = [(case, exporter) for case in CASES for exporter in (case[4] or ("dynamo", "torchscript"))]
 

@@ -1,4 +1,3 @@
-
 """Reductions over no axes."""
 
 import dataclasses

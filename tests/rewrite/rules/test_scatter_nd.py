@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, runner
+from trtconv.core.provenance import SPACE_KEY
 from trtconv.rewrite.rules.scatter_nd import RULE
+
+
+def recorded(model):
+    model.metadata_props.add(key=SPACE_KEY, value="N=1:2:3 H=16:31:40 W=13:24:40")
+
 
 CASES = [
     Case(
@@ -37,12 +43,14 @@ CASES = [
     ),
 ] + [
     Case(f"{how}, {kind}", f'y = ScatterND<reduction="{how}">(x, i, u)', f"{kind}[H,8] x, int64[W,1] i, {kind}[W,8] u",
-         f"{kind}[a,b] y", ranges={"i": (-12, 12), "x": (-2, 2), "u": (-2, 2)}, opset=18, gone=("ScatterND",))
+         f"{kind}[a,b] y", ranges={"i": (-12, 12), "x": (-2, 2), "u": (-2, 2)}, opset=18, gone=("ScatterND",), edit=recorded)
     for how, kind in (("max", "float"), ("min", "float"), ("mul", "float"), ("add", "int64"),
                       ("max", "int32"), ("min", "int64"))
 ] + [
+    Case("few rows, any number of updates", 'y = ScatterND<reduction="add">(x, i, u)', "int64[30] x, int64[W,1] i, int64[W] u", "int64[a] y",
+         ranges={"i": (0, 29)}, opset=18, gone=("ScatterND",)),
     Case("integers on 8.6", 'y = ScatterND<reduction="max">(x, i, u)', "int64[H,8] x, int64[W,1] i, int64[W,8] u",
-         "int64[a,b] y", ranges={"i": (-12, 12)}, opset=18, gone=("ScatterND",), target="tensorrt==8.6"),
+         "int64[a,b] y", ranges={"i": (-12, 12)}, opset=18, gone=("ScatterND",), target="tensorrt==8.6", edit=recorded),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case(
@@ -53,6 +61,10 @@ NEAR_MISSES = [
         ranges={"i": (0, 12)},
         opset=18,
     ),
+    Case("sizes without a range", 'y = ScatterND<reduction="max">(x, i, u)', "float[H,8] x, int64[W,1] i, float[W,8] u", "float[a,b] y",
+         ranges={"i": (0, 12)}, opset=18, skip="not known"),
+    Case("too many", 'y = ScatterND<reduction="add">(x, i, u)', "float[H,W,3000] x, int64[N,H,W,30,2] i, float[N,H,W,30,3000] u", "float[a,b,c] y",
+         ranges={"i": (0, 12)}, opset=18, edit=recorded, skip="each row would meet"),
     Case("double", 'y = ScatterND<reduction="max">(x, i, u)', "double[H,8] x, int64[W,1] i, double[W,8] u", "double[a,b] y",
          ranges={"i": (0, 12)}, opset=18, skip="max"),
 ]  # fmt: skip

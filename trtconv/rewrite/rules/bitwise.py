@@ -16,9 +16,11 @@ from trtconv.rewrite.bits import (
     widened,
 )
 from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.extent import largest
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 
+MOST = 1 << 22
 SIGNED = (3, 5, 6, 7)
 NAMES = {13: "uint64", 12: "uint32"}
 
@@ -38,6 +40,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     mask = graph.operand(node)
     if mask is not None and mask[1].size == 1 and mask[1].ndim <= (graph.rank(mask[0]) or 0):
         return Found((node,), partial(_masked, node=node, value=mask[0], mask=int(mask[1].reshape(-1)[0]), kind=kind))
+    count = largest(graph, node.inputs[0])
+    if count is not None and count > MOST:
+        return Skip(f"{count} values would be taken apart into {kind.low} bits each; a constant mask needs no bits")
     note = f"each bit by itself: takes {kind.low} times the memory of the result"
     return Found((node,), partial(_both, node=node, kind=kind), note=note)
 

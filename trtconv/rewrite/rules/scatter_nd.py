@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.builder import FLOAT, Builder
+from trtconv.rewrite.extent import largest
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.scatter_fold import FOLD, neutral
 
 INT64, FLOAT16 = 7, 10
+MOST, FEW = 1 << 27, 1 << 10
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -25,8 +27,26 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("rank or depth of the indices is not known")
     depth = given[-1]
     product = how == "add" and dtype in (FLOAT, FLOAT16)
+    problem = _too_large(graph, node, depth, product)
+    if problem:
+        return Skip(problem)
     note = "" if product else "every row meets every update: takes the size of the data times the number of updates"
     return Found((node,), partial(_build, node=node, how=how, rank=rank, depth=depth, dtype=dtype), note=note)
+
+
+def _too_large(graph: Graph, node: Node, depth: int, product: bool) -> str:
+    """Why every row cannot meet every update. A product holds rows x updates, the other forms the tail as well."""
+    rows, updates = largest(graph, node.inputs[0], 0, depth), largest(graph, node.inputs[1], 0, -1)
+    tail = 1 if product else largest(graph, node.inputs[0], depth)
+    if rows is None or updates is None or tail is None:
+        few = rows is not None and tail is not None and rows * tail <= FEW
+        return (
+            ""
+            if product or few
+            else "how many rows and updates there can be is not known, and each row meets each update"
+        )
+    count = rows * updates * tail
+    return f"each row would meet each update: {count} values" if count > MOST else ""
 
 
 def _build(b: Builder, node: Node, how: str, rank: int, depth: int, dtype: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.extent import largest
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 
-INT64 = 7
+INT32, INT64 = 6, 7
+MOST = 4096
 NUMBERS = (1, 10, 6, 7)
 NOTE = "every value is compared with every other one: time and memory grow with the square of their number"
 REMEDY = (
@@ -46,7 +48,10 @@ def _problem(graph: Graph, node: Node) -> str:
         return "unique rows along an axis"
     if graph.dtype(node.inputs[0]) not in NUMBERS or graph.rank(node.inputs[0]) is None:
         return "rank or element type is not known"
-    return ""
+    count = largest(graph, node.inputs[0])
+    if count is None:
+        return f"the number of values is not known to stay under {MOST}: each is compared with each other one"
+    return f"{count} values would each be compared with each other one; {REMEDY}" if count > MOST else ""
 
 
 def _first(b: Builder, node: Node) -> tuple[str, str, str]:
@@ -56,14 +61,14 @@ def _first(b: Builder, node: Node) -> tuple[str, str, str]:
     count = b.size(column, 0)
     place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
     before = b.op("Less", b.unsqueeze(place, 0), b.unsqueeze(place, 1))
-    again = b.cast(b.op("And", b.op("Equal", row, column), before), INT64)
+    again = b.cast(b.op("And", b.op("Equal", row, column), before), INT32)
     seen = b.reduce("ReduceSum", again, [1], keepdims=False)
-    return row, column, b.op("Equal", seen, b.scalar(0, dtype=INT64))
+    return row, column, b.op("Equal", seen, b.scalar(0, dtype=INT32))
 
 
 def _count(b: Builder, node: Node, unique: Node) -> str:
     _, _, first = _first(b, unique)
-    return b.reduce("ReduceSum", b.cast(first, INT64), [0], keepdims=node.op == "Shape")
+    return b.cast(b.reduce("ReduceSum", b.cast(first, INT32), [0], keepdims=node.op == "Shape"), INT64)
 
 
 def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
@@ -77,8 +82,8 @@ def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
         same = b.op("Equal", row, column)
         far = b.op("Where", same, b.unsqueeze(place, 0), count)
         ahead = b.op("Less", b.unsqueeze(place, 0), b.reduce("ReduceMin", far, [1]))
-    chosen = b.cast(b.op("And", ahead, b.unsqueeze(first, 0)), INT64)
-    inverse = b.reduce("ReduceSum", chosen, [1], keepdims=False)
+    chosen = b.cast(b.op("And", ahead, b.unsqueeze(first, 0)), INT32)
+    inverse = b.cast(b.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
     return tuple(inverse if i == 2 else "" for i in range(len(node.outputs)))
 
 
