@@ -174,3 +174,21 @@ def test_the_numbers_at_the_top_are_of_one_output_at_one_point():
     own = dataclasses.replace(report(small, large), extras={"tolerances": {"near": {"rtol": 0.5, "atol": 0.1}}})
     assert page_facts(own)["allowed"] == 0.5
     assert "near at" in html_text(own)
+
+
+def test_an_edge_over_several_rows_goes_around_the_nodes_between():
+    def made(op, inputs, out):
+        return {"op": op, "name": op.lower(), "inputs": inputs, "outputs": [out], "attributes": ""}
+
+    chain = [made("Pow", ["x", "two"], "a"), made("Sqrt", ["a"], "b"), made("Add", ["b", "eps"], "c")]
+    svg = draw_nodes([*chain, made("Div", ["x", "c"], "y")])
+    boxes = {
+        op: (float(x), float(y), float(w))
+        for x, y, w, op in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"[^>]*/><text[^>]*>([^<]+)', svg)
+    }
+    assert boxes["eps"][1] == boxes["Sqrt"][1], "an input stands right above its reader"
+    (way,) = [d for d in re.findall(r'class="edge" d="([^"]+)"', svg) if d.count("V") == 3]
+    for x, bottom in re.findall(r"([\d.]+) [\d.]+V([\d.]+)", way):
+        row = [(left, w) for left, top, w in boxes.values() if abs(top + 40 - float(bottom)) < 1]
+        assert row
+        assert not any(left < float(x) < left + w for left, w in row)
