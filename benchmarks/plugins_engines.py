@@ -1,11 +1,14 @@
 """Engines with the plugins beside engines of TensorRT's native layers, and torch.compile: one run on one machine.
 
-    python  benchmarks/plugins_engine_models.py M                        onnx and trtconv, no GPU
-    $PY310  benchmarks/plugins_engines.py engines M LIBRARY engines.json  TensorRT 8.6 (Python 3.10)
-    python  benchmarks/plugins_engines.py torch torch.json KERNELS       torch, libtrtconv_kernels.so
-    $PY310  benchmarks/plugins_engines.py nets FOLDER LIBRARY nets.json  FOLDER/NAME/{native,plugin}.onnx
+    python  benchmarks/plugins_engine_models.py M                          onnx and trtconv, no GPU
+    $PY310  benchmarks/plugins_engines.py build M LIBRARY                  TensorRT 8.6 (Python 3.10)
+    $PY310  benchmarks/plugins_engines.py engines M LIBRARY engines.json
+    python  benchmarks/plugins_engines.py torch torch.json KERNELS         torch, libtrtconv_kernels.so
+    $PY310  benchmarks/plugins_engines.py build-nets NETS LIBRARY          NETS/NAME/{native,plugin}.onnx
+    $PY310  benchmarks/plugins_engines.py nets NETS LIBRARY nets.json
     python  benchmarks/plugins_engines.py table OUT engines.json torch.json nets.json
 
+Engines are built several at a time, and measured one after the other with nothing else on the GPU.
 Each time is that of one call inside a CUDA graph that goes round enough different buffers to pass L2 several times
 over, the median of the graph's replays, for engines and for torch alike. Copy bandwidth is measured in both processes.
 """
@@ -27,7 +30,70 @@ WARM_S = 0.06
 DTYPES = ("float32", "float16")
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 BATCHES = (1, 8)
-COMMANDS = "plugins_engine_models.py M; plugins_engines.py engines, torch, nets, table"
+COMMANDS = "plugins_engine_models.py; plugins_engines.py build, build-nets, engines, torch, nets, table"
+BUILDERS = 5
+
+
+def build(folder: Path, library: Path) -> None:
+    """Every engine of `folder`, each in a process of its own."""
+    from plugins_engine_models import measured, path_of
+
+    models = [path_of(folder, c, d, f) for c in measured() for d in DTYPES for f in ("plugin", "native")]
+    _in_parallel([["build-one", str(m), str(library), str(m.with_suffix(".engine"))] for m in models])
+
+
+def build_nets(folder: Path, library: Path) -> None:
+    """Both forms of every network; those of one batch size share a timing cache, so that they share convolutions."""
+    for form in ("native", "plugin"):
+        jobs = []
+        for net in _nets(folder):
+            for batch in BATCHES:
+                model, engine = folder / net / f"{form}.onnx", folder / net / f"{form}{batch}.engine"
+                cache = folder / net / f"timing{batch}.cache"
+                jobs.append(["build-one", str(model), str(library), str(engine), f"N={batch}", str(cache)])
+        _in_parallel(jobs)
+
+
+def _nets(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if (p / "plugin.onnx").exists() and (p / "native.onnx").exists())
+
+
+def _in_parallel(jobs: list[list[str]]) -> None:
+    import concurrent.futures
+    import subprocess
+
+    def run(words: list[str]) -> None:
+        start = time.monotonic()
+        done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=False)
+        engine = Path(words[3])
+        if done.returncode:
+            engine.with_suffix(".error").write_text(done.stderr[-600:])
+        print(f"{engine.name}: {done.returncode} after {time.monotonic() - start:.1f} s", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(BUILDERS) as pool:
+        list(pool.map(run, jobs))
+
+
+def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: Path | None = None) -> None:
+    """Build `engine`, at one size of every dim; with `library` when the model has plugin nodes."""
+    from trtconv.build import build_engine
+    from trtconv.core.requests import BuildRequest
+    from trtconv.core.shapes import parse_space
+
+    plugins = (library,) if ".plugin." in model.name or model.name == "plugin.onnx" else ()
+    profiles = (parse_space([space]),) if space else ()
+    build_engine(
+        BuildRequest(
+            model,
+            engine,
+            dynamic=None,
+            profiles=profiles,
+            backend="tensorrt",
+            plugins=plugins,
+            timing_cache=cache,
+            options=(("tf32", True),),
+        )  # fmt: skip
+    )
 
 
 def engines(folder: Path, library: Path, output: Path) -> None:
@@ -49,28 +115,25 @@ def engines(folder: Path, library: Path, output: Path) -> None:
 def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) -> dict[str, Any]:
     from plugins_engine_models import path_of
 
+    from trtconv.backends.manifest import read_engine_manifest
     from trtconv.backends.select import backend_of
-    from trtconv.build import build_engine
     from trtconv.core.errors import TrtconvError
-    from trtconv.core.requests import BuildRequest
 
-    model = path_of(folder, case, dtype, form)
-    engine = model.with_suffix(".engine")
-    plugins = (library,) if form == "plugin" else ()
-    request = BuildRequest(
-        model, engine, dynamic=None, backend="tensorrt", plugins=plugins, timing_cache=folder / "timing.cache"
-    )
+    engine = path_of(folder, case, dtype, form).with_suffix(".engine")
+    if not engine.exists():
+        return {"error": _why_not(engine)}
     try:
-        built = build_engine(request)
-        session: Any = backend_of(engine).load(engine, plugins=plugins)
+        session: Any = backend_of(engine).load(engine, plugins=(library,) if form == "plugin" else ())
         row = _replayed(session, case, dtype)
-        row["layers"] = len(built.layers) if hasattr(built.layers, "__len__") else built.layers
         session.close()
-    except (TrtconvError, RuntimeError) as error:
-        return {"error": [str(error), *getattr(error, "details", ())][:5]}
-    finally:
-        engine.unlink(missing_ok=True)
-    return row
+    except TrtconvError as error:
+        return {"error": [str(error), *error.details][:5]}
+    return {**row, "layers": read_engine_manifest(engine).layers}
+
+
+def _why_not(engine: Path) -> list[str]:
+    path = engine.with_suffix(".error")
+    return [path.read_text() if path.exists() else "it was not built in time"]
 
 
 def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
@@ -196,7 +259,7 @@ def torch_side(output: Path, library: Path) -> None:
 def nets(folder: Path, library: Path, output: Path) -> None:
     """Whole networks with and without plugins, batch 1 and 8 at the example's opt height and width, TF32 on."""
     found: dict[str, Any] = {**_machine(), "rows": []}
-    for name in sorted(p.name for p in folder.iterdir() if (p / "plugin.onnx").exists()):
+    for name in _nets(folder):
         for batch in BATCHES:
             row: dict[str, Any] = {"net": name, "batch": batch}
             for form in ("native", "plugin"):
@@ -209,24 +272,16 @@ def nets(folder: Path, library: Path, output: Path) -> None:
 def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, Any]:
     from trtconv.backends.latency import clock_state, measure_engine
     from trtconv.backends.select import backend_of
-    from trtconv.build import build_engine
     from trtconv.core.errors import TrtconvError
     from trtconv.core.onnx_file import load_model, signature
-    from trtconv.core.requests import BuildRequest
     from trtconv.core.sampling import SamplePoint, sample_inputs
-    from trtconv.core.shapes import parse_space
 
-    model, plugins = folder / f"{form}.onnx", ((library,) if form == "plugin" else ())
+    model, engine = folder / f"{form}.onnx", folder / f"{form}{batch}.engine"
     known = signature(load_model(model))
-    engine = folder / f"{form}{batch}.engine"
-    request = BuildRequest(
-        model, engine, dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt", plugins=plugins,
-        timing_cache=folder / "timing.cache", options=(("tf32", True),),
-    )  # fmt: skip
-    start = time.monotonic()
+    if not engine.exists():
+        return {"error": _why_not(engine)}
     try:
-        build_engine(request)
-        session: Any = backend_of(engine).load(engine, plugins=plugins)
+        session: Any = backend_of(engine).load(engine, plugins=(library,) if form == "plugin" else ())
         dims = tuple({**known.space.pick("opt"), "N": batch}.items())
         inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
         row = measure_engine(session, inputs, point="opt", cuda_graph=True, seconds=0.7).as_dict()
@@ -235,8 +290,8 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
         return {"error": [error.message, *error.details[:5]]}
     ops = sorted(n.op_type for n in load_model(model).graph.node if n.domain == "trtconv")
     return {
-        "ms": row["device"]["median"] * 1e3, "device": row["device"], "build_s": round(time.monotonic() - start, 1),
-        "plugin_nodes": {op: ops.count(op) for op in sorted(set(ops))}, "clocks": clock_state(),
+        "ms": row["device"]["median"] * 1e3, "device": row["device"], "clocks": clock_state(),
+        "plugin_nodes": {op: ops.count(op) for op in sorted(set(ops))},
         "shapes": {n: list(a.shape) for n, a in inputs.items()},
     }  # fmt: skip
 
@@ -292,16 +347,16 @@ def _machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    paths = [Path(w) for w in words[1:]]
-    if words[0] == "engines":
-        engines(paths[0], paths[1].resolve(), paths[2])
-    elif words[0] == "torch":
-        torch_side(paths[0], paths[1].resolve())
-    elif words[0] == "nets":
-        nets(paths[0], paths[1].resolve(), paths[2])
-    else:
+    command, *words = sys.argv[1:]
+    paths = [Path(w).resolve() for w in words]
+    if command == "build-one":
+        build_one(*paths[:3], *words[3:4], *paths[4:])
+        return
+    run = {"build": build, "build-nets": build_nets, "engines": engines, "torch": torch_side, "nets": nets}
+    if command == "table":
         table(paths[0], paths[1], paths[2], paths[3] if len(paths) > 3 else None)
+    else:
+        run[command](*paths)
 
 
 if __name__ == "__main__":
