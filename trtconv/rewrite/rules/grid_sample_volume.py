@@ -50,9 +50,11 @@ def _build(b: Builder, node: Node, way: Way) -> str:
     flat_x = b.op("Reshape", x, b.concat(channels, b.ints(-1)))
     sizes = [b.squeeze(b.size(x, axis), 0) for axis in AXES]
     places = [_place(b, grid, i, size, way) for i, size in enumerate(sizes)]
+    both = (0, 1) if way.linear else (0,)
+    near = [[_side(b, p, s, side, way) for side in both] for p, s in zip(places, sizes, strict=True)]
     total = ""
-    for corner in itertools.product((0, 1), repeat=3) if way.linear else ((0, 0, 0),):
-        sides = [_side(b, p, s, side, way) for p, s, side in zip(places, sizes, corner, strict=True)]
+    for corner in itertools.product(both, repeat=3):
+        sides = [found[side] for found, side in zip(near, corner, strict=True)]
         value = _gather(b, flat_x, [i for i, _ in sides], sizes, channels)
         for weight in (w for _, w in sides if w):
             value = b.op("Mul", value, weight)
