@@ -92,7 +92,7 @@ def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: 
             plugins=plugins,
             timing_cache=cache,
             options=(("tf32", True),),
-        )  # fmt: skip
+        )
     )
 
 
