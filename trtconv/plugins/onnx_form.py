@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 LOWEST_OPSET = 15
 """Function bodies use Shape with start and end, and CastLike, which came with opset 15."""
+
+SIGNATURE_KEY = "trtconv.signature"
+"""Metadata of a function: the tensors' type variables, so that a model with a user's plugin says all about it."""
 
 OPSET_VERSION = 1
 """The version of the `trtconv` domain in a model's opset_import."""
@@ -73,7 +77,17 @@ def function_proto(plugin: PluginDescription, opset: int) -> onnx.FunctionProto:
     defaults = node_attributes(plugin)
     function.attribute_proto.extend(helper.make_attribute(name, value) for name, value in defaults.items())
     function.doc_string = plugin.summary
+    types = {name: list(allowed) for name, allowed in plugin.types}
+    slots = {"inputs": [t.type for t in plugin.inputs], "outputs": [t.type for t in plugin.outputs], "types": types}
+    function.metadata_props.add(key=SIGNATURE_KEY, value=json.dumps(slots))
     return function
+
+
+def signature_of(function: onnx.FunctionProto) -> dict[str, Any] | None:
+    """`inputs` and `outputs` (type variables) and `types` (variable to NumPy names) of a plugin's function body."""
+    text = next((p.value for p in function.metadata_props if p.key == SIGNATURE_KEY), None)
+    found: dict[str, Any] | None = None if text is None else json.loads(text)
+    return found
 
 
 def used_plugins(model: onnx.ModelProto) -> tuple[PluginDescription, ...]:
@@ -82,18 +96,47 @@ def used_plugins(model: onnx.ModelProto) -> tuple[PluginDescription, ...]:
     return tuple(p for p in PLUGINS if p.op_type in found)
 
 
-def add_functions(model: onnx.ModelProto) -> None:
-    """Give the model the function body of each plugin that it uses, and the opset import of the domain."""
+def add_functions(
+    model: onnx.ModelProto, plugins: Iterable[PluginDescription] = (), bodies: Iterable[onnx.FunctionProto] = ()
+) -> None:
+    """Give the model the function body of each plugin that it uses, and the opset import of the domain.
+
+    `plugins` are descriptions beside trtconv's own. The body of a plugin of which there is no description is taken
+    from the model itself or from `bodies`.
+    """
     from onnx import helper
 
-    remove_functions(model)
     opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), LOWEST_OPSET)
-    plugins = used_plugins(model)
-    model.functions.extend(function_proto(p, opset) for p in plugins)
-    if plugins and not any(o.domain == NAMESPACE for o in model.opset_import):
+    described = {p.op_type: p for p in (*PLUGINS, *plugins)}
+    kept = {f.name: f for f in (*model.functions, *bodies) if f.domain == NAMESPACE and f.name not in described}
+    used = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
+    made = [function_proto(p, opset) for name, p in described.items() if name in used]
+    made += [_in_opset(f, opset) for name, f in kept.items() if name in used]
+    remove_functions(model)
+    model.functions.extend(made)
+    if made and not any(o.domain == NAMESPACE for o in model.opset_import):
         model.opset_import.append(helper.make_opsetid(NAMESPACE, OPSET_VERSION))
     # Attribute defaults of functions came with IR 9.
-    model.ir_version = max(model.ir_version, 9) if plugins else model.ir_version
+    model.ir_version = max(model.ir_version, 9) if made else model.ir_version
+
+
+def _in_opset(function: onnx.FunctionProto, opset: int) -> onnx.FunctionProto:
+    """The body said to be of another opset, where no operator in it changed between the two; else as it is."""
+    from onnx import FunctionProto, defs
+
+    copy = FunctionProto()
+    copy.CopyFrom(function)
+    own = next((o for o in copy.opset_import if o.domain in ("", "ai.onnx")), None)
+    if own is None or own.version == opset:
+        return copy
+    names = {n.op_type for n in copy.node if n.domain in ("", "ai.onnx")}
+    try:
+        same = all(defs.get_schema(n, own.version) == defs.get_schema(n, opset) for n in names)
+    except defs.SchemaError:
+        same = False
+    if same:
+        own.version = opset
+    return copy
 
 
 def remove_functions(model: onnx.ModelProto) -> None:

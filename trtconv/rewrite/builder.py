@@ -6,13 +6,16 @@ Forms that differ by opset (axes as attribute or as input) are hidden here, so t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.rewrite.graph import Array, Graph, content_key
+
+if TYPE_CHECKING:
+    from trtconv.plugins.description import PluginDescription
 
 INT64 = onnx.TensorProto.INT64
 FLOAT = onnx.TensorProto.FLOAT
@@ -53,13 +56,20 @@ class Builder:
         self.nodes.append(helper.make_node(op_type, kept, outputs, name=name, domain=domain or None, **given))
         return tuple(outputs)
 
-    def plugin(self, op_type: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of one of trtconv's plugins, made from its description, and return its output."""
+    def plugin(self, plugin: str | PluginDescription, *inputs: str, **attributes: Any) -> str:
+        """Add a plugin's node, made from its description, and return its first output.
+
+        `plugin` is the op type of one of trtconv's plugins, or the description of one of the user's own.
+        """
         from trtconv.plugins.onnx_form import make_node
         from trtconv.plugins.registry import find_plugin
 
-        name = self._name(op_type)
-        self.nodes.append(make_node(find_plugin(op_type), inputs, [name], name, **attributes))
+        described = find_plugin(plugin) if isinstance(plugin, str) else plugin
+        if not isinstance(plugin, str):
+            self.graph.plugins[plugin.op_type] = plugin
+        name = self._name(described.op_type)
+        outputs = [name, *(f"{name}:{i}" for i in range(1, len(described.outputs)))]
+        self.nodes.append(make_node(described, inputs, outputs, name, **attributes))
         return name
 
     def const(self, array: Array, what: str = "const") -> str:

@@ -81,7 +81,7 @@ def apply_rules(
                 return
             write_back(graph)
         if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
-            with_plugin_bodies(model)
+            with_plugin_bodies(model, graph)
         if number >= ROUNDS:
             now = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
             if now in seen or len(model.graph.node) > 4 * size + 1000:

@@ -119,6 +119,8 @@ def index_model(model: onnx.ModelProto, target: Target, known: Inferred | None =
     found = known or inferred(model)
     graph = Graph(model.graph, Types(types_in(model.graph), found.types), opset=opset_of(model), target=target)
     graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
+    for scope in graph.scopes():
+        scope.functions = tuple(model.functions)
     _fill_bodies(graph, found.model.graph)
     return graph
 

@@ -65,8 +65,8 @@ def cut(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequenc
     outputs = [o for o, _ in pairs]
     aliases = [helper.make_node("Identity", [v], [_after(o)]) for o, v in pairs]
     opsets = (opset, builder.opset)
-    first = _model(before, before.nodes, outputs, inputs, opsets[0])
-    last = _model(after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opsets[1])
+    first = _model(graph, before, before.nodes, outputs, inputs, opsets[0])
+    last = _model(graph, after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opsets[1])
     return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graph.dtype(o) for o in outputs))
 
 
@@ -144,8 +144,9 @@ def _from_shape(graph: Graph, node: Node, depth: int = 12) -> bool:
 
 
 def _model(
-    part: _Cut, nodes: list[onnx.NodeProto], outputs: list[str], inputs: dict[str, FragmentInput], opset: int
-) -> onnx.ModelProto:
+    graph: Graph, part: _Cut, nodes: list[onnx.NodeProto], outputs: list[str], inputs: dict[str, FragmentInput],
+    opset: int,
+) -> onnx.ModelProto:  # fmt: skip
     proto = onnx.GraphProto(name="fragment")
     proto.node.extend(nodes)
     proto.initializer.extend(part.constants)
@@ -159,20 +160,29 @@ def _model(
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
     ir = min(10, onnx.IR_VERSION)
     model = helper.make_model(proto, opset_imports=imports, ir_version=ir, producer_name="trtconv")
-    return with_plugin_bodies(model)
+    return with_plugin_bodies(model, graph)
 
 
-def with_plugin_bodies(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then."""
+def with_plugin_bodies(model: onnx.ModelProto, graph: Graph | None = None) -> onnx.ModelProto:
+    """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then.
+
+    `graph` knows the bodies that its own model has, and the descriptions with which rules of the user made nodes.
+    """
     from trtconv.plugins.description import NAMESPACE
-    from trtconv.plugins.onnx_form import add_functions, used_plugins
+    from trtconv.plugins.onnx_form import add_functions
 
-    used = bool(used_plugins(model))
+    used = _uses_domain(model.graph, NAMESPACE)
     if used or any(f.domain == NAMESPACE for f in model.functions):
-        add_functions(model)
-    if not used and not any(n.domain == NAMESPACE for n in model.graph.node):
+        add_functions(model, *(() if graph is None else (graph.plugins.values(), graph.functions)))
+    if not used:
         kept = [o for o in model.opset_import if o.domain != NAMESPACE]
         if len(kept) != len(model.opset_import):
             del model.opset_import[:]
             model.opset_import.extend(kept)
     return model
+
+
+def _uses_domain(graph: onnx.GraphProto, domain: str) -> bool:
+    """True when a node of the graph or of one of its bodies is of the domain."""
+    bodies = (b for n in graph.node for a in n.attribute for b in ([a.g] if a.HasField("g") else a.graphs))
+    return any(n.domain == domain for n in graph.node) or any(_uses_domain(b, domain) for b in bodies)

@@ -18,6 +18,7 @@ from trtconv.core.provenance import Origin, origin_of
 
 if TYPE_CHECKING:
     from trtconv.core.targets import Target
+    from trtconv.plugins.description import PluginDescription
 
 Dims = tuple["int | str | None", ...]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -116,6 +117,9 @@ class Graph:
         self.outputs: tuple[str, ...] = tuple(v.name for v in proto.output)
         # The recorded smallest and largest size of named dims; main graph only, read through dim_range.
         self.ranges: Mapping[str, tuple[int, int]] = {}
+        # Function bodies of plugins that the model carries, and descriptions with which rules made plugin nodes.
+        self.functions: tuple[onnx.FunctionProto, ...] = parent.functions if parent is not None else ()
+        self.plugins: dict[str, PluginDescription] = parent.plugins if parent is not None else {}
         self.names: set[str] = parent.names if parent is not None else set()
         self.names.update(self.initializers, self.inputs)
         self.pool: dict[ContentKey, str] = {}

@@ -69,7 +69,7 @@ def _planned(
     raised = to.name == "bf16" and root.opset < OPSET
     if raised:
         require_raisable(root)
-    signatures = Signatures(OPSET if raised else root.opset)
+    signatures = Signatures(OPSET if raised else root.opset, tuple(source.functions))
     types = ElementTypes(root, signatures)
     block = BLOCK_OPS if block_ops is None else block_ops
     return source, make_plan(root, types, signatures, to, block, keep_nodes, fp32_outputs=keep_io), root

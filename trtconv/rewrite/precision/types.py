@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 from onnx import defs
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.plugins.description import PluginDescription
+from trtconv.plugins.description import NAMESPACE, PluginDescription
+from trtconv.plugins.onnx_form import signature_of
 from trtconv.plugins.registry import PLUGINS
 from trtconv.rewrite.graph import Graph, Node
 
@@ -70,9 +72,13 @@ def _element(text: str) -> int:
 
 @dataclass
 class Signatures:
-    """Signatures by operator in the model's opset, each looked up once. Plugins of trtconv have theirs as well."""
+    """Signatures by operator in the model's opset, each looked up once. Plugins of trtconv have theirs as well.
+
+    Those of a user's plugins stand in the metadata of their bodies, which are among the model's `functions`.
+    """
 
     opset: int
+    functions: Sequence[onnx.FunctionProto] = ()
     _known: dict[tuple[str, str], Signature | None] = field(default_factory=dict)
 
     def of(self, node: Node) -> Signature | None:
@@ -84,8 +90,8 @@ class Signatures:
 
     def _look_up(self, domain: str, op: str) -> Signature | None:
         if domain:
-            found = next((p for p in PLUGINS if p.op_type == op and domain == "trtconv"), None)
-            return None if found is None else _plugin_signature(found)
+            found = next((p for p in PLUGINS if p.op_type == op and domain == NAMESPACE), None)
+            return self._from_body(domain, op) if found is None else _plugin_signature(found)
         try:
             schema = defs.get_schema(op, self.opset, "")
         except defs.SchemaError:
@@ -95,10 +101,20 @@ class Signatures:
         )
 
 
+    def _from_body(self, domain: str, op: str) -> Signature | None:
+        function = next((f for f in self.functions if (f.domain, f.name) == (domain, op)), None)
+        said = None if function is None else signature_of(function)
+        return None if said is None else _signature(said["types"], said["inputs"], said["outputs"])
+
+
 def _plugin_signature(plugin: PluginDescription) -> Signature:
+    return _signature(dict(plugin.types), [t.type for t in plugin.inputs], [t.type for t in plugin.outputs])
+
+
+def _signature(types: Mapping[str, Sequence[str]], inputs: Sequence[str], outputs: Sequence[str]) -> Signature:
     words = {"float32": "float"}
-    types = {v: frozenset(f"tensor({words.get(n, n)})" for n in names) for v, names in plugin.types}
-    return Signature(*(tuple(Slot(t.type, types[t.type]) for t in s) for s in (plugin.inputs, plugin.outputs)))
+    allowed = {v: frozenset(f"tensor({words.get(n, n)})" for n in names) for v, names in types.items()}
+    return Signature(*(tuple(Slot(v, allowed[v]) for v in slots) for slots in (inputs, outputs)))
 
 
 class ElementTypes:
