@@ -51,6 +51,18 @@ make_profiler(trt).report_layer_time("layer", 1.0)
 allocator = make_output_allocator(trt, None)
 allocator.notify_shape("y", (2, 3))
 assert allocator.shapes == {"y": (2, 3)}
+import ctypes
+import numpy as np
+from tests.backends.fake_tensorrt import HostMemory
+from trtconv.backends.debug_tensors import make_debug_listener
+listener = make_debug_listener(trt, HostMemory())
+values = np.arange(6, dtype=np.float32).reshape(2, 3)
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+for place in (trt.TensorLocation.DEVICE, trt.TensorLocation.HOST):
+    capsule = new(values.ctypes.data, None, None)
+    assert listener.process_debug_tensor(capsule, place, trt.float32, trt.Dims((2, 3)), "inner", 0), listener.error
+    assert (listener.arrays.pop("inner") == values).all()
 names = set(trt.DataType.__members__)
 assert set(_NAMES) <= names, set(_NAMES) - names
 from trtconv.backends.network import create_network

@@ -92,7 +92,7 @@ def test_refused_nodes_are_named_with_their_lines(tmp_path, built):
 
 
 def test_a_plugin_that_is_not_loaded(tmp_path, built):
-    with pytest.raises(UnsupportedError, match="does not take"):
+    with pytest.raises(TrtconvError, match="needs the plugins TrtconvL2Norm"):
         built(plugin_net(tmp_path / "plugin.onnx"))
 
 

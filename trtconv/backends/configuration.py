@@ -24,6 +24,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
         "embed_plugins": bool(settings.embedded) and not capabilities.embedded_plugins,
         "version_compatible": _on(settings, "version_compatible") and not capabilities.version_compatible,
+        "debug_tensors": bool(settings.options.get("debug_tensors")) and not capabilities.debug_tensors,
         "strip_plan": _on(settings, "strip_plan") and not capabilities.strip_plan,
         "refit": _on(settings, "refit") and capabilities.name == "tensorrt-rtx",
         "tactic_sources": "tactic_sources" in settings.options and capabilities.name == "tensorrt-rtx",

@@ -135,21 +135,28 @@ class RetainedSet:
         self._driver = driver
         self._event = c_void_p()
         self._owners: tuple[object, ...] = ()
+        self._marked = False
 
     def __del__(self) -> None:
         if self._event:
             with contextlib.suppress(Exception):
                 self._driver.cuEventDestroy_v2(self._event)
 
-    def replace(self, owners: tuple[object, ...], stream: int) -> None:
-        """Wait until the objects held so far are read, then hold these until `stream` has come to this place."""
+    def mark(self, stream: int) -> None:
+        """The objects held now have been read when `stream` has come to this place."""
+        if not self._owners:
+            return
         driver = self._driver
         if not self._event:
             check(driver, "cuEventCreate", driver.cuEventCreate(byref(self._event), _DISABLE_TIMING))
-        elif self._owners:
-            check(driver, "cuEventSynchronize", driver.cuEventSynchronize(self._event))
-        self._owners = owners
         check(driver, "cuEventRecord", driver.cuEventRecord(self._event, stream))
+        self._marked = True
+
+    def replace(self, owners: tuple[object, ...]) -> None:
+        """Wait until the objects held so far were read (where that was marked), then hold these."""
+        if self._owners and self._marked:
+            check(self._driver, "cuEventSynchronize", self._driver.cuEventSynchronize(self._event))
+        self._owners, self._marked = owners, False
 
 
 class CudaGraph:

@@ -40,6 +40,11 @@ def _dtype(dtype: Any, name: str) -> DType:
     return parse_dtype(_NAMES[dtype.name])
 
 
+def numpy_type(dtype: Any, name: str) -> np.dtype[Any]:
+    """NumPy's type for TensorRT's. Raises UnsupportedError where NumPy has none; `name` is for its words."""
+    return _dtype(dtype, name).numpy()
+
+
 def engine_profiles(engine: Any, tensors: tuple[EngineTensor, ...]) -> tuple[Profile, ...]:
     """The optimization profiles; inputs in host memory are left out, since their profile is about values."""
     inputs = [t for t in tensors if t.is_input and not t.host]

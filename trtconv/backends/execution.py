@@ -57,7 +57,9 @@ class Execution:
         self._profile = 0
         self._allocator = make_output_allocator(trt, memory)
         self._open: tuple[str, ...] = ()
+        self._given: dict[str, DeviceArray] = {}
         self._retained = (RetainedSet(driver), RetainedSet(driver))
+        self._read: tuple[int, ...] = ()
         self.order = StreamOrder(driver)
 
     def set_shapes(self, shapes: Mapping[str, Shape], host: Mapping[str, Array]) -> bool:
@@ -85,6 +87,7 @@ class Execution:
         if missing:
             raise TrtconvError(f"the engine still lacks the shapes of {', '.join(missing)}")
         self._shapes = dict(shapes)
+        self._given = {}
         self._place_outputs()
         return True
 
@@ -126,11 +129,18 @@ class Execution:
                 raise TrtconvError(f"TensorRT refuses the address of '{name}'")
             self._addresses[name] = pointer
 
-    def retain(self, owners: tuple[object, ...]) -> None:
-        """Keep what the launched run reads until it is over: a caller may drop a tensor right after the call."""
+    def retain(self, pointers: tuple[int, ...], owners: tuple[object, ...]) -> None:
+        """Keep what the launched run reads until it is over: a caller may drop a tensor right after the call.
+
+        The same addresses as before are kept alive by the owners that are held already.
+        """
+        if pointers == self._read:
+            return
         older, newer = self._retained
-        older.replace(owners, self.stream)
-        self._retained = (newer, older)
+        # Recorded only now, behind the last run that read them.
+        newer.mark(self.stream)
+        older.replace(owners)
+        self._retained, self._read = (newer, older), pointers
 
     @property
     def capturable(self) -> bool:
@@ -150,6 +160,14 @@ class Execution:
         with CudaGraph(self._driver, self.stream) as graph:
             self.enqueue()
         return graph
+
+    def device_outputs(self) -> dict[str, DeviceArray]:
+        """All outputs as they lie on the device after a run."""
+        if self._open:
+            return {t.name: self.output(t) for t in self.outputs}
+        if not self._given:
+            self._given = {t.name: self.output(t) for t in self.outputs}
+        return dict(self._given)
 
     def output(self, tensor: EngineTensor) -> DeviceArray:
         """An output as it lies on the device after a run."""

@@ -50,7 +50,7 @@ class Prepared:
 
     def outputs(self) -> dict[str, DeviceArray]:
         """The outputs on the device."""
-        return {t.name: self.execution.output(t) for t in self.execution.outputs}
+        return self.execution.device_outputs()
 
     def synchronize(self) -> None:
         """Wait for what was launched."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -96,6 +96,7 @@ OPTIONS: Mapping[str, str] = {
     "sparse_weights": "true allows 2:4 sparse kernels",
     "embed_plugins": "true puts the kernels of trtconv's plugins into the engine, which then needs no plugin library",
     "debug_outputs": "tensor names with commas that become extra outputs",
+    "debug_tensors": "tensor names with commas that can be watched while the engine runs (TensorRT 10 and later)",
 }
 
 
@@ -162,6 +163,9 @@ class EngineRunner(Protocol):
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises InvalidRequestError for shapes outside every profile, TrtconvError when the run fails."""
+
+    def watched(self, inputs: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        """Run once; the outputs, and those of the named inner tensors that the engine was built to give out."""
 
     def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
         """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,7 @@ from trtconv.backends.cuda_array_interface import import_array_interface
 from trtconv.backends.cuda_context import open_driver
 from trtconv.backends.cuda_driver import Gpu
 from trtconv.backends.cuda_memory import CudaMemory, open_cuda_memory
+from trtconv.backends.debug_tensors import listen, make_debug_listener
 from trtconv.backends.device_array import DeviceArray
 from trtconv.backends.dlpack import Imported, import_cuda
 from trtconv.backends.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
@@ -76,6 +77,8 @@ class EngineSession:
         self.profiles: tuple[Profile, ...] = engine_profiles(self._engine, self._tensors)
         self.inputs = tuple(t for t in self._tensors if t.is_input)
         self.outputs = tuple(t for t in self._tensors if not t.is_input)
+        self._device_inputs = tuple(t for t in self.inputs if not t.host)
+        self._host_inputs = any(t.host for t in self.inputs)
         self.version = f"{version}, {memory.name}"
         self.warnings = warnings
         self.cuda_graph = False
@@ -123,7 +126,7 @@ class EngineSession:
         require_inputs(given, self.inputs)
         self._memory.activate()
         lane = self._lane(given)
-        imported = {t.name: self._imported(given[t.name], lane) for t in self.inputs if not t.host}
+        imported = {t.name: self._imported(given[t.name], lane) for t in self._device_inputs}
         mark = self._logger.mark()
         try:
             if imported and all(imported.values()):
@@ -177,26 +180,28 @@ class EngineSession:
     def _run_device(
         self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported]
     ) -> dict[str, DeviceArray]:
-        for tensor in (t for t in self.inputs if not t.host):
+        execution, own = lane.execution, lane is self._local.main
+        for tensor in self._device_inputs:
             kind = imported[tensor.name].dtype
-            if kind != tensor.dtype:
+            if kind is not tensor.dtype and kind != tensor.dtype:
                 raise InvalidRequestError(
                     f"input '{tensor.name}' is {kind.name}, the engine takes {tensor.dtype.name}",
                     hint="convert the tensor on the GPU first",
                 )
-        execution = lane.execution
-        host = {t.name: as_input(given[t.name], t) for t in self.inputs if t.host}
-        shapes = {n: i.shape for n, i in imported.items()} | {n: tuple(a.shape) for n, a in host.items()}
+        shapes = {name: source.shape for name, source in imported.items()}
+        host = {t.name: as_input(given[t.name], t) for t in self.inputs if t.host} if self._host_inputs else {}
+        if host:
+            shapes |= {name: tuple(array.shape) for name, array in host.items()}
         execution.set_shapes(shapes, host)
         for name, source in imported.items():
             pointer = source.pointer
             # A graph reads from where it was captured, and an empty tensor's null pointer is refused by TensorRT.
-            if lane is not self._local.main or not pointer:
+            if not own or not pointer:
                 pointer = execution.buffer(name, source.nbytes).pointer
                 self._memory.copy(pointer, source.pointer, source.nbytes, execution.stream)
             execution.point_input(name, pointer)
         lane()
-        execution.retain(tuple(imported.values()))
+        execution.retain(tuple([s.pointer for s in imported.values()]), tuple(imported.values()))
         return lane.outputs()
 
     def _collect(self, execution: Execution) -> dict[str, Array]:
@@ -220,6 +225,30 @@ class EngineSession:
         """TensorRT 8.6 gives int32 where the model says int64; callers get what the model says."""
         wanted = self._declared.get(name)
         return array if wanted is None or wanted.numpy() == array.dtype else array.astype(wanted.numpy())
+
+    def watched(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """Run once; the outputs, and those of the named inner tensors that the engine gives out, as NumPy arrays.
+
+        Before TensorRT 10 these are outputs (`debug_outputs`), later also debug tensors (`debug_tensors`).
+        """
+        require_inputs(inputs, self.inputs)
+        self._memory.activate()
+        lane = self._make()
+        listener = None
+        if hasattr(self._engine, "is_debug_tensor"):
+            listener = make_debug_listener(self._trt, self._memory)
+            listen(lane.execution.context, listener, self._engine, names)
+        self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
+        try:
+            lane()
+            found = self._collect(lane.execution)
+        except TrtconvError:
+            if listener is not None and listener.error is not None:
+                raise TrtconvError("an inner tensor cannot be read while the engine runs") from listener.error
+            raise
+        finally:
+            lane.close()
+        return {**(listener.arrays if listener is not None else {}), **found}
 
     def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
         """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.configuration import add_profiles, check_settings, configure
 from trtconv.backends.cuda_context import PrimaryContext
 from trtconv.backends.cuda_driver import Gpu, probe_cuda, require_cuda
+from trtconv.backends.debug_tensors import mark_debug
 from trtconv.backends.embedded_plugins import kernels_in_engine
 from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
 from trtconv.backends.engine_io import engine_tensors
@@ -91,6 +92,8 @@ class TensorRTBackend:
         types = element_types(parsed.network)
         _require_types(types, settings, capabilities)
         mark_outputs(parsed.network, _names(settings.options.get("debug_outputs", "")))
+        if settings.options.get("debug_tensors"):
+            mark_debug(parsed.network, _names(settings.options["debug_tensors"]))
         config = configure(trt, capabilities, parsed.builder, settings)
         add_profiles(parsed.builder, parsed.network, config, settings, capabilities)
         if capabilities.progress:

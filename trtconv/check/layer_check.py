@@ -70,7 +70,9 @@ def _runner(
     inputs: Mapping[str, Array], folder: Path, progress: Progress,
 ) -> RunMarked:  # fmt: skip
     def run(names: Sequence[str]) -> dict[str, Array]:
-        options = {**manifest.options, "debug_outputs": ",".join(names)}
+        # Debug tensors leave inputs and outputs alone, and need no memory that lasts for the whole run.
+        kind = "debug_tensors" if backend.capabilities().debug_tensors else "debug_outputs"
+        options = {**manifest.options, kind: ",".join(names)}
         settings = EngineSettings(
             model, manifest.profiles, pinned_dims(model, manifest.profiles), precision=manifest.precision,
             plugins=plugins, options=options, embedded=embedded_in(load_model(model), manifest.options),
@@ -79,7 +81,7 @@ def _runner(
         write_bytes(target, backend.build(settings, progress).plan)
         session = backend.load(target, plugins=plugins)
         try:
-            return session(inputs)
+            return session.watched(inputs, names)
         finally:
             session.close()
             target.unlink()
