@@ -315,11 +315,19 @@ def content_key(tensor: onnx.TensorProto) -> ContentKey:
 
 
 def type_of(proto: onnx.TypeProto) -> ValueType:
-    """The facts in an ONNX type; nothing for sequences and optionals."""
+    """The facts in an ONNX type; nothing for sequences and optionals.
+
+    Inference gives negative sizes in a branch that is not for this rank; they are unknown.
+    """
     if not proto.HasField("tensor_type"):
         return ValueType()
     tensor = proto.tensor_type
     if not tensor.HasField("shape"):
         return ValueType(tensor.elem_type)
-    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
-    return ValueType(tensor.elem_type, dims)
+    return ValueType(tensor.elem_type, tuple(_dim(d) for d in tensor.shape.dim))
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    return str(dim.dim_param) or None
