@@ -108,6 +108,9 @@ def convert(
 
     exported = timed("export", lambda: export_model(request.export, progress))
     rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
+    if request.export.align:
+        steps = tuple((n, r.multiple) for n, r in exported.space.dims if r.multiple > 1)
+        request = dataclasses.replace(request, build=dataclasses.replace(request.build, multiples=steps))
     judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
     graph = timed("check", lambda: check_model(judged, progress, heat=True))
     report = write_report(graph, request.build.output)
@@ -193,12 +196,19 @@ def check(
     runner: ModuleRunner | None = None
     outputs: ModuleOutputs | None = None
     if request.against:
+        from trtconv.core.padding import recorded_padding
         from trtconv.export.module_runner import ModuleRunner as Runner
         from trtconv.export.module_source import load_module
         from trtconv.export.submodule_outputs import submodule_outputs
 
         module = runner = Runner(load_module(request.against))
-        outputs = lambda inputs: submodule_outputs(module, inputs)  # noqa: E731
+        padding = recorded_padding(request.subject)
+        if padding is not None:
+            # What a padded model computes is the module on padded inputs, its outputs cut back.
+            runner, pad = padding.around(module), padding.pad
+            outputs = lambda inputs: submodule_outputs(module, pad(inputs))  # noqa: E731
+        else:
+            outputs = lambda inputs: submodule_outputs(module, inputs)  # noqa: E731
     report = check_model(request, progress, module_runner=runner, module_outputs=outputs, heat=heat)
     if gate is None:
         return report
@@ -218,6 +228,22 @@ def check_target(model: Path, target: str, progress: Progress | None = None) -> 
         return [(e.rule, tuple(n.name for n in e.before)) for e in result.entries]
 
     return judge(model, parse_target(target), progress, rewriter=rewriter)
+
+
+def aligned_build(request: BuildRequest, progress: Progress) -> BuildRequest:
+    """`trtconv build --align`: the request with its profiles narrowed to sizes at which the graph is defined."""
+    from trtconv.build.profiles import plan_profiles
+    from trtconv.core.defined_sizes import required_multiples
+    from trtconv.core.onnx_file import load_model, signature
+    from trtconv.rewrite.odd_sizes import undefined_dims
+
+    model = load_model(request.model)
+    plan = plan_profiles(request, signature(model))
+    multiples = required_multiples(undefined_dims(model, plan.space, plan.inputs))
+    chosen = dataclasses.replace(request, multiples=tuple(multiples.items()))
+    space = plan_profiles(chosen, signature(model)).space
+    progress.note(f"--align: the shape space is {space}" if multiples else "--align had nothing to do")
+    return chosen
 
 
 def find_fp32(

@@ -4,9 +4,10 @@ import pytest
 
 from tests.rewrite.harness import Case, model_of
 from tests.rewrite.test_room import ask
+from trtconv.core.defined_sizes import sizes_of
 from trtconv.core.onnx_file import set_metadata
 from trtconv.core.shapes import parse_space
-from trtconv.rewrite.odd_sizes import sizes_of, undefined_dims
+from trtconv.rewrite.odd_sizes import undefined_dims
 from trtconv.rewrite.points import model_space
 
 UNET = Case(

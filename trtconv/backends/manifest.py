@@ -22,6 +22,7 @@ class EngineManifest:
     """What was built, from what, with what and where. `model_files` are the ONNX file and its external data.
 
     `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
+    `padding` is the model's record of the inputs that it pads (core.padding), or empty.
     """
 
     engine_sha256: str
@@ -45,6 +46,7 @@ class EngineManifest:
     environment: Mapping[str, str] = field(default_factory=dict)
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
     plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    padding: str = ""
 
 
 def write_manifest(engine: Path, manifest: EngineManifest) -> Path:

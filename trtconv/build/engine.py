@@ -15,6 +15,7 @@ from trtconv.build.profiles import Plan, plan_profiles
 from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.onnx_file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.provenance import PADDING_KEY
 from trtconv.core.requests import BuildRequest
 from trtconv.plugins.aot.registry import embedded_in
 from trtconv.plugins.finding import libraries_for_model
@@ -121,4 +122,5 @@ def _manifest(
         environment=built.environment,
         timing_cache=built.timing_cache,
         plugin_kernels=built.plugin_kernels,
+        padding=next((p.value for p in model.metadata_props if p.key == PADDING_KEY), ""),
     )

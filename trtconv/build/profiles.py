@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trtconv.backends.protocol import Profile
+from trtconv.core.alignment import aligned_space
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.onnx_file import Signature
 from trtconv.core.requests import BuildRequest
@@ -38,6 +39,7 @@ def plan_profiles(request: BuildRequest, found: Signature) -> Plan:
     spaces = tuple(base.merged(p) for p in request.profiles) or (base,)
     for space in spaces:
         _require_complete(space, inputs)
+    spaces = tuple(aligned_space(s, dict(request.multiples)) for s in spaces)
     ordered = tuple(ShapeSpace(tuple((n, s[n]) for n in names)) for s in spaces)
     pinned = fixed + _pinned(found.inputs, inputs, ordered)
     profiles = tuple(_profile(inputs, s) for s in ordered)

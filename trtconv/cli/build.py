@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE, ListCommand, build_options, config_option, json_flag, output_options, verbosity
+from trtconv.cli.options import (
+    FILE,
+    ListCommand,
+    align_option,
+    build_options,
+    config_option,
+    json_flag,
+    output_options,
+    verbosity,
+)
 
 
 @click.command("build", cls=ListCommand)
@@ -24,6 +33,7 @@ from trtconv.cli.options import FILE, ListCommand, build_options, config_option,
     "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="Names dims of a foreign ONNX file."
 )
 @build_options
+@align_option
 @click.option("--no-cache", is_flag=True, help="Build although the engine cache may hold this engine.")
 @config_option
 @json_flag
@@ -42,6 +52,7 @@ def command(
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import build_summary, show
     from trtconv.core.artifacts import beside
+    from trtconv.pipeline import aligned_build
 
     settings = load_config(config)
     wanted = bool(dynamic) or bool(config and settings.build.dynamic)
@@ -52,6 +63,8 @@ def command(
         from trtconv.core.engine_cache import user_cache
 
         progress.stage("build")
+        if values["align"]:
+            request = aligned_build(request, progress)
         built = build_cached(request, progress, cache=None if no_cache else user_cache())
     summary = build_summary(built.result)
     lines = (*summary.lines, ("cache", built.reason))

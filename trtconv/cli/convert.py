@@ -10,12 +10,14 @@ import click
 from trtconv.cli.options import (
     FILE,
     ListCommand,
+    align_option,
     build_options,
     config_option,
     export_options,
     json_flag,
     module_options,
     output_options,
+    pad_option,
     rewrite_options,
     shape_options,
     tolerance_options,
@@ -29,6 +31,8 @@ from trtconv.cli.options import (
 @shape_options
 @module_options
 @export_options
+@align_option
+@pad_option
 @rewrite_options
 @build_options
 @click.option("--static", is_flag=True, help="Build at the opt sizes only.")

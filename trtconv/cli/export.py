@@ -10,11 +10,13 @@ import click
 from trtconv.cli.options import (
     FILE,
     ListCommand,
+    align_option,
     config_option,
     export_options,
     json_flag,
     module_options,
     output_options,
+    pad_option,
     shape_options,
     tolerance_options,
     verbosity,
@@ -27,6 +29,8 @@ from trtconv.cli.options import (
 @shape_options
 @module_options
 @export_options
+@align_option
+@pad_option
 @tolerance_options
 @config_option
 @json_flag

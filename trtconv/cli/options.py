@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
+from trtconv.core.padding import MODES
+
 F = TypeVar("F", bound=Callable[..., Any])
 
+PAD = "--pad-to-multiple"
 _SWALLOWED = {
     "--dynamic": re.compile(r"[A-Za-z_]\w*=\d+(:\d+:\d+(%\d+)?)?\Z"),
     "--input": re.compile(r"[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
@@ -38,6 +41,9 @@ def spread_lists(args: list[str]) -> list[str]:
         word = args[index]
         index += 1
         pattern = _SWALLOWED.get(word)
+        if word == PAD and (index == len(args) or args[index] not in MODES):
+            result.append(f"{PAD}=auto")
+            continue
         if pattern is None:
             result.append(word)
             continue
@@ -92,6 +98,11 @@ export_options = compose(
     click.option("--exporter", type=click.Choice(["auto", "dynamo", "torchscript"]), help="Default auto: by evidence."),
     click.option("--opset", type=int, help="ONNX opset (default: the exporter's best for the target)."),
 )
+align_option = click.option("--align", is_flag=True, help="Narrow ranges to the multiples at which all is defined.")
+pad_option = click.option(
+    PAD, type=click.Choice(MODES), metavar="[MODE]",
+    help="Pad inputs to such multiples and cut outputs back. MODE: auto, reflect, edge, zero.",
+)  # fmt: skip
 tolerance_options = compose(
     click.option("--rtol", type=float, help="Relative tolerance (default 1e-4)."),
     click.option("--atol", type=float, help="Absolute tolerance (default 1e-4)."),

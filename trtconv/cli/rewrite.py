@@ -7,14 +7,27 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE, config_option, json_flag, output_options, rewrite_options, verbosity
+from trtconv.cli.options import (
+    FILE,
+    ListCommand,
+    align_option,
+    config_option,
+    json_flag,
+    output_options,
+    pad_option,
+    rewrite_options,
+    verbosity,
+)
 
 
-@click.command("rewrite")
+@click.command("rewrite", cls=ListCommand)
 @click.argument("model", type=FILE)
 @click.option("-o", "--output", type=FILE, help="The ONNX file to write (default: MODEL with .trt.onnx).")
 @rewrite_options
 @click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Type the graph (default: as it is).")
+@click.option("--dynamic", multiple=True, metavar="NAME=MIN:OPT:MAX[%MULTIPLE]", help="Ranges of the dims.")
+@align_option
+@pad_option
 @click.option("--explain", is_flag=True, help="Show what fired, what was skipped and why.")
 @click.option("--diff", is_flag=True, help="Show the nodes before and after each rewrite.")
 @config_option
@@ -30,13 +43,20 @@ def command(
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import rewrite_summary, show
     from trtconv.core.artifacts import beside, require_file
+    from trtconv.core.shapes import parse_space
     from trtconv.pipeline import default_target
 
     require_file(model, "ONNX model")
     settings = load_config(config)
     target = values.get("target") or settings.rewrite.target or default_target(settings.build.backend)
     request = rewrite_request(settings, model, output or beside(model, ".trt.onnx"), target, values)
-    request = dataclasses.replace(request, precision=values["precision"] or settings.build.precision)
+    request = dataclasses.replace(
+        request,
+        precision=values["precision"] or settings.build.precision,
+        space=parse_space(t for t in values["dynamic"] if t),
+        align=values["align"],
+        pad_to_multiple=values["pad_to_multiple"] or "",
+    )
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
         from trtconv.rewrite import rewrite_model
 

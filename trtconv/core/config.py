@@ -42,11 +42,13 @@ class InputSection:
 
 @dataclass(frozen=True)
 class ExportSection:
-    """`[export]`."""
+    """`[export]`. `align` and `pad_to_multiple` ("auto", "reflect", "edge" or "zero") are for odd sizes."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     exporter: str = "auto"
     opset: int | None = None
+    align: bool = False
+    pad_to_multiple: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ MODULE_KEY = "trtconv.module"
 SOURCE_KEY = "trtconv.source"
 SPACE_KEY = "trtconv.space"
 INPUTS_KEY = "trtconv.inputs"
+PADDING_KEY = "trtconv.padding"
 RULE_KEY = "trtconv.rule"
 PRECISION_KEY = "trtconv.precision"
 

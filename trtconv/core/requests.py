@@ -31,7 +31,11 @@ class ModuleSource:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """`trtconv export`. `exporter` is `auto`, `dynamo` or `torchscript`; `opset` None takes the exporter's best."""
+    """`trtconv export`. `exporter` is `auto`, `dynamo` or `torchscript`; `opset` None takes the exporter's best.
+
+    `align` narrows the space to sizes at which the module is defined; `pad_to_multiple` is a mode (`auto`, `reflect`,
+    `edge`, `zero`) in which inputs are padded to such sizes, or empty.
+    """
 
     source: ModuleSource
     inputs: tuple[TensorSpec, ...]
@@ -40,11 +44,17 @@ class ExportRequest:
     exporter: str = "auto"
     opset: int | None = None
     tolerance: Tolerance = DEFAULT_TOLERANCE
+    align: bool = False
+    pad_to_multiple: str = ""
 
 
 @dataclass(frozen=True)
 class RewriteRequest:
-    """`trtconv rewrite`. `rule_files` are the user's own rules; `plugins` is `auto`, `never` or names with commas."""
+    """`trtconv rewrite`. `rule_files` are the user's own rules; `plugins` is `auto`, `never` or names with commas.
+
+    `keep_fp32` names nodes that stay in FP32 when `precision` is fp16 or bf16 (`trtconv check --find-fp32` finds them).
+    `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
+    """
 
     model: Path
     output: Path
@@ -56,6 +66,9 @@ class RewriteRequest:
     plugins: str = "never"
     precision: str = "auto"
     keep_fp32: tuple[str, ...] = ()
+    space: ShapeSpace = field(default_factory=ShapeSpace)
+    align: bool = False
+    pad_to_multiple: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,8 @@ class BuildRequest:
     `dynamic`: None builds static at opt; an empty space takes the recorded ranges; a filled one is laid over them.
     `profiles`: one shape space per optimization profile; empty means one profile from the ranges.
     `precision` auto takes the graph as it is typed; fp32, fp16 and bf16 demand it. `workspace` in bytes.
-    `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time.
+    `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time. `multiples` narrow the dims that
+    they name, in every profile.
     """
 
     model: Path
@@ -81,6 +95,7 @@ class BuildRequest:
     compute_capabilities: tuple[str, ...] = ()
     plugins: tuple[Path, ...] = ()
     options: tuple[tuple[str, Any], ...] = field(default=())
+    multiples: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,10 @@ class ModuleRunner:
         self.names = tuple(names)
         self.binding = bind_inputs(forward_of(self.module), self.names)
 
+    def with_module(self, module: nn.Module) -> ModuleRunner:
+        """Another module run in the same way."""
+        return ModuleRunner(module, None, self.base)
+
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""
         import torch

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.artifacts import beside, manifest_path, require_writable
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.sampling import sample_points
@@ -87,8 +87,10 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.choice import choose
     from trtconv.export.module_runner import ModuleRunner, set_eval
     from trtconv.export.module_source import load_module
+    from trtconv.export.odd_sizes import explained, padded_choice, settle
+    from trtconv.export.padded_runner import PaddedRunner
     from trtconv.export.repeatable import require_repeatable
-    from trtconv.export.samples import inputs_maker, run_samples
+    from trtconv.export.samples import Samples, inputs_maker, run_samples
     from trtconv.export.write import write_artifacts
 
     notes: list[str] = []
@@ -98,15 +100,35 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         if set_eval(module):
             notes.append("the module was in training mode; it is exported in eval mode")
         runner = ModuleRunner(module, request.inputs, request.source.base)
-    sizes = traced_sizes(request.space, request.inputs)
-    points = sample_points(request.space, request.inputs, traced=sizes, seed=request.source.seed)
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
+
+    def run(runner: ModuleRunner, asked: ExportRequest) -> Samples:
+        traced = traced_sizes(asked.space, asked.inputs)
+        points = sample_points(asked.space, asked.inputs, traced=traced, seed=asked.source.seed)
+        return run_samples(runner, asked.inputs, points, make, asked.source.sample is not None, Budget())
+
+    inner, padding = request, None
+    if request.align or request.pad_to_multiple:
+        with clock.step("sizes"):
+            progress.phase("looking for sizes at which the module raises")
+            settled = settle(request, runner, make)
+        inner, padding = settled.request, settled.padding
+        notes.append(settled.note)
     with clock.step("module"):
         progress.phase("running the module at the sample points")
-        samples = run_samples(runner, request.inputs, points, make, request.source.sample is not None, Budget())
+        try:
+            samples = run(runner, inner)
+        except TrtconvError as error:
+            raise explained(error, runner, inner, make) from error
         require_repeatable(runner, samples.items[0])
-    job = Job(request, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
-    choice = choose(job)
+    sizes = traced_sizes(inner.space, inner.inputs)
+    choice = choose(Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds))
+    if padding is None:
+        request = inner
+    else:
+        with clock.step("padding"):
+            progress.phase("padding the inputs")
+            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request))
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
         write_artifacts(request, choice, notes, clock.seconds)

@@ -29,7 +29,7 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
     if weight_bytes(runner) > LARGEST_COPY:
         return None
     try:
-        return ModuleRunner(copy.deepcopy(runner.module).double(), None, runner.base)
+        return runner.with_module(copy.deepcopy(runner.module).double())
     except (RuntimeError, TypeError, NotImplementedError, AttributeError):
         return None
 
@@ -94,6 +94,36 @@ def jump_errors(
                     change = np.abs(jumped[name].astype(np.float64) - value.astype(np.float64))
                 largest[name] = np.maximum(largest[name], np.where(np.isfinite(change), change, 0.0))
     return {n: rounding_allowance(errors) for n, errors in largest.items()}
+
+
+def flush_errors(
+    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> dict[str, float | Array]:
+    """What the change of each output allows when denormal numbers count as zero, as GPUs take them; one run.
+
+    A comparison of two denormals (a sort, an argmax, a floor) falls to the other side then, on every such machine.
+    """
+    import numpy as np
+    import torch
+
+    tiny = float(np.finfo(np.float32).tiny)
+    flushed = {
+        n: np.where(np.abs(v) < tiny, v.dtype.type(0), v) if v.dtype.kind == "f" else v for n, v in inputs.items()
+    }
+    torch.set_flush_denormal(True)
+    try:
+        found = runner(flushed)
+    except TrtconvError:
+        return {}
+    finally:
+        torch.set_flush_denormal(False)
+    errors: dict[str, float | Array] = {}
+    for name, value in outputs.items():
+        if found[name].shape == value.shape and value.dtype.kind in "fiu" and value.size:
+            with np.errstate(all="ignore"):
+                change = np.abs(found[name].astype(np.float64) - value.astype(np.float64))
+            errors[name] = rounding_allowance(np.where(np.isfinite(change), change, 0.0))
+    return errors
 
 
 def breaks_down(runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
