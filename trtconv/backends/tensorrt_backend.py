@@ -26,7 +26,7 @@ from trtconv.backends.problems import build_failure
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
 from trtconv.backends.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.backends.trt_module import import_tensorrt, probe_capabilities
-from trtconv.backends.weak_types import build_pinned, pin_fp32
+from trtconv.backends.weak_types import build_pinned, pin_types
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.onnx_file import load_model
 from trtconv.core.progress import Progress
@@ -102,8 +102,9 @@ class TensorRTBackend:
         cache = self._open_cache(capabilities, config, settings, gpu)
         layers = int(parsed.network.num_layers)
         weak = settings.precision != "fp32" and not capabilities.strongly_typed
-        if weak and pin_fp32(trt, parsed.network, model):
-            plan = build_pinned(trt, parsed.builder, parsed.network, config, messages)
+        if weak:
+            narrow = pin_types(trt, parsed.network, model)
+            plan = build_pinned(trt, parsed.builder, parsed.network, config, narrow, messages)
         else:
             plan = parsed.builder.build_serialized_network(parsed.network, config)
         if cancellation.requested:

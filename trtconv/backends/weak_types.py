@@ -1,8 +1,8 @@
-"""Before TensorRT 10 a network is typed weakly: the FP16 flag lets every layer run in half, whatever the graph says.
+"""Before TensorRT 10 a network is typed weakly: the FP16 flag lets every layer run in half or in FP32, as is faster.
 
-A graph that trtconv typed keeps sums of squares, means and exponentials in FP32 on purpose. Here those layers are
-pinned to FP32, so that the builder may choose half only where the graph is half. Layers behind one ONNX node that
-have no name in the graph take the type of what they read.
+A graph that trtconv typed keeps sums of squares, means and exponentials in FP32 on purpose. Here each layer is pinned
+to the type that the graph gives it, as later versions do by themselves. Layers behind one ONNX node that have no name
+in the graph take the type of what they read.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _UNTYPED = (
 _LARGE = 4096
 
 
-def pin_fp32(trt: Any, network: Any, model: onnx.ModelProto) -> int:
-    """Pin every layer to FP32 whose outputs the graph holds in FP32; returns how many.
+def pin_types(trt: Any, network: Any, model: onnx.ModelProto) -> tuple[Any, ...]:
+    """Pin every layer that gives floats to the type that the graph gives them; returns the layers pinned to half.
 
-    `network` is what TensorRT parsed from `model`. The builder's flag OBEY_PRECISION_CONSTRAINTS makes it binding.
+    `network` is what TensorRT parsed from `model`. A builder's flag (`build_pinned`) makes the pins binding.
     """
     halves = _halves(model)
     known: dict[str, bool] = {}
-    pinned = 0
+    narrow = []
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         outputs = [layer.get_output(i) for i in range(layer.num_outputs)]
@@ -39,13 +39,25 @@ def pin_fp32(trt: Any, network: Any, model: onnx.ModelProto) -> int:
         for tensor in outputs:
             known[tensor.name] = halves.get(tensor.name, _cast_type(trt, layer, inherited))
         floats = [i for i, t in enumerate(outputs) if t.dtype in (trt.float32, trt.float16) and not t.is_shape_tensor]
-        if not floats or layer.type.name in _UNTYPED or any(known[outputs[i].name] for i in floats):
+        if layer.type.name in _UNTYPED:
             continue
-        layer.precision = trt.float32
+        if not floats:
+            _pin_comparison(trt, layer, inherited)
+            continue
+        half = all(known[outputs[i].name] for i in floats)
+        layer.precision = trt.float16 if half else trt.float32
         for number in floats:
-            layer.set_output_type(number, trt.float32)
-        pinned += 1
-    return pinned
+            layer.set_output_type(number, trt.float16 if known[outputs[number].name] else trt.float32)
+        if half:
+            narrow.append(layer)
+    return tuple(narrow)
+
+
+def _pin_comparison(trt: Any, layer: Any, half: bool) -> None:
+    """What compares FP32 values must not round them first."""
+    reads = [layer.get_input(i) for i in range(layer.num_inputs)]
+    if layer.type.name == "ELEMENTWISE" and not half and all(t is not None and t.dtype == trt.float32 for t in reads):
+        layer.precision = trt.float32
 
 
 def _halves(model: onnx.ModelProto) -> dict[str, bool]:
@@ -84,20 +96,33 @@ def _cast_type(trt: Any, layer: Any, inherited: bool) -> bool:
     return inherited
 
 
-def build_pinned(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
-    """The plan with the pinned types kept, else with as many as there are kernels for and a warning; else None."""
+def build_pinned(
+    trt: Any, builder: Any, network: Any, config: Any, narrow: tuple[Any, ...], messages: Messages
+) -> Any:  # fmt: skip
+    """The plan with all pins kept; else with those to FP32 kept; else as far as there are kernels, with a warning.
+
+    `narrow` are the layers pinned to half. None when nothing can be built.
+    """
     flags = trt.BuilderFlag
     config.set_flag(flags.OBEY_PRECISION_CONSTRAINTS)
     plan = builder.build_serialized_network(network, config)
     if plan is not None:
         return plan
     said = len(messages.lines)
-    config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
-    config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
+    for layer in narrow:
+        layer.reset_precision()
+        for number in range(layer.num_outputs):
+            layer.reset_output_type(number)
     plan = builder.build_serialized_network(network, config)
+    warning = "a layer that the graph holds in fp16 has no kernel for it, and TensorRT chose the types of those in fp16"
+    if plan is None:
+        config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
+        config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
+        plan = builder.build_serialized_network(network, config)
+        warning = "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy"
     if plan is not None:
-        # The errors of the first attempt are none of this engine's.
+        # The errors of the attempts before are none of this engine's.
         kept = [line for line in messages.lines[:said] if "error" not in line[0]]
         messages.lines[:] = [*kept, *messages.lines[said:]]
-        messages.add("warning", "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy")
+        messages.add("warning", warning)
     return plan
