@@ -51,6 +51,18 @@ class Waves(nn.Module):
         return torch.relu(self.conv(images)) + wave
 
 
+class Pick(nn.Module):
+    """Decisions, which fall to the other side at denormal inputs where a GPU takes those for zero."""
+
+    def forward(self, images):
+        return images.argmax(dim=1), torch.floor(images)
+
+
+def make_pick():
+    """The decisions."""
+    return Pick().eval()
+
+
 def make_net():
     """The network with weights of a fixed seed."""
     torch.manual_seed(0)

@@ -211,6 +211,14 @@ def test_what_only_the_engine_does_wrong_is_told_apart_and_found_by_layers(shop,
     assert "Sin" in layers.message
 
 
+def test_denormals_that_the_gpu_takes_for_zero_are_no_alarm(shop):
+    folder = shop.place("pick", exported("pick", shop.root / "exported"))
+    shop.rewrite(folder)
+    verdict = shop.check("pick", shop.build(folder))
+    assert verdict.code == 0, verdict.shown
+    assert any("denormal" in c["point"] for c in verdict.report["comparisons"])
+
+
 def test_inspect_shows_layers_with_times_tactics_and_types(shop, good):
     code, out, err = call("inspect", good, "--layers")
     (shop.reports / "inspect.txt").write_text(out + err)
