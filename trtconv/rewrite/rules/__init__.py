@@ -51,7 +51,9 @@ from trtconv.rewrite.rules import (
     removed_plugin,
     resize_antialias,
     resize_by_size,
+    resize_like_summand,
     resize_nearest,
+    resize_residual,
     rms_norm,
     roi_align,
     rotary_embedding,
@@ -88,6 +90,8 @@ RULES: tuple[Rule, ...] = (
     # Operators that no target has, or that a target computes wrongly.
     resize_antialias.RULE,
     resize_nearest.RULE,
+    resize_like_summand.RULE,
+    resize_residual.RULE,
     pool_ceil_mode.RULE,
     pool_dilated.RULE,
     pool_indices.RULE,

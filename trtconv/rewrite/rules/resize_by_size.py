@@ -24,6 +24,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the input's rank is not known")
     if node.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         return Skip("a region of interest is cropped")
+    if _is_a_shape(graph, node):
+        return NOT_THIS
     axes = [a % rank for a in node.attr("axes") or range(rank)]
     own = [dim_size(graph, node.inputs[0], a) for a in range(rank)]
     target: list[Size | None] = list(own)
@@ -37,6 +39,12 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if _is_flat(graph, node, target):
         return NOT_THIS
     return Found((node,), lambda b: _resize(b, node, sizes=_sizes(b, [t for t in target if t is not None])))
+
+
+def _is_a_shape(graph: Graph, node: Node) -> bool:
+    """Sizes that are one whole shape: every target takes them, and 8.6 needs them as they are (`resize-residual`)."""
+    maker = graph.maker(node.inputs[3], "Shape")
+    return maker is not None and not node.attr("axes") and not maker.attr("start") and maker.attr("end") is None
 
 
 def _constant_ratio(graph: Graph, own: list[Size], target: list[Size | None]) -> list[float] | None:
