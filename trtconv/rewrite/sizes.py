@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from trtconv.rewrite.graph import Graph, Node
@@ -76,33 +75,6 @@ def same_dim(graph: Graph, one: Size, other: Size) -> bool:
     names = [(graph.dims(s.value) or ())[s.axis : s.axis + 1] for s in (one, other)]
     named = names[0] == names[1] and names[0] != () and isinstance(names[0][0], str)
     return named or (one.value, one.axis) == (other.value, other.axis)
-
-
-def whole_ratio(graph: Graph, small: str, large: str) -> tuple[int, ...] | None:
-    """How many times larger each dim of `large` is, where the recorded dims say that it is a whole number everywhere.
-
-    A dim is a number or a name, or a number times a name as torch.export writes it (`8*s1` is twice `4*s1`).
-    """
-    dims = graph.dims(small), graph.dims(large)
-    if dims[0] is None or dims[1] is None or len(dims[0]) != len(dims[1]):
-        return None
-    ratios = [_ratio(one, other) for one, other in zip(dims[0], dims[1], strict=True)]
-    return tuple(r for r in ratios if r) if all(ratios) else None
-
-
-def _ratio(small: int | str | None, large: int | str | None) -> int:
-    """The whole number by which to multiply, or 0."""
-    one, other = _product(small), _product(large)
-    if one is None or other is None or one[1] != other[1] or not one[0] or other[0] % one[0]:
-        return 0
-    return other[0] // one[0]
-
-
-def _product(dim: int | str | None) -> tuple[int, str] | None:
-    if dim is None or isinstance(dim, int):
-        return None if dim is None else (dim, "")
-    found = re.fullmatch(r"(?:(\d+)\*)?([A-Za-z_]\w*)", dim)
-    return (int(found[1] or 1), found[2]) if found else None
 
 
 def _moved(graph: Graph, node: Node, index: int, depth: int) -> Size | None:

@@ -8,7 +8,6 @@ from trtconv.rewrite.builder import FLOAT, Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.rules.resize_like_summand import made_here
-from trtconv.rewrite.sizes import whole_ratio
 
 MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
 
@@ -20,7 +19,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     rank = graph.rank(node.inputs[0])
     scales = graph.constant(node.input(2))
     scales = None if scales is None or not scales.size else scales
-    if _plain(node) and (_whole_sizes(graph, node) if scales is None else np.all(scales == np.round(scales))):
+    if scales is not None and np.all(scales == np.round(scales)) and _plain(node):
         return NOT_THIS
     if rank is None or node.attr("axes"):
         return Skip("the rank is not known, or only some axes are resized")
@@ -30,14 +29,6 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("scales are computed while the model runs")
     fixed = None if scales is None else [float(s) for s in scales]
     return Found((node,), lambda b: _build(b, node, rank, fixed))
-
-
-def _whole_sizes(graph: Graph, node: Node) -> bool:
-    """Sizes that are the shape of a value which is known to be whole times as large: as good as whole scales."""
-    shape = graph.maker(node.input(3), "Shape")
-    if shape is None or shape.attr("start") or shape.attr("end") is not None:
-        return False
-    return whole_ratio(graph, node.inputs[0], shape.inputs[0]) is not None
 
 
 def _plain(node: Node) -> bool:
