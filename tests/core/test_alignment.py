@@ -6,7 +6,7 @@ import pytest
 from trtconv.core.alignment import aligned_space, covering_space
 from trtconv.core.crops import cropped_axes
 from trtconv.core.defined_sizes import find_undefined, required_multiples
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.padding import CroppedAxis, PaddedInput, Padding, padded_inputs, parse_padding
 from trtconv.core.shapes import parse_space
 from trtconv.core.tensors import parse_tensor
@@ -87,7 +87,8 @@ def test_padding_runs_and_cuts(mode, row):
 
 
 def ratios(outputs):
-    space, multiples = covering_space(parse_space(["N=1:1:2 H=17:33:75 W=19:32:64"]), {"H": 8, "W": 8}), {"H": 8, "W": 8}
+    multiples = {"H": 8, "W": 8}
+    space = covering_space(parse_space(["N=1:1:2 H=17:33:75 W=19:32:64"]), multiples)
     return cropped_axes(lambda s: {"y": outputs(s["N"], s["H"], s["W"])}, SPECS, space, multiples)
 
 
@@ -97,6 +98,24 @@ def test_outputs_of_a_constant_ratio_are_cut_and_constant_ones_are_left():
         CroppedAxis("y", 2, "x", 2, 2, 1), CroppedAxis("y", 3, "x", 3, 1, 4),
     )  # fmt: skip
     assert ratios(lambda n, h, w: (n, w, h))[0] == CroppedAxis("y", 1, "x", 3, 1, 1)
+
+
+def test_a_size_that_is_defined_by_chance_is_not_padded_to():
+    defined = {39, *range(8, 200, 8)}
+    space = parse_space(["H=37:37:37"])
+    found = find_undefined(lambda s: None if s["H"] in defined else "off", space, cover=True)
+    assert required_multiples(found) == {"H": 8}
+
+
+def test_one_observation_tells_nothing():
+    def outputs(sizes):
+        if sizes["H"] > 40:
+            raise TrtconvError("off")
+        return {"y": (sizes["N"], sizes["H"])}
+
+    space = covering_space(parse_space(["N=1:1:2 H=37:37:37 W=8:8:8"]), {"H": 8})
+    with pytest.raises(InvalidRequestError, match="how the outputs follow H cannot be told"):
+        cropped_axes(outputs, SPECS, space, {"H": 8})
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,13 @@ def cropped_axes(
     base = covered.pick("min")
     first = observe(base)
     seen = {name: _varied(observe, base, name, _step(covered, multiples, name)) for name in covered}
+    unseen = next((n for n in multiples if not seen[n]), None)
+    if unseen is not None:
+        raise InvalidRequestError(
+            f"how the outputs follow {unseen} cannot be told: it is defined at {base[unseen]} after padding, and not at "
+            f"the multiples of {multiples[unseen]} above",
+            hint="use --align",
+        )
     found = []
     for output, shape in first.items():
         for axis, size in enumerate(shape):

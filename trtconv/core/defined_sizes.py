@@ -105,6 +105,10 @@ def _look(
         return None
     steps = MULTIPLES if cover else sorted({math.lcm(m, rng.multiple) for m in MULTIPLES})
     multiple = next((m for m in steps if _all_defined(problem, base, name, rng, m, many, cover)), None)
+    if cover:
+        # In a short range a size may be defined by chance (39 where 40 is meant), which says nothing of outputs.
+        wide = (m for m in steps if _all_defined(problem, base, name, _widened(rng, m), m, many, cover))
+        multiple = next(wide, multiple)
     return UndefinedDim(name, tuple(sorted(problems)), multiple, problems[min(problems)])
 
 
@@ -115,6 +119,11 @@ def _all_defined(
     # A range without any multiple: those around it tell which one would help.
     around = covering_range(rng, multiple) if cover or low > high else DimRange(low, low, high, multiple)
     return all(problem({**base, name: s}) is None for s in sizes_of(around, many))
+
+
+def _widened(rng: DimRange, multiple: int) -> DimRange:
+    """The range with two more multiples above it."""
+    return DimRange(rng.min, rng.opt, round_up(rng.max, multiple) + 2 * multiple)
 
 
 def sizes_of(rng: DimRange, many: int = MANY) -> list[int]:
