@@ -51,6 +51,7 @@ from trtconv.rewrite.rules import (
     removed_plugin,
     resize_antialias,
     resize_by_size,
+    resize_like_summand,
     resize_nearest,
     rms_norm,
     roi_align,
@@ -88,6 +89,7 @@ RULES: tuple[Rule, ...] = (
     # Operators that no target has, or that a target computes wrongly.
     resize_antialias.RULE,
     resize_nearest.RULE,
+    resize_like_summand.RULE,
     pool_ceil_mode.RULE,
     pool_dilated.RULE,
     pool_indices.RULE,

@@ -7,13 +7,14 @@ import numpy as np
 from trtconv.rewrite.builder import FLOAT, Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.rules.resize_like_summand import made_here
 
 MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match nearest with constant scales that are not all integers, or with sizes."""
-    if node.attr("mode", "nearest") != "nearest":
+    if node.attr("mode", "nearest") != "nearest" or (made_here(node) and _plain(node)):
         return NOT_THIS
     rank = graph.rank(node.inputs[0])
     scales = graph.constant(node.input(2))
