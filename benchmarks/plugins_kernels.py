@@ -118,13 +118,13 @@ def _ours(work: Work, xs: list[torch.Tensor], ys: list[torch.Tensor]) -> list[Ca
 def _tunings(case: Case) -> list[dict[str, int]]:
     """The other routes of a kernel (see the Route of its kernel.h) and ways to cut the work."""
     if case.op == "l2norm" and case.shape[2:] == (1, 1):
-        return [{"route": 3}]
+        return [{"route": 2}, {"route": 3}]
     if case.op == "l2norm":
-        cuts = [{"lanes": n, "depth": d} for n in (4, 8, 16) for d in (0, 1)]
-        return [*({"route": r} for r in (4, 5, 6, 7)), *cuts]
+        cuts = [{"lanes": n, "depth": d} for n in (4, 8) for d in (0, 1)]
+        return [*({"route": r} for r in (1, 4, 5, 6, 7)), *cuts]
     if case.op == "instance_norm":
-        routes = [{"route": r} for r in (4, 5, 6, 7, 8)]
-        return [*routes, *({"route": 3, "cluster": n} for n in (1, 2, 4, 8, 16))]
+        routes = [{"route": r} for r in (1, 4, 5, 6, 7, 8)]
+        return [*routes, *({"route": 3, "cluster": n} for n in (2, 4, 8, 16))]
     if case.op == "reflection_pad":
         return [{"route": r} for r in (2, 3, 4, 5, 6)]
     return []

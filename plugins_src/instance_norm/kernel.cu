@@ -3,6 +3,7 @@
 #include "instance_norm/kernel.h"
 
 #include "common/device.h"
+#include "common/measured.h"
 #include "instance_norm/planes.cuh"
 
 namespace trtconv::instance_norm
@@ -283,6 +284,16 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kTeam: return launchWide<T>(l, problem.route);
     default: break;
     }
+    // A block to a plane of few values would have idle threads.
+    constexpr auto small = Route(measured::smallPlaneRoute(sizeof(T)));
+    if (small != Route::kWarp && (small != Route::kTeam || problem.area * 2 > kWarpThreads * perGranule<T>()))
+    {
+        cudaError_t const status = launchWide<T>(l, small);
+        if (status != cudaErrorInvalidConfiguration)
+        {
+            return status;
+        }
+    }
     if (problem.area <= 32 * width * kWarpItems)
     {
         return launchWarpRoute<T>(l, width);
@@ -296,7 +307,7 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
             return status;
         }
     }
-    return launchSplit<T>(l);
+    return launchSplit<T, measured::hintedSplit(sizeof(T))>(l);
 }
 } // namespace
 

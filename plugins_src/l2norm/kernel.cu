@@ -2,6 +2,7 @@
 #include "l2norm/kernel.h"
 
 #include "common/device.h"
+#include "common/measured.h"
 #include "l2norm/bulk.cuh"
 #include "l2norm/columns.cuh"
 #include "l2norm/ragged.cuh"
@@ -300,6 +301,51 @@ int32_t log2Of(int32_t value)
 }
 
 template <typename T>
+cudaError_t routed(Launch<T> const& l, Route route, int32_t width)
+{
+    switch (route)
+    {
+    case Route::kBulk: return bulk<T>(l);
+    case Route::kRagged4: return ragged<T, 4>(l);
+    case Route::kRagged8: return ragged<T, 8>(l);
+    case Route::kRagged16: return ragged<T, 16>(l);
+    case Route::kStreamedRows:
+        return l.column.inner == 1
+            ? dispatchWidth<T>(width, [&](auto v) { return streamedRowsOf<T, decltype(v)::value>(l); })
+            : cudaErrorInvalidConfiguration;
+    default: return cudaErrorInvalidConfiguration;
+    }
+}
+
+// The route that was faster than columns and rows held in registers, if there is one for the problem.
+template <typename T>
+Route measuredRoute(Launch<T> const& l, int32_t width)
+{
+    constexpr auto size = static_cast<int32_t>(sizeof(T));
+    if (l.column.inner == 1)
+    {
+        return measured::l2normStreamsRows(size) ? Route::kStreamedRows : Route::kAuto;
+    }
+    int64_t const tiles = l.outer * ceilDiv(l.column.inner * size, 128);
+    if (width * size == kVectorBytes)
+    {
+        return measured::l2normBulk(size) && tiles >= 4 * l.device.multiprocessors ? Route::kBulk : Route::kAuto;
+    }
+    // Narrow rows leave most of a run empty, and few tiles leave multiprocessors idle.
+    if (width * size < 8 && l.column.inner >= 64)
+    {
+        switch (measured::l2normRagged(size, l.column.channels))
+        {
+        case 4: return Route::kRagged4;
+        case 8: return Route::kRagged8;
+        case 16: return Route::kRagged16;
+        default: break;
+        }
+    }
+    return Route::kAuto;
+}
+
+template <typename T>
 cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void* y, cudaStream_t stream)
 {
     Device device;
@@ -311,18 +357,20 @@ cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void
         {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, p.depth, p.type,
         device, stream};
     int32_t width = widestPack<T>(p.inner == 1 ? p.channels : p.inner, x, y);
-    switch (p.route)
+    if (p.route != Route::kAuto && p.route != Route::kColumns && p.route != Route::kRows)
     {
-    case Route::kBulk: return bulk<T>(l);
-    case Route::kRagged4: return ragged<T, 4>(l);
-    case Route::kRagged8: return ragged<T, 8>(l);
-    case Route::kRagged16: return ragged<T, 16>(l);
-    case Route::kStreamedRows:
-        return p.inner == 1 ? dispatchWidth<T>(width, [&](auto v) { return streamedRowsOf<T, decltype(v)::value>(l); })
-                            : cudaErrorInvalidConfiguration;
-    default: break;
+        return routed(l, p.route, width);
     }
-    if (p.inner == 1 && p.channels <= 32 * width * 8 && ceilDiv(p.outer, kRowThreads / 32) <= kMaxGrid)
+    bool const free = p.route == Route::kAuto && p.lanes == 0 && p.depth < 0;
+    if (Route const better = free ? measuredRoute(l, width) : Route::kAuto; better != Route::kAuto)
+    {
+        cudaError_t const status = routed(l, better, width);
+        if (status != cudaErrorInvalidConfiguration)
+        {
+            return status;
+        }
+    }
+    if (p.inner == 1 && p.route != Route::kColumns && p.channels <= 32 * width * 8 && ceilDiv(p.outer, kRowThreads / 32) <= kMaxGrid)
     {
         return dispatchWidth<T>(width, [&](auto v) { return rowsOf<T, decltype(v)::value>(l); });
     }

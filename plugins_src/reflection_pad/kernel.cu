@@ -2,6 +2,7 @@
 #include "reflection_pad/kernel.h"
 
 #include "common/device.h"
+#include "common/measured.h"
 #include "reflection_pad/padding.cuh"
 
 namespace trtconv::reflection_pad
@@ -19,7 +20,8 @@ cudaError_t launchTyped(Layout const& l, Route route, T const* x, T* y, cudaStre
     bool const narrow = l.elements <= kMostNarrow;
     if (route == Route::kAuto)
     {
-        route = aligned ? Route::kGranules : Route::kElements;
+        Route const best = narrow ? Route(measured::padRoute(sizeof(T))) : Route::kGranules;
+        route = aligned ? best : Route::kElements;
     }
     else if (route != Route::kElements && (!aligned || (!narrow && route != Route::kGranules)))
     {
