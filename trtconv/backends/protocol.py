@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -186,6 +187,9 @@ class Backend(Protocol):
         Raises UnsupportedError listing every node that is refused, InvalidRequestError for settings that cannot be
         met, MissingDependencyError where a GPU is needed and absent, TrtconvError for other failures.
         """
+
+    def warm(self) -> AbstractContextManager[None]:
+        """Builds within it share what the library needs to start."""
 
     def supports(self, model: Path) -> tuple[NodeProblem, ...]:
         """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, 
 from trtconv.backends.engine_io import engine_tensors
 from trtconv.backends.graph_for_parser import known_problems, prepare
 from trtconv.backends.interruptible import Cancellation, make_monitor, run_interruptible
-from trtconv.backends.isolated import build_isolated
+from trtconv.backends.isolated import BuildProcess, build_isolated
 from trtconv.backends.layers import layers_of_type, read_layers
 from trtconv.backends.messages import Messages, logger_of
 from trtconv.backends.network import create_network, element_types, mark_outputs, parse, parser_problems
@@ -42,6 +43,7 @@ class TensorRTBackend:
 
     def __init__(self, family: str) -> None:
         self._family = family
+        self._warm: BuildProcess | None = None
 
     @cached_property
     def _trt(self) -> Any:
@@ -57,7 +59,21 @@ class TensorRTBackend:
             return self.build_here(settings, progress)
         check_settings(self.capabilities(), settings)
         require_cuda(f"building with {self.capabilities()}")
+        if self._warm is not None:
+            return self._warm.build(settings, progress)
         return build_isolated(self._family, settings, progress)
+
+    @contextmanager
+    def warm(self) -> Iterator[None]:
+        """Builds in here start TensorRT once where each would start it anew (8.6 takes seconds for that)."""
+        if self.capabilities().progress or self._warm is not None:
+            yield
+            return
+        with BuildProcess(self._family) as self._warm:
+            try:
+                yield
+            finally:
+                self._warm = None
 
     def build_here(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
         """Build in this process."""

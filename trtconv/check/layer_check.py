@@ -39,7 +39,7 @@ def check_layers(
     model = model_of(engine, manifest)
     sample = _sample(reference, point)
     backend = backend_of(engine)
-    with tempfile.TemporaryDirectory(prefix="trtconv-layers-") as folder:
+    with tempfile.TemporaryDirectory(prefix="trtconv-layers-") as folder, backend.warm():
         run = _runner(backend, manifest, model, plugins, sample.inputs, Path(folder), progress)
         report = compare_layers(model, sample.inputs, run, tolerance, progress)
         if dump is not None:
