@@ -18,6 +18,10 @@ from trtconv.rewrite.result import Skipped
 CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
 
 
+LAYOUT_HINT = (
+    "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1: before 1.18), "
+    "or transpose around the layer"
+)
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
@@ -88,7 +92,7 @@ def _open_squeeze(graph: Graph, node: Node) -> tuple[str, str]:
 def _layout(node: Node) -> tuple[str, str]:
     if not node.attr("layout", 0):
         return "", ""
-    return "layout 1 (the batch first) is not read", "let the rule recurrent-layout run, or transpose around the layer"
+    return "layout 1 (the batch first) is not read", LAYOUT_HINT
 
 
 def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:

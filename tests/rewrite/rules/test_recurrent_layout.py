@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - the text of a model stands on one line
 """Recurrent layers with the batch first."""
 
+import onnx
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
@@ -37,6 +38,9 @@ NEAR_MISSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.skipif(
+    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18), reason="this onnx evaluates layout 1 wrongly"
+)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)
