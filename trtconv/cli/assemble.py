@@ -154,6 +154,7 @@ def rewrite_request(
         proof=section.proof and not values.get("no_proof"),
         rule_files=tuple(values.get("rule_files") or (config.base / f for f in section.rules)),
         plugins=values.get("plugins") or section.plugins,
+        plugin_libraries=tuple(values.get("plugin_libraries") or (config.base / p for p in config.build.plugins)),
         keep_fp32=tuple(values.get("keep_fp32") or section.keep_fp32),
     )
 

@@ -28,6 +28,10 @@ from trtconv.cli.options import (
 @click.option("--dynamic", multiple=True, metavar="NAME=MIN:OPT:MAX[%MULTIPLE]", help="Ranges of the dims.")
 @align_option
 @pad_option
+@click.option(
+    "--plugin", "plugin_libraries", multiple=True, type=FILE,
+    help="A library that build will load, for --plugins auto; rewrite loads nothing.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show what fired, what was skipped and why.")
 @click.option("--diff", is_flag=True, help="Show the nodes before and after each rewrite.")
 @config_option

@@ -52,6 +52,8 @@ class ExportRequest:
 class RewriteRequest:
     """`trtconv rewrite`. `rule_files` are the user's own rules; `plugins` is `auto`, `never` or names with commas.
 
+    `plugin_libraries` are those that will be loaded, which `auto` wants to know; nothing is loaded by a rewrite.
+
     `keep_fp32` names nodes that stay in FP32 when `precision` is fp16 or bf16 (`trtconv check --find-fp32` finds them).
     `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
     """
@@ -64,6 +66,7 @@ class RewriteRequest:
     proof: bool = True
     rule_files: tuple[Path, ...] = ()
     plugins: str = "never"
+    plugin_libraries: tuple[Path, ...] = ()
     precision: str = "auto"
     keep_fp32: tuple[str, ...] = ()
     space: ShapeSpace = field(default_factory=ShapeSpace)

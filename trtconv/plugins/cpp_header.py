@@ -37,7 +37,7 @@ struct Attributes
 {members}
 }};
 
-inline constexpr AttributeField kFields[] = {{
+inline constexpr AttributeField kFields[{max(len(plugin.attributes), 1)}] = {{
 {fields}
 }};
 

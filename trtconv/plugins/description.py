@@ -97,13 +97,18 @@ ShapeRule = Callable[[Sequence[Shape], Attributes], tuple[Shape, ...]]
 Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
 
 
+GENERATIONS = (8, 10, 11)
+"""The major versions of TensorRT for which the adapters in plugins_src have a plugin interface."""
+
+
 @dataclass(frozen=True)
 class PluginDescription:
     """One plugin. `op_type` must not be the name of any ONNX operator, since importers look at it alone.
 
     `shape` maps input shapes to output shapes and raises InvalidRequestError for inputs that the plugin refuses;
     `reference` computes in float64 and returns arrays of the output dtypes; `body` gives, for an ONNX opset, the
-    statements of the equivalent ONNX function in onnx.parser's text form.
+    statements of the equivalent ONNX function in onnx.parser's text form. `folder` is the C++ namespace of the sources;
+    `generations` are TensorRT's major versions that the plugin is made for.
     """
 
     op_type: str
@@ -117,6 +122,7 @@ class PluginDescription:
     reference: Reference
     body: Callable[[int], str]
     version: str = "1"
+    generations: tuple[int, ...] = GENERATIONS
     notes: tuple[str, ...] = field(default=())
 
     def checked_attributes(self, given: Attributes) -> dict[str, Value]:

@@ -104,12 +104,11 @@ def build_library(include_dir: Path, out_dir: Path | None = None, architectures:
     root = source_root()
     version = header_version(include_dir)
     sources = source_hash(root)
-    wanted = architectures or _own_architectures()
+    wanted = architectures or own_architectures()
     folder = (out_dir or default_folder()) / f"tensorrt-{version}-{sources[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"), tempfile.TemporaryDirectory(prefix="trtconv-plugins-") as scratch:
-        _compile(root, include_dir.resolve(), Path(scratch), wanted)
-        data = (Path(scratch) / LIBRARY_NAME).read_bytes()
+        data = compile_library(root, include_dir, Path(scratch), wanted, LIBRARY_NAME)
         names = tuple(p.op_type for p in PLUGINS)
         digest = hashlib.sha256(data).hexdigest()
         library = PluginLibrary(folder / LIBRARY_NAME, version, wanted or "default", sources, digest, names)
@@ -119,7 +118,8 @@ def build_library(include_dir: Path, out_dir: Path | None = None, architectures:
     return library
 
 
-def _own_architectures() -> str | None:
+def own_architectures() -> str | None:
+    """CMake's list of the compute capabilities of this machine's GPUs, as `80;90`; None without any."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None
@@ -129,20 +129,26 @@ def _own_architectures() -> str | None:
     return ";".join(major + minor for major, minor in capabilities) or None
 
 
-def _compile(root: Path, include_dir: Path, scratch: Path, architectures: str | None) -> None:
+def compile_library(root: Path, include_dir: Path, scratch: Path, architectures: str | None, name: str) -> bytes:
+    """Build the CMake project `root` in `scratch`, and return the bytes of the library `name` that it makes.
+
+    Raises MissingDependencyError without CMake or nvcc, TrtconvError with the compiler's last lines.
+    """
     cmake = shutil.which("cmake")
     if cmake is None:
         raise MissingDependencyError("CMake is not installed", hint="pip install cmake")
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
     if nvcc is None:
         raise MissingDependencyError("there is no CUDA compiler (nvcc)", hint="install the CUDA toolkit, 11.8 or later")
-    configure = [cmake, "-S", str(root), "-B", str(scratch), f"-DTENSORRT_INCLUDE_DIR={include_dir}"]
+    configure = [cmake, "-S", str(root), "-B", str(scratch), f"-DTENSORRT_INCLUDE_DIR={include_dir.resolve()}"]
     configure += [f"-DCMAKE_CUDA_COMPILER={nvcc}", f"-DPython3_EXECUTABLE={sys.executable}"]
     configure.append(f"-DTRTCONV_PACKAGE_PARENT={_PACKAGE.parent}")
     if architectures:
         configure.append(f"-DCMAKE_CUDA_ARCHITECTURES={architectures}")
     _run(configure, "configure")
-    _run([cmake, "--build", str(scratch), "--target", "trtconv_plugins", "--parallel"], "compile")
+    target = name.removeprefix("lib").removesuffix(".so")
+    _run([cmake, "--build", str(scratch), "--target", target, "--parallel"], "compile")
+    return (scratch / name).read_bytes()
 
 
 def _run(command: list[str], step: str) -> None:

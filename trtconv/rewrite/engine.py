@@ -16,7 +16,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
-from trtconv.plugins.description import NAMESPACE
+from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.facts import index_model, inferred
 from trtconv.rewrite.fragment import cut, with_plugin_bodies
@@ -38,13 +38,15 @@ NOT_PROVED = Proof(None, note="the proof was switched off")
 class Record:
     """What happened while rules were applied. `skipped` is that of the last round, when the graph was final.
 
-    So is `rejected`, for nodes that are still there: a later round knows more types, and tries again.
+    So is `rejected`, for nodes that are still there: a later round knows more types, and tries again. `plugins` are
+    the descriptions with which rules of the user's own made nodes.
     """
 
     entries: list[Entry] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    plugins: dict[str, PluginDescription] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ def apply_rules(
             elif setting.proof:
                 prover = Prover(Points.of(known, setting.space, setting.specs))
             graph = index_model(model, setting.target, known)
+            for scope in graph.scopes():
+                scope.plugins = record.plugins
             if not _round(graph, rules, setting, prover, record, progress, number):
                 return
             write_back(graph)
         if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
-            with_plugin_bodies(model, graph)
+            with_plugin_bodies(model, record.plugins.values())
         if number >= ROUNDS:
             now = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
             if now in seen or len(model.graph.node) > 4 * size + 1000:

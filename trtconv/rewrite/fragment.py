@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import helper
 
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node, ValueType
+
+if TYPE_CHECKING:
+    from trtconv.plugins.description import PluginDescription
 
 # Sizes and indices are computed from shapes; a cut through them would feed arbitrary numbers where only those that
 # belong to the shapes make sense. So the cut moves up along these ops until it meets a tensor.
@@ -160,20 +164,22 @@ def _model(
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
     ir = min(10, onnx.IR_VERSION)
     model = helper.make_model(proto, opset_imports=imports, ir_version=ir, producer_name="trtconv")
-    return with_plugin_bodies(model, graph)
+    return with_plugin_bodies(model, graph.plugins.values(), graph.functions)
 
 
-def with_plugin_bodies(model: onnx.ModelProto, graph: Graph | None = None) -> onnx.ModelProto:
+def with_plugin_bodies(
+    model: onnx.ModelProto, plugins: Iterable[PluginDescription] = (), bodies: Iterable[onnx.FunctionProto] = ()
+) -> onnx.ModelProto:
     """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then.
 
-    `graph` knows the bodies that its own model has, and the descriptions with which rules of the user made nodes.
+    `plugins` are the user's own; `bodies` are of those of which only the body is known, beside the model's own.
     """
     from trtconv.plugins.description import NAMESPACE
     from trtconv.plugins.onnx_form import add_functions
 
     used = _uses_domain(model.graph, NAMESPACE)
     if used or any(f.domain == NAMESPACE for f in model.functions):
-        add_functions(model, *(() if graph is None else (graph.plugins.values(), graph.functions)))
+        add_functions(model, plugins, bodies)
     if not used:
         kept = [o for o in model.opset_import if o.domain != NAMESPACE]
         if len(kept) != len(model.opset_import):

@@ -20,6 +20,7 @@ from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
+from trtconv.rewrite.plugin_choice import require_known, where_it_pays, with_plugin_rules
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.refuse import advice, refuse_silently_wrong
 from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
@@ -47,9 +48,10 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     """
     started = time.perf_counter()
     require_writable(request.output)
-    rules = select_rules((*RULES, *load_rules(request.rule_files)), request)
+    rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     original, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
     space, specs = model_space(original)
+    rules = where_it_pays(rules, request, original, space, specs)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
     model, notes = typed(model, request.precision, request.model.parent, request.keep_fp32)
@@ -75,27 +77,8 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
                 f"no rule is called '{name}'{did_you_mean(name, names)}", hint="`trtconv rules` lists them"
             )
     chosen = [r for r in rules if r.name not in request.skip and (not request.only or r.name in request.only)]
-    wanted = wanted_plugins(request)
-    return tuple(
-        r for r in chosen
-        if r.needed(request.target) and (not r.plugin or r.plugin in wanted) and r.native_of not in wanted
-    )  # fmt: skip
-
-
-def wanted_plugins(request: RewriteRequest) -> tuple[str, ...]:
-    """Op types of the plugins that the user asked for and the target can have. Names have to exist."""
-    from trtconv.plugins.registry import PLUGINS, find_plugin
-
-    if request.plugins == "never":
-        return ()
-    if request.plugins == "auto":
-        return tuple(p.op_type for p in PLUGINS) if request.target.has_plugins else ()
-    named = tuple(find_plugin(name.strip()).op_type for name in request.plugins.split(",") if name.strip())
-    if named and not request.target.has_plugins:
-        raise InvalidRequestError(
-            f"{request.target} has no plugins", hint="leave --plugins out, or choose another target"
-        )
-    return named
+    require_known(request, rules)
+    return with_plugin_rules([r for r in chosen if r.needed(request.target)], request)
 
 
 def _proved(
@@ -150,6 +133,7 @@ def rewrite_graph(
         apply_rules(model, rules, setting, progress, record)
         entries = len(record.entries)
         lower_opset(model, setting, progress, record)
+        with_plugin_bodies(model, record.plugins.values())
         leftovers = tidy(model, setting.target) if tidies else Leftovers()
         record.notes += leftovers.notes()
         # What nobody used may have stood between a rule and its pattern, and another opset may make one.

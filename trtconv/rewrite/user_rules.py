@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.python_file import load_python
 from trtconv.rewrite.rule import Rule
 
 
@@ -17,18 +16,7 @@ def load_rules(files: Sequence[Path]) -> tuple[Rule, ...]:
 
 
 def _load(file: Path) -> tuple[Rule, ...]:
-    require_file(file, "rule file")
-    spec = importlib.util.spec_from_file_location(f"trtconv_user_rules_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise InvalidRequestError(f"'{file}' is no Python file", hint="name a file that ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InvalidRequestError(
-            f"the rule file '{file}' fails: {type(error).__name__}: {error}", hint="run it with Python to see where"
-        ) from error
-    rules = getattr(module, "RULES", None)
+    rules = getattr(load_python(file, "rule file"), "RULES", None)
     if not isinstance(rules, (tuple, list)) or not rules or not all(isinstance(r, Rule) for r in rules):
         raise InvalidRequestError(
             f"the rule file '{file}' defines no rules",

@@ -86,7 +86,8 @@ def names(plugins, target=T):
 def test_plugins_are_used_only_when_asked_for():
     assert not {n for n in names("never") if n.startswith("plugin-")}
     assert "adaptive-pool" in names("never")
-    assert "adaptive-pool" not in names("auto")
+    assert "adaptive-pool" in names("auto"), "the measurements decide, node by node"
+    assert "adaptive-pool" not in names("TrtconvAdaptivePool")
     assert {"plugin-l2norm", "plugin-instance-norm", "plugin-reflection-pad"} <= names("auto")
     assert {n for n in names("TrtconvL2Norm") if n.startswith("plugin-")} == {"plugin-l2norm"}
     assert not {n for n in names("auto", "tensorrt-rtx") if n.startswith("plugin-")}

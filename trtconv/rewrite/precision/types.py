@@ -100,7 +100,6 @@ class Signatures:
             *(tuple(Slot(f.type_str, frozenset(f.types)) for f in s) for s in (schema.inputs, schema.outputs))
         )
 
-
     def _from_body(self, domain: str, op: str) -> Signature | None:
         function = next((f for f in self.functions if (f.domain, f.name) == (domain, op)), None)
         said = None if function is None else signature_of(function)
