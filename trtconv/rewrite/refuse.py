@@ -19,7 +19,7 @@ CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
 
 
 LAYOUT_HINT = (
-    "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1: before 1.18), "
+    "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1, as 1.17), "
     "or transpose around the layer"
 )
 WITH_BODIES = ("If", "Loop", "Scan")
