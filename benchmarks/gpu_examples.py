@@ -36,8 +36,11 @@ def example(folder: Path) -> dict[str, object]:
         built = build_engine(request)
         again = build_engine(replace(request, output=folder / "again.engine"))
         manifest = read_engine_manifest(built.engine)
+        in_builder = [read_engine_manifest(b.engine).timing_cache.get("builder_s", 0.0) for b in (built, again)]
         found |= {
             "build_s": round(built.seconds, 2), "build_with_cache_s": round(again.seconds, 2),
+            "cache_ratio": round(again.seconds / built.seconds, 2), "builder_s": in_builder,
+            "builder_cache_ratio": round(in_builder[1] / in_builder[0], 2) if in_builder[0] else None,
             "engine_mib": round(built.engine_bytes / 2**20, 1), "layers": manifest.layers,
             "warnings": len(built.messages),
         }  # fmt: skip
