@@ -16,8 +16,11 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.rewrite.concrete import ConcreteShapes, NamedShapes
 from trtconv.rewrite.engine import Record, Setting, apply_rules
+from trtconv.rewrite.explain import explain_lines
 from trtconv.rewrite.facts import inferred
+from trtconv.rewrite.ledger import ledger_data
 from trtconv.rewrite.points import model_space, shape_points
+from trtconv.rewrite.result import RewriteResult
 from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rule import Found, Rule, Skip
 from trtconv.rewrite.rules import RULES
@@ -160,6 +163,11 @@ def test_equal_blocks_share_a_proof_and_say_so():
     first, second, third = (e.proof for e in record.entries)
     assert first is second
     assert third is not first, "another epsilon is another part"
+    result = RewriteResult(Path("m"), Path("l"), tuple(record.entries), (), (), 0.0)
+    data = ledger_data(result)
+    assert [e["proof_shared_with"] for e in data["entries"]] == ["", "v", ""]
+    assert [data["proofs"][e["proof"]]["node"] for e in data["entries"]] == ["v", "v", "y"]
+    assert sum("the same part as at v, proved there" in line for line in explain_lines(result)) == 1
     assert first.passed
     assert third.passed
 
