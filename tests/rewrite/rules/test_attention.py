@@ -60,6 +60,13 @@ NEAR_MISSES = [
         opset=23,
         skip="cache",
     ),
+    Case(
+        "a window",
+        "y = Attention<is_causal=1, left_window_size=2>(q, k, v)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
+        opset=25,
+        skip="window",
+    ),
 ]
 
 

@@ -22,6 +22,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("it keeps a cache of keys and values, or gives its scores")
     if any(o in graph.outputs for o in node.outputs[1:] if o):
         return Skip("it keeps a cache of keys and values, or gives its scores")
+    if any(node.attr(f"{side}_window_size", -1) != -1 for side in ("left", "right")):
+        return Skip("it attends within a window around each position (opset 25), which is not written out here")
     if not dtype or rank not in (3, 4):
         return Skip("rank or element type is not known")
     if rank == 3 and not (node.attr("q_num_heads") and node.attr("kv_num_heads")):
