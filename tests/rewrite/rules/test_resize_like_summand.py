@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - the text of a model stands on one line
 """A Resize by whole scales beside the map that it is added to, for TensorRT 8.6."""
 
 import pytest

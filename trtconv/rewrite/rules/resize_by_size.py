@@ -42,7 +42,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _is_a_shape(graph: Graph, node: Node) -> bool:
-    """Sizes that are one whole shape: every target takes them, and 8.6 needs them as they are (`resize-like-summand`)."""
+    """Sizes that are one whole shape: all targets take them, and 8.6 needs them as they are (`resize-like-summand`)."""
     maker = graph.maker(node.inputs[3], "Shape")
     return maker is not None and not node.attr("axes") and not maker.attr("start") and maker.attr("end") is None
 
