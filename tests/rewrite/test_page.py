@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import onnx
+import pytest
 
 from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of
 from trtconv.rewrite.page import page
+from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.user_rules import load_rules
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,3 +42,12 @@ def test_the_example_of_the_how_to_works(tmp_path):
     record = apply(old, (rule,), "tensorrt-rtx")
     assert "opset 14" in record.skipped[0].reason
     assert onnx.checker.check_model(old) is None
+
+
+@pytest.mark.parametrize("name", ["reference/tensorrt-8.6.md", "how-to/data-dependent-sizes.md"])
+def test_the_rules_that_a_table_names_exist(name):
+    text = (DOCS / name).read_text()
+    cells = [cell for line in text.splitlines() if line.startswith("|") for cell in line.split("|")[2:]]
+    named = {name for cell in cells for name in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", cell)}
+    assert len(named) > 3
+    assert named <= {r.name for r in RULES}
