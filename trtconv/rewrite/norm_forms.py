@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.sizes import dim_size, same_dim, size_element
 
-VIEWS = ("Identity", "Cast", "Expand", "Unsqueeze")
+VIEWS = ("Identity", "Cast", "Expand", "Unsqueeze", "Reshape")
 
 
 @dataclass(frozen=True)
@@ -77,20 +78,45 @@ def read_inverse(graph: Graph, name: str, depth: int = 2) -> tuple[Norm, tuple[s
 
 def is_fixed(graph: Graph, name: str) -> bool:
     """True for a constant, seen through what changes its shape only."""
-    return graph.is_constant(graph.behind(name, *VIEWS, "Reshape")[0])
+    return graph.is_constant(graph.behind(name, *VIEWS)[0])
 
 
 def _same_rank(graph: Graph, norm: Norm) -> bool:
     """True when the axes that the reduction took away were put back where they were, and no other one was added."""
     reduction = next(n for n in norm.nodes if n.key.startswith("Reduce"))
-    put = [n for n in norm.nodes if n.key == "Unsqueeze"]
+    put = [n for n in norm.nodes if n.key in ("Unsqueeze", "Reshape")]
     if reduction.attr("keepdims", 1):
         return not put
     rank = graph.rank(norm.value)
     if rank is None or len(put) != 1:
         return False
+    if put[0].key == "Reshape":
+        return _puts_ones(graph, put[0], norm, rank)
     axes = put[0].attr("axes") or graph.ints(put[0].input(1))
     return axes is not None and tuple(sorted(a % rank for a in axes)) == norm.axes
+
+
+def _puts_ones(graph: Graph, reshape: Node, norm: Norm, rank: int) -> bool:
+    """True for a Reshape to the sizes of the value, with 1 for each reduced axis; one size may be left open as -1."""
+    if reshape.attr("allowzero", 0) or graph.rank(reshape.output) != rank:
+        return False
+    open_sizes = 0
+    for axis in range(rank):
+        size = size_element(graph, reshape.inputs[1], axis)
+        if size is None:
+            return False
+        if axis in norm.axes:
+            if not (size.is_constant and size.add == 1):
+                return False
+            continue
+        own = dim_size(graph, norm.value, axis)
+        if size.is_constant and size.add == -1:
+            open_sizes += 1
+        elif (size.is_constant and not (own.is_constant and own.add == size.add)) or (
+            not size.is_constant and not (size.is_dim and same_dim(graph, size, own))
+        ):
+            return False
+    return open_sizes <= 1
 
 
 def _bound(graph: Graph, node: Node) -> tuple[str, float] | None:

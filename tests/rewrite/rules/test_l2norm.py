@@ -49,6 +49,8 @@ CASES = [
             k = Identity(t) q = Pow(v, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) r = Div(v, d) }>""",
          constants=C, gone=("Pow",)),
 ]  # fmt: skip
+ONES = ", int64 i0 = {0}, int64 i2 = {2}, int64 i3 = {3}, int64[1] q0 = {0}, int64[1] q1 = {1}"
+SIZED = "h = Shape(x) a0 = Gather(h, i0) b0 = Unsqueeze(a0, q0) a2 = Gather(h, i2) b2 = Unsqueeze(a2, q0) a3 = Gather(h, i3) b3 = Unsqueeze(a3, q0) z = Concat<axis=0>(b0, q1, b2, b3) "
 W = C + ", float[1,8,1,1] w = {1,2,3,4,5,6,7,8}"
 SQUARED = "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, big) "
 CASES += [
@@ -70,6 +72,9 @@ CASES += [
          outputs="float[a,b,c,d] y, float[a,c,d] m", constants=C + ", int64[1] one1 = {1}"),
     Case("square root of ReduceSumSquare, squeezed", "s = ReduceSumSquare<axes=[1],keepdims=0>(x) n = Sqrt(s) u = Unsqueeze(n, m3) y = Div(x, u)",
          constants=C + ", int64[1] m3 = {-3}", gone=("ReduceSumSquare",)),
+    Case("reshaped", "n = ReduceL2<axes=[1],keepdims=0>(x) " + SIZED + "r = Reshape(n, z) d = Add(r, big) y = Div(x, d)", constants=C + ONES, gone=("ReduceL2",)),
+    Case("reshaped, one size open", "n = ReduceL2<axes=[1],keepdims=0>(v) r = Reshape(n, o1) d = Add(r, big) y = Div(v, d)", "float[N,8] v", "float[a,b] y",
+         constants=C + ", int64[2] o1 = {-1, 1}", gone=("ReduceL2",)),
     Case("all axes", "n = ReduceL2<axes=[1,2,3]>(x) d = Add(n, big) y = Div(x, d)", constants=C, gone=("ReduceL2",)),
 ]  # fmt: skip
 NEAR_MISSES = [
@@ -77,6 +82,8 @@ NEAR_MISSES = [
     Case("computed scale, else canonical", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) z = Relu(x) p = Mul(x, z) y = Div(p, d)", constants=C),
     Case("unsqueezed at another place", "n = ReduceL2<axes=[1],keepdims=0>(x) u = Unsqueeze(n, m1) d = Add(u, big) y = Div(x, d)",
          "float[N,8,8,8] x", constants=C + ", int64[1] m1 = {-1}"),
+    Case("reshaped with rows and columns swapped", "n = ReduceL2<axes=[1],keepdims=0>(x) h = Shape(x) t = Gather(h, perm) z = Concat<axis=0>(t, q1) k = Gather(z, back) r = Reshape(n, k) d = Add(r, big) y = Div(x, d)",
+         "float[N,8,H,H] x", constants=C + ", int64[3] perm = {0, 3, 2}, int64[1] q1 = {1}, int64[4] back = {0, 1, 3, 2}"),
     Case("kept and unsqueezed", "n = ReduceL2<axes=[1]>(x) u = Unsqueeze(n, axis) y = Div(x, u)", outputs="float[a,b,c,d,e] y", constants=C),
     Case("a computed number over the norm", SQUARED + "z = ReduceMax<axes=[2]>(x) r = Div(z, d) y = Mul(x, r)", constants=C),
     Case("canonical already", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)", constants=C),
