@@ -29,8 +29,8 @@ def cropped_axes(
     unseen = next((n for n in multiples if not seen[n]), None)
     if unseen is not None:
         raise InvalidRequestError(
-            f"how the outputs follow {unseen} cannot be told: it is defined at {base[unseen]} after padding, and not at "
-            f"the multiples of {multiples[unseen]} above",
+            f"how the outputs follow {unseen} cannot be told: {base[unseen]} is defined after padding, and the "
+            f"multiples of {multiples[unseen]} above are not",
             hint="use --align",
         )
     found = []

@@ -16,6 +16,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.sampling import SamplePoint
 from trtconv.core.shapes import ShapeSpace
 from trtconv.export.flat_module import flat_module
+from trtconv.export.guards import in_words
 from trtconv.export.module_runner import ModuleRunner, to_tensor
 from trtconv.export.points import traced_sizes
 from trtconv.export.proof import Verdict, prove
@@ -149,7 +150,7 @@ def first_line(error: BaseException | None) -> str:
     seen: BaseException = error
     while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
         seen = seen.__cause__
-    needs = requirements(str(seen))
+    needs = requirements(str(seen)) or in_words(str(seen))
     if needs:
         return needs
     lines = [line.strip() for line in str(seen).splitlines() if line.strip()]

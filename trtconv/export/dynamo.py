@@ -15,6 +15,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.export.finish import Origins, finish
 from trtconv.export.flat_module import PREFIX
 from trtconv.export.graph_cleanup import clean_up
+from trtconv.export.guards import hold_everywhere
 from trtconv.export.trace import Candidate, Trace
 from trtconv.export.user_code import innermost_user_frame, is_machinery, is_tracing_root, python_frames, shown
 
@@ -46,6 +47,7 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
 def program_of(trace: Trace) -> torch.export.ExportedProgram:
     """The exported program over the whole shape space."""
     import torch
+    from torch._dynamo.exc import UserError
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
         with torch.no_grad(), _whole_stacks():
@@ -56,6 +58,11 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     except AssertionError as error:
         # torch 2.13 cannot state the range of a named dim in a program that has a negative size, as (7 - W) // 2.
         if "Cannot create Dim" not in str(error) or any(r.multiple > 1 for _, r in trace.space.dims):
+            raise
+        return run(hinted_shapes(trace))
+    except UserError as error:
+        # Hints let a guard pass that named dims would have to imply; it holds, and the file is compared as every other.
+        if any(r.multiple > 1 for _, r in trace.space.dims) or not hold_everywhere(str(error), trace.space):
             raise
         return run(hinted_shapes(trace))
 

@@ -2,6 +2,10 @@
 
 torch.export says for which sizes its trace holds ("H = Dim('H', max=40)"). The range is cut there, both parts are
 exported, and the condition on the size becomes the condition of an ONNX If.
+
+An If within an If does not build with TensorRT-RTX 1.7 (Myelin fails a check), so a part that was cut itself stands
+before the If that chooses it, whose branch only hands it on. Its branches then also run at sizes of the other part,
+for nothing; where they cannot, the Ifs are nested.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trtconv.core.defined_sizes import sizes_of
+from trtconv.core.errors import TrtconvError
 from trtconv.core.onnx_file import load_model, set_metadata
 from trtconv.core.provenance import SPACE_KEY
+from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.shapes import DimRange, ShapeSpace
 from trtconv.export.finish import StaticAxisError
 from trtconv.export.trace import Candidate, Trace
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
 Export = Callable[[Trace, Path, int | None], Candidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 3
+# Sizes at each end and in the middle of a dim at which a joined model is run.
+TRIED = 4
 
 
 class CannotSplitError(Exception):
@@ -92,27 +101,51 @@ def export_split(
         part = retrace(sizes(space), space)
         made.append(export_split(export, retrace, part, sizes, place / output.name, opset, depth + 1))
     join(made[0].model, made[1].model, cut, trace, output)
+    if not _runs(output, trace):
+        join(made[0].model, made[1].model, cut, trace, output, nested=True)
     note = f"one graph for {cut.dim} up to {cut.last} and one above, joined by an If"
     notes = (*made[0].notes, *made[1].notes, note)
     return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
 
 
-def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path) -> None:
+def _runs(model: Path, trace: Trace) -> bool:
+    """True unless the model fails at a size of the cut dims: a branch may not be defined outside of its part."""
+    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+
+    if sum(n.op_type == "If" for n in load_model(model).graph.node) < 2:
+        return True
+    runner = OnnxRuntimeRunner(model, threads=1)
+    base = dict(trace.sizes)
+    try:
+        for name, rng in trace.space.dims:
+            for size in sizes_of(rng, TRIED):
+                runner(sample_inputs(trace.specs, SamplePoint("split", tuple({**base, name: size}.items()))))
+    except TrtconvError:
+        return False
+    return True
+
+
+def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path, *, nested: bool = False) -> None:
     """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
     import onnx
 
     models = [load_model(low, weights=True), load_model(high, weights=True)]
     shared: dict[str, onnx.TensorProto] = {}
-    bodies = []
+    bodies: list[onnx.GraphProto] = []
+    before: list[onnx.NodeProto] = []
     for name, model in zip(("low", "high"), models, strict=True):
         renamed = _share_weights(model.graph, shared, name)
-        bodies.append(_body(model.graph, name, renamed))
+        body = _body(model.graph, name, renamed)
+        if not nested and any(n.op_type == "If" for n in body.node):
+            before += body.node
+            body = _handing_on(body)
+        bodies.append(body)
     graph = onnx.GraphProto(name="main")
     # Below a cut at 1 the axis is no longer dynamic, above it is.
     graph.input.extend(models[1].graph.input)
     graph.output.extend(_open_dims(v) for v in models[1].graph.output)
     graph.initializer.extend(shared.values())
-    graph.node.extend(_condition(cut, trace, graph))
+    graph.node.extend([*before, *_condition(cut, trace, graph)])
     names = [v.name for v in graph.output]
     graph.node.append(
         onnx.helper.make_node("If", ["trtconv_is_low"], names, "branch", then_branch=bodies[0], else_branch=bodies[1])
@@ -154,6 +187,19 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
         out.CopyFrom(_open_dims(value))
         out.name = own.get(value.name, value.name)
     return body
+
+
+def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
+    """A branch that gives the outputs of `body`, whose nodes stand outside of it."""
+    import onnx
+
+    passing = onnx.GraphProto(name=body.name)
+    for value in body.output:
+        out = passing.output.add()
+        out.CopyFrom(value)
+        out.name = f"{value.name}/chosen"
+        passing.node.append(onnx.helper.make_node("Identity", [value.name], [out.name], out.name))
+    return passing
 
 
 def _rename_outer(graph: onnx.GraphProto, own: dict[str, str]) -> None:
