@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trtconv.rewrite.graph import Graph, Node
-from trtconv.rewrite.sizes import dim_size, same_dim, size_element
+from trtconv.rewrite.sizes import Size, dim_size, same_dim, size_element
 
 VIEWS = ("Identity", "Cast", "Expand", "Unsqueeze", "Reshape")
 
@@ -98,7 +98,7 @@ def _same_rank(graph: Graph, norm: Norm) -> bool:
 
 def _puts_ones(graph: Graph, reshape: Node, norm: Norm, rank: int) -> bool:
     """True for a Reshape to the sizes of the value, with 1 for each reduced axis; one size may be left open as -1."""
-    if reshape.attr("allowzero", 0) or graph.rank(reshape.output) != rank:
+    if graph.rank(reshape.output) != rank:
         return False
     open_sizes = 0
     for axis in range(rank):
@@ -109,14 +109,17 @@ def _puts_ones(graph: Graph, reshape: Node, norm: Norm, rank: int) -> bool:
             if not (size.is_constant and size.add == 1):
                 return False
             continue
-        own = dim_size(graph, norm.value, axis)
         if size.is_constant and size.add == -1:
             open_sizes += 1
-        elif (size.is_constant and not (own.is_constant and own.add == size.add)) or (
-            not size.is_constant and not (size.is_dim and same_dim(graph, size, own))
-        ):
+        elif not _is_own(graph, size, dim_size(graph, norm.value, axis)):
             return False
     return open_sizes <= 1
+
+
+def _is_own(graph: Graph, size: Size, own: Size) -> bool:
+    if size.is_constant:
+        return own.is_constant and own.add == size.add
+    return size.is_dim and same_dim(graph, size, own)
 
 
 def _bound(graph: Graph, node: Node) -> tuple[str, float] | None:
