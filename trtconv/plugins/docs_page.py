@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from trtconv.core.artifacts import write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
+from trtconv.plugins.measured import Measurement, load_measurements
 from trtconv.plugins.registry import PLUGINS
 
 
 def page_text(plugins: tuple[PluginDescription, ...] = PLUGINS) -> str:
     """The page in Markdown."""
-    return "\n".join([_INTRODUCTION, *(_section(p) for p in plugins)])
+    known = load_measurements()
+    return "\n".join([_INTRODUCTION, *(_section(p, [m for m in known if m.op_type == p.op_type]) for p in plugins)])
 
 
 _INTRODUCTION = f"""# Plugins
@@ -24,10 +27,24 @@ Every plugin is a node in the ONNX domain `{NAMESPACE}` with the string attribut
 `plugin_namespace`, by which TensorRT finds its creator. A model for ONNX Runtime carries the node's function body as
 well. Types: `T` is the type of the data, `S` that of per-channel parameters, which may differ from it. bfloat16 needs
 TensorRT 10 or later.
+
+## When a rewrite uses them
+
+`trtconv rewrite --plugins` takes
+
+- `never` (the default): native operators only.
+- names, such as `TrtconvL2Norm,TrtconvReflectionPad`: wherever the plugin's rule matches.
+- `auto`: where it pays. A plugin is used at a node when the target's TensorRT can load it (`trtconv plugins build` made
+  a library for that major version here, or `--plugin LIB` or `[build] plugins` names one that has it) and when the
+  measurement nearest in bytes moved at opt, of the same plugin, element type and TensorRT major version, has it faster
+  by 5 % or more. Measurements over 8 times smaller or larger say nothing. `--explain` prints for every node which
+  measurement decided, or what was missing. `auto,NAME` uses NAME everywhere and lets measurements decide the rest.
+
+A plugin of your own: [how to write one](../how-to/write-a-plugin.md).
 """
 
 
-def _section(plugin: PluginDescription) -> str:
+def _section(plugin: PluginDescription, measurements: Sequence[Measurement]) -> str:
     lines = [f"## {plugin.op_type}", "", plugin.summary, ""]
     lines += [f"Version `{plugin.version}`, sources in `plugins_src/{plugin.folder}/`.", ""]
     lines += ["| tensor | type | shape |", "| --- | --- | --- |"]
@@ -37,7 +54,20 @@ def _section(plugin: PluginDescription) -> str:
     lines += ["| attribute | type | default | values | meaning |", "| --- | --- | --- | --- | --- |"]
     lines += [_attribute_row(a) for a in plugin.attributes]
     lines += ["", *(f"- {note}" for note in plugin.notes), ""]
+    lines += _measured(measurements)
     return "\n".join(lines)
+
+
+def _measured(measurements: Sequence[Measurement]) -> list[str]:
+    """What `--plugins auto` decides by."""
+    if not measurements:
+        return ["No engine with it was measured beside native layers: `--plugins auto` does not use it.", ""]
+    lines = ["| measured on | input | type | native ms | plugin ms | native / plugin |", "| --- " * 6 + "|"]
+    for m in measurements:
+        place = f"{m.gpu}, TensorRT {m.tensorrt}, {m.date}"
+        times = f"{m.native_ms:.4f} | {m.plugin_ms:.4f} | {m.ratio:.2f}"
+        lines.append(f"| {place} | {list(m.shape)} | {m.dtype} | {times} |")
+    return [*lines, ""]
 
 
 def _attribute_row(a: Attribute) -> str:

@@ -1,0 +1,84 @@
+"""What `--plugins auto` decides by: trtconv/plugins/measurements.json, made of results in benchmarks/results.
+
+    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: benchmarks/results/plugins_engines*.json
+
+The results are those of `plugins_engines.py table`: engines with the plugin and with TensorRT's native layers, measured
+in one run on one machine. A row without both times is left out. The newest date wins where a case was measured twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from plugins_shapes import CASES
+
+ROOT = Path(__file__).resolve().parents[1]
+OUTPUT = ROOT / "trtconv" / "plugins" / "measurements.json"
+OP_TYPES = {
+    "l2norm": "TrtconvL2Norm",
+    "instance_norm": "TrtconvInstanceNorm",
+    "reflection_pad": "TrtconvReflectionPad",
+    "adaptive_pool": "TrtconvAdaptivePool",
+}
+
+
+def measurements(files: list[Path]) -> list[dict[str, Any]]:
+    """The rows of all files, sorted by plugin, TensorRT, type and bytes. Raises ValueError for an unknown case."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for path in files:
+        data = json.loads(path.read_text())
+        for row in data["rows"]:
+            made = measurement(row, data, path.name)
+            if made is not None:
+                key = (made["op_type"], made["dtype"], row["case"], made["gpu"], made["tensorrt"])
+                if key not in found or found[key]["date"] <= made["date"]:
+                    found[key] = made
+    order = ("op_type", "tensorrt", "dtype", "bytes", "gpu")
+    return sorted(found.values(), key=lambda m: [m[k] for k in order])
+
+
+def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[str, Any] | None:
+    """One row as `trtconv.plugins.measured.Measurement` has it; None without a time of plugin or native form."""
+    engines = row["engines"]
+    plugin, native = (engines.get(form, {}).get("ms") for form in ("plugin", "native"))
+    if plugin is None or native is None:
+        return None
+    case = next((c for c in CASES if c.name == row["case"]), None)
+    if case is None:
+        raise ValueError(f"{source}: no case of plugins_shapes.py is called {row['case']}")
+    return {
+        "op_type": OP_TYPES[case.op],
+        "dtype": row["dtype"],
+        "shape": list(case.shape),
+        "bytes": int(row["bytes"]),
+        "plugin_ms": round(float(plugin), 6),
+        "native_ms": round(float(native), 6),
+        "gpu": data["gpu"],
+        "tensorrt": data["tensorrt"],
+        "date": data["date"],
+        "source": source,
+    }
+
+
+def text_of(files: list[Path]) -> str:
+    """The whole file: one measurement on a line."""
+    lines = ",\n".join("  " + json.dumps(m) for m in measurements(files))
+    return f'{{"measurements": [\n{lines}\n]}}\n' if lines else '{"measurements": []}\n'
+
+
+def default_files() -> list[Path]:
+    """The results that are committed."""
+    return sorted((ROOT / "benchmarks" / "results").glob("plugins_engines*.json"))
+
+
+def main() -> None:
+    files = [Path(w) for w in sys.argv[1:]] or default_files()
+    OUTPUT.write_text(text_of(files))
+    print(f"{OUTPUT}: {len(measurements(files))} measurements of {', '.join(p.name for p in files) or 'no file'}")
+
+
+if __name__ == "__main__":
+    main()
