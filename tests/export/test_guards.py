@@ -6,9 +6,9 @@ from trtconv.core.shapes import parse_space
 from trtconv.export.guards import hold_everywhere, in_words, unproved_guards
 
 TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
-  - Not all values of T = L['tensors'][0].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard {}.
+  - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard {}.
 """
-SIZE = "L['tensors'][0].size()[1]"
+SIZE = "L['x'].size()[1]"
 SPACE = parse_space(["N=1:2:4 T=40:64:200"])
 
 
@@ -33,7 +33,7 @@ def test_the_size_at_which_a_guard_fails_is_found():
     assert unproved_guards(TEXT.format(f"{SIZE} != 44"))[0].fails_at(SPACE) == {"T": 44}
 
 
-@pytest.mark.parametrize("guard", ["__import__('os').getpid() > 0", f"{SIZE}.bit_length() > 0", "Unknown(3) > 0", "1 %"])
+@pytest.mark.parametrize("guard", ["__import__('o').x() > 0", f"{SIZE}.bit_length() > 0", "Unknown(3) > 0", "1 %"])
 def test_what_is_no_condition_on_sizes_never_holds(guard):
     assert not hold_everywhere(TEXT.format(guard), SPACE)
 
