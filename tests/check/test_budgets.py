@@ -3,16 +3,18 @@ import json
 import numpy as np
 import pytest
 
+from trtconv.backends.layers import LayerInfo, LayerTensor
 from trtconv.check.baseline import compare_with_baseline, got_worse, parse_ratios, read_baseline
 from trtconv.check.budgets import Budgets, judge_budgets, parse_budgets
 from trtconv.check.gate import Gate, apply_gate, read_gate
+from trtconv.check.measure import measure_subject
 from trtconv.check.measured import Measurement, measurement
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import CheckRequest
 from trtconv.pipeline import check, exit_code
 
-from .models import node, small_net, write_pair
+from .models import node, small_net, write_engine, write_pair
 from .reporters.cases import GOOD, comparison, report
 
 
@@ -197,3 +199,50 @@ def test_a_slow_run_counts_only_when_it_stays_slow(tmp_path, monkeypatch, slow, 
         assert exit_code(judged) == code
         assert len(taken) == min(slow + 1, 3)
         assert judged.extras["measured"]["latency_ms at opt"]["value"] == (50.0 if code else 1.0)
+
+
+# The layers of an FP16 engine of TensorRT 8.6 on an H200, as its inspector tells them (kind, name, type of the output).
+HALF_LAYERS = [
+    ("Reformat", "images/to_fp16", "float16"),
+    ("Convolution", "node_conv2d + node_relu", "float16"),
+    ("Convolution", "node_conv2d_1 + node_relu_1", "float16"),
+    ("Convolution", "node_conv2d_2 + node_relu_2", "float16"),
+    ("Convolution", "node_conv2d_3 + node_relu_3", "float16"),
+    ("MyelinReformat", "relu_3/to_fp32", "float32"),
+    ("Reduce", "div/l2norm/Mul + div/l2norm/ReduceSum + div/l2norm/Sqrt", "float32"),
+    ("PointWise", "PWN(val_3 + div/l2norm/Add, div/l2norm/Div)", "float32"),
+    ("MyelinReformat", "div/to_fp16", "float16"),
+    ("Pooling", "node_max_pool2d", "float16"),
+    ("NoOp", "node_view", "float16"),
+    ("MyelinReformat", "output_fp16/to_fp32", "float32"),
+    ("Gather", "sizes", "int32"),
+]
+
+
+class Opened:
+    """A session that has only layers."""
+
+    def load(self, path, plugins=()):
+        return self
+
+    def layers(self, runs):
+        assert runs
+        return tuple(LayerInfo(n, k, (), (LayerTensor(n, (1,), d),)) for k, n, d in HALF_LAYERS)
+
+    def close(self):
+        pass
+
+
+def test_the_share_of_the_precision_is_that_of_the_engines_layers(tmp_path, monkeypatch):
+    write_pair(tmp_path)
+    engine = write_engine(tmp_path, precision="fp16", types={"float16": 8})
+    elsewhere = measure_subject(CheckRequest(engine), ["precision_share"], SilentProgress())
+    assert elsewhere.values["precision_share"].value == 1.0, "what the manifest says, where the engine cannot run"
+    monkeypatch.setattr("trtconv.backends.select.backend_of", lambda path: Opened())
+    limits = Gate(Budgets(precision_share=0.9))
+    judged = apply_gate(report(comparison()), CheckRequest(engine), limits, SilentProgress())
+    assert judged.extras["measured"]["precision_share"]["value"] == pytest.approx(5 / 7)
+    (finding,) = judged.errors
+    assert "71.4 %, allowed is at least 90.0 %" in finding.message
+    assert finding.node == "div/l2norm/Sqrt"
+    assert exit_code(judged) == 6

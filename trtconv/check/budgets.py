@@ -18,8 +18,9 @@ DEFAULT_POINT = "opt"
 class Budgets:
     """The limits; None means no limit.
 
-    `latency_ms` are (sample point, milliseconds). `precision_share` is the least share, 0 to 1, of the network's float
-    tensors that have the asked precision; all others are the most that is allowed.
+    `latency_ms` are (sample point, milliseconds). `precision_share` is the least share, 0 to 1, of the engine's
+    float layers that have the asked precision (of the network's float tensors where the engine cannot run); all others
+    are the most that is allowed.
     """
 
     latency_ms: tuple[tuple[str, float], ...] = ()

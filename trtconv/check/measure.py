@@ -25,6 +25,8 @@ SECONDS_PER_RUN = 0.1
 # The first of the repeats has warmed the GPU up; a new context needs a few runs only.
 WARM_UP_BETWEEN = 0.05
 LATENCY = "latency_ms at "
+# Kinds of layers that move data from one type or layout to another and compute nothing.
+MOVES = ("Reformat", "NoOp")
 
 
 @dataclass(frozen=True)
@@ -140,12 +142,41 @@ def is_plugin(domain: str, op_type: str) -> bool:
 
 
 def _precision_share(request: CheckRequest) -> Measurement:
+    """Of the engine's own layers where it runs; elsewhere of the float tensors of the network it was built from."""
     manifest = _manifest(request)
     wanted = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(manifest.precision, manifest.precision)
+    layers = _float_layers(request)
+    if layers:
+        others = tuple({"node": n.rpartition(" + ")[2]} for n, dtype in layers if dtype != wanted)
+        return Measurement(1.0 - len(others) / len(layers), places=others)
     floats = {n: c for n, c in manifest.types.items() if "float" in n}
     if not floats:
         raise InvalidRequestError("the engine's manifest does not say its element types")
     return Measurement(floats.get(wanted, 0) / sum(floats.values()))
+
+
+def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:
+    """(name, element type) of every layer that computes floats; empty where the engine cannot run."""
+    from trtconv.backends.select import backend_of
+
+    try:
+        session: Any = backend_of(_engine(request)).load(request.subject, plugins=request.plugins)
+    except TrtconvError:
+        return []
+    try:
+        # A run sets the shapes, without which 8.6 tells no types.
+        layers = session.layers(1)
+    except TrtconvError:
+        return []
+    finally:
+        session.close()
+    return [
+        (layer.name, dtype)
+        for layer in layers
+        if not layer.kind.endswith(MOVES)
+        for dtype in [next((t.dtype for t in layer.outputs if t.dtype), "")]
+        if "float" in dtype
+    ]
 
 
 def _engine(request: CheckRequest) -> Path:
