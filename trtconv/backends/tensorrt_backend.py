@@ -249,7 +249,9 @@ def _set_opt(trt: Any, engine: Any, context: Any, settings: EngineSettings) -> b
     if context is None or any(t.host for t in engine_tensors(trt, engine)):
         return False
     context.set_optimization_profile_async(0, 0)
-    return all(context.set_input_shape(name, opt) for name, (_, opt, _) in settings.profiles[0].items())
+    shaped = all(context.set_input_shape(name, opt) for name, (_, opt, _) in settings.profiles[0].items())
+    context.infer_shapes()
+    return shaped
 
 
 def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
