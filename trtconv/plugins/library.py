@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
+from trtconv.plugins.cpp_header import header_text
 from trtconv.plugins.registry import PLUGINS
 
 LIBRARY_NAME = "libtrtconv_plugins.so"
@@ -53,13 +54,12 @@ def source_root() -> Path:
 
 
 def source_hash(root: Path | None = None) -> str:
-    """SHA-256 over everything that goes into the library: kernels, adapters, CMake files and descriptions."""
+    """SHA-256 over everything that goes into the library: kernels, adapters, CMake files and the generated header."""
     root = root or source_root()
     files = [root / "CMakeLists.txt", *sorted((root / "plugins_src").rglob("*"))]
-    files += sorted((_PACKAGE / "plugins").glob("*.py"))
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(header_text().encode())
     for path in files:
-        if path.is_file() and path.suffix in (".cu", ".cuh", ".cpp", ".h", ".txt", ".py"):
+        if path.is_file() and path.suffix in (".cu", ".cuh", ".cpp", ".h", ".txt"):
             digest.update(f"{path.parent.name}/{path.name}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
