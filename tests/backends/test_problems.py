@@ -41,6 +41,8 @@ def test_lines_of_a_failed_build(model, line, kind, words):
 
 
 def test_a_build_that_says_nothing(model):
+    words = "2: [graphOptimizer.cpp] Internal Error (Assertion residual->extent == output->extent failed. )"
+    assert "resize-like-summand" in build_failure((words,), model, Path("m.onnx"), EIGHT).hint
     assert "gave no reason" in build_failure((), model, Path("m.onnx"), EIGHT).details[0]
 
 

@@ -19,6 +19,11 @@ _REFUSALS = (
     "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
 )  # fmt: skip
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
+# Assertions inside a builder that a change of the graph avoids.
+_KNOWN = {
+    "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
+    "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
+}
 
 
 def unsupported(
@@ -75,9 +80,12 @@ def build_failure(
     if problems and any(word in text for word in _REFUSALS):
         return unsupported(problems, model, path, capabilities)
     origins = [describe(p, origin_in(model, p)) for p in problems]
+    hint = next(
+        (h for word, h in _KNOWN.items() if word in text), "run again with -v for all of the builder's messages"
+    )
     return TrtconvError(
         f"{capabilities} could not build {path}", details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
-        hint="run again with -v for all of the builder's messages",
+        hint=hint,
     )  # fmt: skip
 
 

@@ -128,8 +128,6 @@ class TensorRTBackend:
         built_s = time.monotonic() - started
         if cancellation.requested:
             raise KeyboardInterrupt
-        if plan is None and capabilities.generation == 8 and _asserts(messages):
-            plan = _with_plain_shapes(trt, parsed.builder, parsed.network, config, messages)
         if plan is None:
             raise build_failure(messages.errors, model, settings.model, capabilities)
         environment = environment_of(gpu)
@@ -208,26 +206,6 @@ def environment_of(gpu: Gpu | None) -> dict[str, str]:
             "driver": probe_cuda().driver,
         }
     return found
-
-
-def _asserts(messages: Messages) -> bool:
-    return any("Internal Error (Assertion" in line for line in messages.errors)
-
-
-def _with_plain_shapes(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
-    """Build again in 8.6's other way with dynamic shapes: its usual one fails an assertion of its own on some graphs.
-
-    Seen on HRNet, whose residuals are resized by scale: `residual->extent == output->extent`.
-    """
-    feature = trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805
-    config.set_preview_feature(feature, not config.get_preview_feature(feature))
-    plan = builder.build_serialized_network(network, config)
-    if plan is not None:
-        messages.lines[:] = [line for line in messages.lines if "Internal Error (Assertion" not in line[1]]
-        messages.add(
-            "warning", "built in 8.6's other way with dynamic shapes: its usual one failed an assertion of its own"
-        )
-    return plan
 
 
 def _names(text: Any) -> set[str]:
