@@ -52,3 +52,15 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
     known = {"test_dequantizelinear_int4", "test_dequantizelinear_float4e2m1", "test_identity_sequence",
              "test_identity_opt", "test_attention_4d_attn_mask_causal_bf16"}  # fmt: skip
     assert set(lenient) <= known
+
+
+def test_the_table_of_8_6_has_what_its_parser_took_on_a_gpu():
+    measured = json.loads((ROOT / "benchmarks/results/parser_tensorrt_8.6.json").read_text())
+    table = json.loads((ROOT / "trtconv/check/support/tensorrt-8.6.json").read_text())["ops"]
+    for name, test in measured["tests"].items():
+        taken = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
+        if len(test["ops"]) == 1 and test["opset"] <= 17 and taken:
+            assert table[test["ops"][0]]["supported"], name
+    cited = [op for op, entry in table.items() if "zoo cases built and equal on an H200" in entry["evidence"]]
+    assert len(cited) > 90
+    assert all(table[op]["supported"] for op in cited)
