@@ -1,7 +1,9 @@
 """Guards that torch.export cannot prove: read, tried over the range, and told in words."""
 
+import numpy as np
 import pytest
 
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.shapes import parse_space
 from trtconv.export.guards import hold_everywhere, in_words, unproved_guards
 
@@ -58,3 +60,40 @@ def make():
 def test_frames_that_are_added_up_again_are_exported(write_module, export):
     made = export(f"{write_module(FOLD)}:make", ["x:float32[N,T]"], "N=1:2:3 T=40:64:100")
     assert made.exporter == "dynamo"
+
+
+def test_a_multiple_that_torch_suggests_is_a_condition():
+    text = "Constraints violated (T)!\nSuggested fixes:\n  T = 2*_T - 1\n\nThe error above"
+    assert [g.text for g in unproved_guards(text)] == ["(T - (-1)) % 2 == 0"]
+    assert hold_everywhere(text, parse_space(["T=41:41:41"]))
+    assert not hold_everywhere(text, SPACE)
+    assert not hold_everywhere(text.replace("\n\n", "\n  N = 3\n\n"), parse_space(["T=41:41:41"]))
+
+
+def test_a_condition_with_too_many_sizes_is_not_taken_for_true():
+    assert not hold_everywhere(TEXT.format(f"{SIZE} > 1"), parse_space(["T=40:64:1000000"]))
+
+
+BRANCH = """
+class Branch(nn.Module):
+    def forward(self, x):
+        if {condition}:
+            return x * 3
+        return x + 1
+
+
+def make():
+    return Branch().eval()
+"""
+
+
+@pytest.mark.parametrize(
+    "condition", ["x.shape[1] % 2 == 0", "x.shape[1] == 44", "x.shape[1] % 3 == 1", "x.shape[1] != 29"]
+)
+def test_a_branch_on_a_condition_becomes_an_if(write_module, export, condition):
+    made = export(f"{write_module(BRANCH.format(condition=condition))}:make", ["x:float32[N,T]"], "N=1:2:3 T=20:40:60")
+    runner = OnnxRuntimeRunner(made.model)
+    for size in range(20, 61):
+        x = np.ones((2, size), np.float32)
+        wanted = 3 if eval(condition, {"x": x}) else 2
+        assert (runner({"x": x})["output"] == wanted).all(), size

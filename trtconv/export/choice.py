@@ -11,6 +11,7 @@ from trtconv.core.shapes import ShapeSpace
 from trtconv.export.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
+from trtconv.export.guards import guarded_sizes
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.scan import scanned
@@ -57,7 +58,7 @@ def choose(job: Job) -> Choice:
             continue
         made = attempt(way, job)
         job, made = _allow_for_rounding(job, made)
-        if made.equal and way.exporter == "torchscript":
+        if made.equal and (way.exporter == "torchscript" or way.splits):
             made = scanned(job, made, edges(attempts, job.request.space))
         attempts.append(made)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
@@ -93,6 +94,7 @@ def edges(attempts: list[Attempt], space: ShapeSpace) -> tuple[tuple[str, int], 
     """Sizes next to which dynamo saw a branch: the last of one side and the first of the other."""
     found: list[tuple[str, int]] = []
     for before in attempts:
+        found += guarded_sizes(str(before.error), space)
         try:
             cut = find_cut(str(before.error), space)
         except CannotSplitError:

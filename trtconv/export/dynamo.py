@@ -62,7 +62,8 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
         return run(hinted_shapes(trace))
     except UserError as error:
         # Hints let a guard pass that named dims would have to imply; it holds, and the file is compared as every other.
-        if any(r.multiple > 1 for _, r in trace.space.dims) or not hold_everywhere(str(error), trace.space):
+        stepped = any(r.multiple > 1 for _, r in trace.space.dims)
+        if stepped or not hold_everywhere(str(error), trace.space, trace.region):
             raise
         return run(hinted_shapes(trace))
 

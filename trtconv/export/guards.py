@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
 
-from trtconv.core.defined_sizes import sizes_of
 from trtconv.core.shapes import ShapeSpace
 
 # `  - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard ... .`
 _GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P<guard>.+?)\.?$", re.MULTILINE)
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
+# `  H = 2*_H - 1` under "Suggested fixes".
+_MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
 _PLAIN = re.compile(r"[\w\s+\-*/%()<>=!,]+\Z")
-# Values of a dim at both ends and in the middle; of one dim alone that is all of a range of 3072.
-MANY_ALONE, MANY_TOGETHER = 1024, 16
+# A condition is tried at every combination of sizes; one with more than these is not taken for true.
+MOST_TRIED = 200_000
 FUNCTIONS = {
     "Mod": lambda a, b: a % b, "FloorDiv": lambda a, b: a // b, "CleanDiv": lambda a, b: a // b,
     "Max": max, "Min": min, "Eq": lambda a, b: a == b, "Ne": lambda a, b: a != b,
@@ -30,24 +34,44 @@ class Guard:
     text: str
     names: tuple[str, ...]
 
-    def fails_at(self, space: ShapeSpace) -> dict[str, int] | None:
-        """Sizes of the space at which it does not hold (the first that is found), or None when it holds at all tried.
+    def fails_at(self, space: ShapeSpace, region: Region = ()) -> dict[str, int] | None:
+        """Sizes of the space (within `region`) at which it does not hold, or None when it holds at all of them.
 
-        Raises ValueError for a condition that cannot be read.
+        Raises ValueError for a condition that cannot be read, or has too many sizes to try them all.
         """
-        if not self.names or not all(n in space for n in self.names) or not _PLAIN.match(self.text):
+        return next(self.failing(space, region), None)
+
+    def failing(self, space: ShapeSpace, region: Region = ()) -> Iterator[dict[str, int]]:
+        """All sizes at which it does not hold, by the names in it. Raises ValueError as `fails_at` does."""
+        names = tuple(dict.fromkeys((*self.names, *(n for guard, _ in region for n in guard.names))))
+        if not self.names or not all(n in space for n in names):
             raise ValueError(self.text)
-        many = MANY_ALONE if len(self.names) == 1 else MANY_TOGETHER
-        for values in itertools.product(*(sizes_of(space[n], many) for n in self.names)):
-            sizes = dict(zip(self.names, values, strict=True))
-            try:
-                # Only digits, names and operators are in it, and no name but these is known.
-                holds = eval(self.text, {"__builtins__": {}}, {**FUNCTIONS, **sizes})
-            except (NameError, TypeError, SyntaxError, ZeroDivisionError) as error:
-                raise ValueError(self.text) from error
-            if not holds:
-                return sizes
-        return None
+        ranges = [space[n].values() for n in names]
+        if math.prod(map(len, ranges)) > MOST_TRIED:
+            raise ValueError(f"{self.text} (too many sizes to try)")
+        for values in itertools.product(*ranges):
+            sizes = dict(zip(names, values, strict=True))
+            if all(guard.holds(sizes) is side for guard, side in region) and not self.holds(sizes):
+                yield sizes
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """At these sizes. Raises ValueError for a condition that cannot be read."""
+        try:
+            return bool(eval(self.code, {"__builtins__": {}}, {**FUNCTIONS, **sizes}))
+        except (NameError, TypeError, SyntaxError, ZeroDivisionError) as error:
+            raise ValueError(self.text) from error
+
+
+    @cached_property
+    def code(self) -> CodeType:
+        """The condition compiled: only digits, names and operators are in it, and no name but a few is known."""
+        if not _PLAIN.match(self.text) or "**" in self.text:
+            raise ValueError(self.text)
+        return compile(self.text.strip(), "<guard>", "eval")
+
+
+# Where something is looked at: at sizes at which each guard holds, or does not.
+Region = tuple[tuple[Guard, bool], ...]
 
 
 def unproved_guards(text: str) -> tuple[Guard, ...]:
@@ -60,18 +84,48 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
             guard = guard.replace(size, name)
         words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
         found.append(Guard(guard, tuple(w for w in words if w not in FUNCTIONS)))
-    return tuple(found)
+    return (*found, *_of_fixes(text))
 
 
-def hold_everywhere(text: str, space: ShapeSpace) -> bool:
+def _of_fixes(text: str) -> list[Guard]:
+    """`H = 2*_H - 1` among torch's suggested fixes, as the condition `(H - (-1)) % 2 == 0`."""
+    _, _, fixes = text.partition("Suggested fixes:")
+    found = []
+    for match in _MULTIPLE.finditer(fixes):
+        offset = (match["offset"] or "0").replace(" ", "")
+        found.append(Guard(f"({match['name']} - ({offset})) % {match['times']} == 0", (match["name"],)))
+    return found
+
+
+def _all_read(text: str) -> bool:
+    """False when torch suggests something besides multiples: a fixed size, a bound."""
+    _, _, fixes = text.partition("Suggested fixes:")
+    fixes = fixes.partition("\n\n")[0]
+    lines = [line for line in fixes.splitlines() if "=" in line and not line.strip().startswith("_")]
+    return all(_MULTIPLE.match(line) for line in lines)
+
+
+def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:
     """True when torch.export refused for guards alone that it could not prove, and they hold at every size tried."""
     guards = unproved_guards(text)
-    if not guards or "Suggested fixes" in text:
+    if not guards or not _all_read(text):
         return False
     try:
-        return all(g.fails_at(space) is None for g in guards)
+        return all(g.fails_at(space, region) is None for g in guards)
     except ValueError:
         return False
+
+
+def guarded_sizes(text: str, space: ShapeSpace) -> list[tuple[str, int]]:
+    """Sizes of single dims at which a guard in torch's message does not hold."""
+    found = []
+    for guard in unproved_guards(text):
+        try:
+            sizes = guard.fails_at(space)
+        except ValueError:
+            continue
+        found += list((sizes or {}).items())
+    return found
 
 
 def in_words(text: str) -> str:

@@ -23,6 +23,7 @@ from trtconv.core.provenance import SPACE_KEY
 from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.shapes import DimRange, ShapeSpace
 from trtconv.export.finish import StaticAxisError
+from trtconv.export.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
 from trtconv.export.trace import Candidate, Trace
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Cut:
 
     dim: str
     last: int
+
+    def __str__(self) -> str:
+        return f"for {self.dim} up to {self.last}"
 
     def halves(self, space: ShapeSpace) -> tuple[ShapeSpace, ShapeSpace]:
         """The space below and above the cut."""
@@ -92,18 +96,28 @@ def export_split(
     except Exception as error:
         if "Constraints violated" not in str(error) or depth >= DEEPEST:
             raise
-        cut = find_cut(str(error), trace.space)
-    assert cut is not None
+        found = _found(str(error), trace.space)
+    parts: list[Trace] = []
+    chosen: Cut | GuardCut = cut or found
+    if isinstance(chosen, Cut):
+        parts += [retrace(sizes(space), space) for space in chosen.halves(trace.space)]
+    else:
+        space = chosen.other_space(trace.space)
+        there = () if chosen.only else ((chosen.guard, False),)
+        other = retrace({**dict(trace.sizes), **dict(chosen.elsewhere)}, space)
+        parts += [
+            replace(trace, region=(*trace.region, (chosen.guard, True))),
+            replace(other, region=(*trace.region, *there)),
+        ]
     made = []
-    for side, space in zip(("low", "high"), cut.halves(trace.space), strict=True):
+    for side, part in zip(("low", "high"), parts, strict=True):
         place = output.parent / side
         place.mkdir(exist_ok=True)
-        part = retrace(sizes(space), space)
         made.append(export_split(export, retrace, part, sizes, place / output.name, opset, depth + 1))
-    join(made[0].model, made[1].model, cut, trace, output)
+    join(made[0].model, made[1].model, chosen, trace, output)
     if not _runs(output, trace):
-        join(made[0].model, made[1].model, cut, trace, output, nested=True)
-    note = f"one graph for {cut.dim} up to {cut.last} and one above, joined by an If"
+        join(made[0].model, made[1].model, chosen, trace, output, nested=True)
+    note = f"one graph {chosen} and one elsewhere, joined by an If"
     notes = (*made[0].notes, *made[1].notes, note)
     return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
 
@@ -125,7 +139,18 @@ def _runs(model: Path, trace: Trace) -> bool:
     return True
 
 
-def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path, *, nested: bool = False) -> None:
+def _found(text: str, space: ShapeSpace) -> Cut | GuardCut:
+    """Where torch's message says that the space falls into two. Raises CannotSplitError."""
+    try:
+        return find_cut(text, space)
+    except CannotSplitError as error:
+        try:
+            return find_guard(text, space)
+        except NoConditionError as reason:
+            raise CannotSplitError(str(reason)) from error
+
+
+def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path, *, nested: bool = False) -> None:
     """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
     import onnx
 
@@ -141,9 +166,10 @@ def join(low: Path, high: Path, cut: Cut, trace: Trace, output: Path, *, nested:
             body = _handing_on(body)
         bodies.append(body)
     graph = onnx.GraphProto(name="main")
-    # Below a cut at 1 the axis is no longer dynamic, above it is.
-    graph.input.extend(models[1].graph.input)
-    graph.output.extend(_open_dims(v) for v in models[1].graph.output)
+    # Below a cut at 1, and at the one size where a guard fails, the axis is no longer dynamic.
+    whole = models[1 if isinstance(cut, Cut) else 0].graph
+    graph.input.extend(whole.input)
+    graph.output.extend(_open_dims(v) for v in whole.output)
     graph.initializer.extend(shared.values())
     graph.node.extend([*before, *_condition(cut, trace, graph)])
     names = [v.name for v in graph.output]
@@ -224,9 +250,11 @@ def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     return copy
 
 
-def _condition(cut: Cut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     import onnx
 
+    if isinstance(cut, GuardCut):
+        return condition_nodes(cut, trace.specs, graph, "trtconv_is_low")
     spec = next(s for s in trace.specs if cut.dim in s.dims)
     make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
     # A side may have been joined itself, so the constants are called after their cut.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.guards import Region
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +20,7 @@ class Trace:
     """A module ready to be traced: flat inputs in the order of `specs`, flat outputs named `outputs`.
 
     `sizes` are the dims at which the tensors in `inputs` were made; `base` is the directory that source paths are
-    shown relative to.
+    shown relative to. `region` are conditions on sizes that narrow the space further.
     """
 
     flat: nn.Module
@@ -29,6 +30,7 @@ class Trace:
     space: ShapeSpace
     sizes: tuple[tuple[str, int], ...]
     base: Path
+    region: Region = ()
 
     def dynamic(self, name: str) -> bool:
         """True when the named dim has more than one value."""
