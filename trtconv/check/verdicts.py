@@ -90,7 +90,7 @@ def _foreign(node: NodeFacts, target: Target) -> NodeVerdict:
 
     ours = {p.op_type for p in PLUGINS}
     remedy = (
-        "build the plugin library (docs/how-to/plugins.md) and name it with --plugin FILE" if node.op in ours
+        "`trtconv plugins build` makes its library, which build and check then find" if node.op in ours
         else "name the library that has it with --plugin FILE; trtconv does not know this plugin"
     )  # fmt: skip
     return NodeVerdict.of(node, "plugin", f"{what} needs the plugin {node.op}", plugin=node.op, remedy=remedy,
