@@ -114,7 +114,7 @@ def test_the_cache_tells_both_ways_apart(request_: BuildRequest, monkeypatch: py
     with_kernels = key_parts(request_)
     assert with_kernels["plugin_kernels"]
     library = request_.model.with_name("libtrtconv_plugins.so")
-    library.write_bytes(b"library")
+    library.write_bytes(b"\0TrtconvReflectionPad\0")
     plain = key_parts(dataclasses.replace(request_, options=(), plugins=(library,)))
     assert plain["plugin_kernels"] == ""
     assert plain["plugins"]
