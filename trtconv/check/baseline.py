@@ -92,7 +92,8 @@ def compare_with_baseline(
             continue
         limit = baseline.ratios.get(key, 1.0)
         worse = got_worse(now, then, limit, more_is_better=key == "precision_share")
-        limits = f"{format_value(name, then.value)} x {limit:g}"
+        sign = "/" if key == "precision_share" else "x"
+        limits = f"{format_value(name, then.value)} {sign} {limit:g}"
         rows.append(_row(name + AGAINST, format_value(name, now.value), limits, not worse, now, then))
         if worse:
             findings.append(_worse(name, format_value(name, now.value), format_value(name, then.value), limit))
