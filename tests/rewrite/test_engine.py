@@ -13,17 +13,20 @@ from tests.rewrite.harness import Case, apply, model_of
 from trtconv.core.comparison import Tolerance
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
+from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.concrete import ConcreteShapes, NamedShapes
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.explain import explain_lines
 from trtconv.rewrite.facts import inferred
 from trtconv.rewrite.ledger import ledger_data
 from trtconv.rewrite.points import model_space, shape_points
-from trtconv.rewrite.result import RewriteResult
+from trtconv.rewrite.result import Proof, RewriteResult
 from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rule import Found, Rule, Skip
 from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.whole import Original
 
 ROOT = Path(__file__).parents[2]
 
@@ -239,8 +242,6 @@ def test_leftovers_that_hide_a_pattern_do_not_leave_work_for_a_second_run():
 
 
 def test_a_graph_that_draws_random_numbers_is_rewritten_all_the_same():
-    from trtconv.rewrite.whole import Original
-
     model = model_of(Case("random", "r = RandomNormalLike(x) s = Add(x, r) t = Pow(s, two) y = Identity(t)",
                           constants="float two = {2.0}"))  # fmt: skip
     space, specs = model_space(model)
@@ -283,6 +284,23 @@ def test_names_of_dims_that_the_specs_call_otherwise():
     named = NamedShapes(inferred(model), specs)
     sizes = space.pick("opt")
     assert named.shape("y", sizes) == specs[0].shape(sizes)
+
+
+@pytest.mark.parametrize("target", ["tensorrt-rtx", "tensorrt==8.6"])
+def test_when_no_rewrite_can_be_kept_the_graph_stays_or_is_refused(target, monkeypatch, tmp_path):
+    """TensorRT 8.6 reads the axes of opset 18 without a word and drops them: the graph must not go on so."""
+    monkeypatch.setattr(Original, "compare", lambda *_: Proof(False, note="for the test"))
+    model = model_of(Case("late", "a = Identity(x) y = ReduceMean(a, one)", opset=18, constants="int64[1] one = {1}"))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    request = RewriteRequest(tmp_path / "m.onnx", tmp_path / "o.onnx", parse_target(target))
+    if target == "tensorrt-rtx":
+        result = rewrite_model(request, SilentProgress())
+        assert {r.rule for r in result.rejected} == {"drop-identity"}
+        assert onnx.load(str(result.model)).graph == model.graph
+        return
+    with pytest.raises(UnsupportedError):
+        rewrite_model(request, SilentProgress())
+    assert not (tmp_path / "o.onnx").exists()
 
 
 PROGRAM = """

@@ -109,6 +109,8 @@ def _compared(
         if second.passed is not False:
             again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
             return model, again, second
+    # Without any rewrite the target may take the graph and compute something else.
+    refuse_silently_wrong(original, setting.target, [])
     return original, Record(rejected=[_taken_back(e, whole) for e in record.entries]), None
 
 
