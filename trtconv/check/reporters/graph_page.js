@@ -114,7 +114,8 @@
     edgeLayer.append(e.element);
     const short = e.dims.replace(/^[a-z0-9]+\[/, "").replace(/]$/, "");
     if (short && short.length < 26 && e.points) {
-      const m = e.points[e.points.length >> 1];
+      // Beside the nodes that a long edge passes there is no room for words; above the node that it ends in there is.
+      const n = e.points.length, m = n <= 3 ? e.points[n >> 1] : [0, 1].map((k) => (e.points[n - 2][k] + e.points[n - 1][k]) / 2);
       edgeLayer.append(make("text", { class: "dims", x: m[0].toFixed(1), y: m[1].toFixed(1) }, short.replace(/,/g, "×")));
     }
   }
