@@ -59,14 +59,26 @@ def _transformed(x: Any, dim: int, sign: float, count: Any, norm: str | None) ->
     import torch
 
     axis = dim % x.dim() - x.dim()
-    real, imaginary = _parts(x.transpose(axis, -1))
     length = x.shape[axis]
-    cosine, sine = _waves(length, length, count, real)
-    made = [real @ cosine, (real @ sine) * sign]
+    if axis == -2:
+        # The matrices on the left, and no transposes: two of them around a product are what RTX's Myelin fails at.
+        real, imaginary = _parts(x)
+        cosine, sine = _waves(length, count, length, real)
+
+        def product(wave: Any, part: Any) -> Any:
+            return wave @ part
+    else:
+        real, imaginary = _parts(x.transpose(axis, -1))
+        cosine, sine = _waves(length, length, count, real)
+
+        def product(wave: Any, part: Any) -> Any:
+            return (part @ wave).transpose(axis, -1)
+
+    made = [product(cosine, real), product(sine, real) * sign]
     if imaginary is not None:
-        made = [made[0] - (imaginary @ sine) * sign, made[1] + imaginary @ cosine]
+        made = [made[0] - product(sine, imaginary) * sign, made[1] + product(cosine, imaginary)]
     scale = _scale(length, real, norm, sign > 0)
-    return torch.complex(*(part.transpose(axis, -1) / scale for part in made))
+    return torch.complex(*(part / scale for part in made))
 
 
 def full(sign: float) -> Callable[..., Any]:
