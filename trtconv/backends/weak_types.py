@@ -116,12 +116,13 @@ def build_pinned(
     plan = builder.build_serialized_network(network, config)
     warning = "a layer that the graph holds in fp16 has no kernel for it, and TensorRT chose the types of those in fp16"
     if plan is None:
+        said = len(messages.lines)
         config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
         config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
         plan = builder.build_serialized_network(network, config)
         warning = "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy"
     if plan is not None:
-        # The errors of the attempts before are none of this engine's.
+        # The errors of the attempts before are not this engine's.
         kept = [line for line in messages.lines[:said] if "error" not in line[0]]
         messages.lines[:] = [*kept, *messages.lines[said:]]
         messages.add("warning", warning)
