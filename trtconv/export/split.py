@@ -117,7 +117,7 @@ def export_split(
     join(made[0].model, made[1].model, chosen, trace, output)
     if not _runs(output, trace):
         join(made[0].model, made[1].model, chosen, trace, output, nested=True)
-    note = f"one graph {chosen} and one elsewhere, joined by an If"
+    note = f"one graph {chosen} and one {'above' if isinstance(chosen, Cut) else 'elsewhere'}, joined by an If"
     notes = (*made[0].notes, *made[1].notes, note)
     return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
 
