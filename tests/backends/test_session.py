@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.backends import fake_tensorrt
+from trtconv.backends.cuda_context import check
 from trtconv.backends.session import EngineSession
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
@@ -134,3 +135,14 @@ def test_a_closed_session(session):
     session.close()
     with pytest.raises(InvalidRequestError, match="is closed"):
         session(sample())
+
+
+def test_a_driver_without_memory_says_so():
+    class Driver:
+        def cuGetErrorName(self, code, text):
+            return 0
+
+    with pytest.raises(TrtconvError, match="context: the GPU is out of memory"):
+        check(Driver(), "making the CUDA context", 2)
+    with pytest.raises(TrtconvError, match="context failed: 700"):
+        check(Driver(), "making the CUDA context", 700)

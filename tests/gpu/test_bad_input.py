@@ -28,8 +28,15 @@ def full():
     held = []
 
     def fill(leave: int) -> None:
-        while memory.free_bytes() > leave + _STEP:
-            held.append(memory.allocate(min(memory.free_bytes() - leave, 16 << 30)))
+        # Not all that is free can be taken in one piece.
+        size = 16 << 30
+        while size >= _STEP:
+            try:
+                if memory.free_bytes() - leave < size:
+                    raise TrtconvError("that much is not free")
+                held.append(memory.allocate(size))
+            except TrtconvError:
+                size //= 2
 
     yield fill
     held.clear()
@@ -41,7 +48,7 @@ def test_no_memory_left_to_build_in(tmp_path, built, full):
     with pytest.raises(TrtconvError) as caught:
         built(model)
     words = " ".join((caught.value.message, *caught.value.details, caught.value.hint or ""))
-    assert "memory" in words
+    assert "memory" in words.lower()
     assert not (tmp_path / "conv.engine").exists()
 
 

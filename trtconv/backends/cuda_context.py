@@ -16,6 +16,7 @@ from trtconv.core.errors import MissingDependencyError, TrtconvError
 
 _THREAD_LOCAL_CAPTURE = 1
 _DISABLE_TIMING = 2
+_OUT_OF_MEMORY = 2
 
 _SIGNATURES: dict[str, list[Any]] = {
     "cuDevicePrimaryCtxRetain": [c_void_p, c_int],
@@ -99,6 +100,8 @@ def check(driver: Any, what: str, code: int) -> None:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(code, byref(text))
         name = text.value.decode() if text.value else str(code)
+        if code == _OUT_OF_MEMORY:
+            raise TrtconvError(f"{what}: the GPU is out of memory ({name})", hint="close what else uses the GPU")
         raise TrtconvError(f"{what} failed: {name}", hint="see `trtconv doctor`")
 
 
