@@ -1,9 +1,11 @@
 """What `--plugins auto` decides by: trtconv/plugins/measurements.json, made of results in benchmarks/results.
 
-    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: benchmarks/results/plugins_engines*.json
+    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: plugins_{native,engines}*.json there
 
-The results are those of `plugins_engines.py table`: engines with the plugin and with TensorRT's native layers, measured
-in one run on one machine. A row without both times is left out. The newest date wins where a case was measured twice.
+plugins_engines*.json are of `plugins_engines.py table`: engines with the plugin and with TensorRT's native layers,
+measured in one run on one machine. Where a row has no engine with the plugin, the time of its kernel alone stands in,
+and the measurement says so. A row without both times is left out. Of a case that was measured twice an engine wins over
+a kernel, then the newer date.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def measurements(files: list[Path]) -> list[dict[str, Any]]:
             made = measurement(row, data, path.name)
             if made is not None:
                 key = (made["op_type"], made["dtype"], row["case"], made["gpu"], made["tensorrt"])
-                if key not in found or found[key]["date"] <= made["date"]:
+                if key not in found or _weight(found[key]) <= _weight(made):
                     found[key] = made
     order = ("op_type", "tensorrt", "dtype", "bytes", "gpu")
     return sorted(found.values(), key=lambda m: [m[k] for k in order])
@@ -44,6 +46,8 @@ def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[
     """One row as `trtconv.plugins.measured.Measurement` has it; None without a time of plugin or native form."""
     engines = row["engines"]
     plugin, native = (engines.get(form, {}).get("ms") for form in ("plugin", "native"))
+    form = "kernel" if plugin is None else "engine"
+    plugin = row.get("kernel_ms") if plugin is None else plugin
     if plugin is None or native is None:
         return None
     case = next((c for c in CASES if c.name == row["case"]), None)
@@ -56,11 +60,16 @@ def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[
         "bytes": int(row["bytes"]),
         "plugin_ms": round(float(plugin), 6),
         "native_ms": round(float(native), 6),
+        "plugin_form": form,
         "gpu": data["gpu"],
         "tensorrt": data["tensorrt"],
         "date": data["date"],
         "source": source,
     }
+
+
+def _weight(made: dict[str, Any]) -> tuple[bool, str]:
+    return made["plugin_form"] == "engine", made["date"]
 
 
 def text_of(files: list[Path]) -> str:
@@ -71,7 +80,8 @@ def text_of(files: list[Path]) -> str:
 
 def default_files() -> list[Path]:
     """The results that are committed."""
-    return sorted((ROOT / "benchmarks" / "results").glob("plugins_engines*.json"))
+    results = ROOT / "benchmarks" / "results"
+    return [*sorted(results.glob("plugins_native*.json")), *sorted(results.glob("plugins_engines*.json"))]
 
 
 def main() -> None:

@@ -27,6 +27,9 @@ from trtconv.plugins.user_plugin import load_plugins
 from trtconv.rewrite import rewrite_model
 
 FOLDER = Path(__file__).parents[2] / "examples" / "user_plugin"
+# Where the machine has no whole cuBLAS and cuDNN, which TensorRT 8.6 opens for plugins, e.g. JIT_CONVOLUTIONS.
+SOURCES = os.environ.get("TRTCONV_TACTIC_SOURCES")
+OPTIONS = (("tactic_sources", SOURCES),) if SOURCES else ()
 KINDS = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16}
 TOLERANCE = {np.float32: 1e-4, np.float16: 5e-3}
 CHANNELS = 3
@@ -79,7 +82,7 @@ def feeds_of(sizes: dict[str, int], number: int, dtype) -> dict[str, np.ndarray]
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["fp32", "fp16"])
 def test_equal_to_the_reference_at_every_shape(tmp_path, built, library, dtype, align):
     model = sampler_model(tmp_path / "sampler.onnx", dtype, align)
-    engine = built(model, plugins=(library,))
+    engine = built(model, plugins=(library,), options=OPTIONS)
     assert read_engine_manifest(engine).plugins == {library.name: sha256_file(library)}
     (sampler,) = load_plugins(FOLDER / "plugin.py")
     session = trtconv.load(engine, plugins=(library,))
@@ -148,7 +151,7 @@ def test_from_the_rule_to_the_engine(rewritten, built, run, library):
     from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 
     plain, model = rewritten
-    session = run(built(model, plugins=(library,), options=(("tf32", "false"),)), plugins=(library,))
+    session = run(built(model, plugins=(library,), options=(("tf32", "false"), *OPTIONS)), plugins=(library,))
     reference = OnnxRuntimeRunner(plain)
     for batch in (1, 2, 4):
         x = np.random.default_rng(batch).standard_normal((batch, CHANNELS, 24, 32)).astype(np.float32)
@@ -161,6 +164,6 @@ def test_the_library_has_to_be_named(rewritten, built, library):
     with pytest.raises(UnsupportedError, match="StnSampler") as caught:
         built(rewritten[1])
     assert "--plugin" in (caught.value.hint or "")
-    engine = built(rewritten[1], plugins=(library,))
+    engine = built(rewritten[1], plugins=(library,), options=OPTIONS)
     with pytest.raises(TrtconvError, match=library.name):
         trtconv.load(engine, plugins=())

@@ -72,6 +72,9 @@ def test_the_shipped_measurements() -> None:
     committed = (ROOT / "trtconv" / "plugins" / measured.FILE_NAME).read_text()
     assert committed == script.text_of(script.default_files()), "run python benchmarks/plugins_measurements.py"
     assert {m.op_type for m in load_measurements()} <= {p.op_type for p in PLUGINS}
+    norm = judge(load_measurements(), "TrtconvL2Norm", "float32", 2 * 4 * 512 * 38 * 38, 8)
+    assert norm.pays
+    assert "NVIDIA H200, TensorRT 8.6.0" in norm.reason
     assert all(m.plugin_ms > 0 and m.native_ms > 0 and m.bytes > 0 and m.gpu for m in load_measurements())
 
 
@@ -92,7 +95,15 @@ def test_the_script_reads_what_the_benchmark_writes(tmp_path: Path) -> None:
         (made,) = json.loads(script.text_of([tmp_path / n for n in order]))["measurements"]
         found = Measurement(**{**made, "shape": tuple(made["shape"])})
         assert (found.op_type, found.shape, found.plugin_ms) == ("TrtconvL2Norm", (16, 512, 64, 64), 0.07)
-        assert found.source == "b.json"
+        assert (found.source, found.plugin_form) == ("b.json", "engine")
+    # The kernel alone stands in for an engine with the plugin, until there is one.
+    alone = {**data, "date": "2026-12-01", "rows": [{**row, "kernel_ms": 0.05, "engines": {"native": {"ms": 0.19}}}]}
+    (tmp_path / "c.json").write_text(json.dumps(alone))
+    (made,) = json.loads(script.text_of([tmp_path / "c.json"]))["measurements"]
+    found = Measurement(**{**made, "shape": tuple(made["shape"])})
+    assert "plugin's kernel alone 0.05 ms" in str(found)
+    (made,) = json.loads(script.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
+    assert (made["plugin_form"], made["plugin_ms"]) == ("engine", 0.07)
 
 
 def padding(path: Path) -> Path:

@@ -61,11 +61,12 @@ def _section(plugin: PluginDescription, measurements: Sequence[Measurement]) -> 
 def _measured(measurements: Sequence[Measurement]) -> list[str]:
     """What `--plugins auto` decides by."""
     if not measurements:
-        return ["No engine with it was measured beside native layers: `--plugins auto` does not use it.", ""]
+        return ["It was not measured beside native layers: `--plugins auto` does not use it.", ""]
     lines = ["| measured on | input | type | native ms | plugin ms | native / plugin |", "| --- " * 6 + "|"]
     for m in measurements:
         place = f"{m.gpu}, TensorRT {m.tensorrt}, {m.date}"
-        times = f"{m.native_ms:.4f} | {m.plugin_ms:.4f} | {m.ratio:.2f}"
+        alone = " (kernel alone)" if m.plugin_form == "kernel" else ""
+        times = f"{m.native_ms:.4f} | {m.plugin_ms:.4f}{alone} | {m.ratio:.2f}"
         lines.append(f"| {place} | {list(m.shape)} | {m.dtype} | {times} |")
     return [*lines, ""]
 

@@ -24,7 +24,10 @@ _SAME = {"bfloat16": "float16"}
 
 @dataclass(frozen=True)
 class Measurement:
-    """One plugin beside the native form at one shape. `bytes` are x read once and y written once; times in ms."""
+    """One plugin beside the native form at one shape. `bytes` are x read once and y written once; times in ms.
+
+    `plugin_form` is `engine`, or `kernel` where the plugin's kernel was measured outside of an engine.
+    """
 
     op_type: str
     dtype: str
@@ -36,6 +39,7 @@ class Measurement:
     tensorrt: str
     date: str
     source: str
+    plugin_form: str = "engine"
 
     @property
     def ratio(self) -> float:
@@ -48,10 +52,10 @@ class Measurement:
         return int(self.tensorrt.split(".")[0])
 
     def __str__(self) -> str:
-        shape = "x".join(map(str, self.shape))
+        shape, alone = "x".join(map(str, self.shape)), "'s kernel alone" if self.plugin_form == "kernel" else ""
         return (
             f"{shape} {self.dtype} on {self.gpu}, TensorRT {self.tensorrt}, {self.date}: "
-            f"native {self.native_ms:.3g} ms, plugin {self.plugin_ms:.3g} ms"
+            f"native {self.native_ms:.3g} ms, plugin{alone} {self.plugin_ms:.3g} ms"
         )
 
 
