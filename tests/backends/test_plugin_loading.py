@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from trtconv.backends.configuration import OWN_LIBRARY, leave_out_foreign_tactics
 from trtconv.backends.plugin_loading import is_loaded, load_plugins
 from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.plugins.library import LIBRARY_NAME
 
 SOURCE = """char const* const kName = "OnePlugin";
 int getPluginCreators(void) { return 0; }
@@ -92,3 +95,17 @@ def test_a_library_that_tensorrt_refuses(trt, library):
     with pytest.raises(TrtconvError, match=r"does not load the plugin library") as caught:
         load(trt, library)
     assert "not a plugin library" in caught.value.details[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "left"), [(["libtrtconv_plugins.so"], 0b11000), (["libtrtconv_plugins.so", "libmine.so"], 0b11111)]
+)
+def test_our_plugins_need_no_cublas(names, left):
+    """A user's library may take the handles that TensorRT 8.6 makes for plugins."""
+    sources = {"CUBLAS": 0, "CUBLAS_LT": 1, "CUDNN": 2, "EDGE_MASK_CONVOLUTIONS": 3, "JIT_CONVOLUTIONS": 4}
+    trt = SimpleNamespace(TacticSource=SimpleNamespace(__members__=sources))
+    chosen = [0b11111]
+    config = SimpleNamespace(get_tactic_sources=lambda: chosen[-1], set_tactic_sources=chosen.append)
+    leave_out_foreign_tactics(trt, config, SimpleNamespace(plugins=tuple(Path("/x") / n for n in names)))
+    assert chosen[-1] == left
+    assert OWN_LIBRARY == LIBRARY_NAME

@@ -8,6 +8,9 @@ from trtconv.backends.protocol import OPTIONS, Capabilities, EngineSettings, Pro
 from trtconv.backends.trt_module import as_bool, as_count
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError, did_you_mean
 
+# What `trtconv plugins build` calls its library.
+OWN_LIBRARY = "libtrtconv_plugins.so"
+
 
 def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None:
     """Raise before anything is built: UnsupportedError for what this TensorRT lacks, InvalidRequestError otherwise."""
@@ -74,7 +77,20 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
         config.max_aux_streams = as_count("max_aux_streams", settings.options["max_aux_streams"])
     if "tactic_sources" in settings.options:
         config.set_tactic_sources(_tactic_bits(trt, str(settings.options["tactic_sources"])))
+    elif capabilities.generation == 8 and settings.plugins:
+        leave_out_foreign_tactics(trt, config, settings)
     return config
+
+
+def leave_out_foreign_tactics(trt: Any, config: Any, settings: EngineSettings) -> None:
+    """Let TensorRT 8.6 build trtconv's plugins without cuBLAS and cuDNN.
+
+    It loads both for any plugin, to hand it their handles (measured: without them the build fails), unless they are no
+    tactic sources (NvInferRuntime.h, TacticSource). trtconv's plugins take no handles, and layers of 8.6's own do
+    without both by default. Libraries of the user's may need them.
+    """
+    if all(p.name == OWN_LIBRARY for p in settings.plugins):
+        config.set_tactic_sources(config.get_tactic_sources() & ~_tactic_bits(trt, "CUBLAS,CUBLAS_LT,CUDNN"))
 
 
 def _set_precision(trt: Any, capabilities: Capabilities, config: Any, settings: EngineSettings) -> None:
