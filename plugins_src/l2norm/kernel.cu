@@ -322,15 +322,6 @@ template <typename T>
 Route measuredRoute(Launch<T> const& l, int32_t width)
 {
     constexpr auto size = static_cast<int32_t>(sizeof(T));
-    if (l.column.inner == 1)
-    {
-        return measured::l2normStreamsRows(size) ? Route::kStreamedRows : Route::kAuto;
-    }
-    int64_t const tiles = l.outer * ceilDiv(l.column.inner * size, 128);
-    if (width * size == kVectorBytes)
-    {
-        return measured::l2normBulk(size) && tiles >= 4 * l.device.multiprocessors ? Route::kBulk : Route::kAuto;
-    }
     // Narrow rows leave most of a run empty, and few tiles leave multiprocessors idle.
     if (width * size < 8 && l.column.inner >= 64)
     {
@@ -378,7 +369,9 @@ cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void
     int32_t const lanes = p.lanes > 0 ? p.lanes : chooseLanes<T>(p, width, device);
     int64_t const items = ceilDiv(p.channels, kThreads / lanes);
     int64_t const run = static_cast<int64_t>(lanes) * width;
-    bool const held = items <= kMostItems && (run >= p.inner || run * static_cast<int64_t>(sizeof(T)) >= kSectorBytes);
+    bool const slivers = free && width * static_cast<int32_t>(sizeof(T)) < 8 && measured::l2normReloads(sizeof(T))
+        && items > 2 && p.outer * ceilDiv(p.inner, 32) >= 4 * device.multiprocessors;
+    bool const held = !slivers && items <= kMostItems && (run >= p.inner || run * static_cast<int64_t>(sizeof(T)) >= kSectorBytes);
     l.column.lanesLog2 = log2Of(held ? lanes : 32);
     l.column.tiles = ceilDiv(p.inner, held ? static_cast<int64_t>(lanes) * width : 32);
     if (p.outer * l.column.tiles > kMaxGrid)
