@@ -52,6 +52,8 @@ def insert_padding(
         if cut.output in own:
             groups.setdefault(cut.output, []).append(cut)
     back = [node for output, axes in groups.items() for node in _slice(graph, own[output], output, axes)]
+    ranks = {v.name: len(v.type.tensor_type.shape.dim) for v in graph.input}
+    _declare_sizes(graph, [*front, *back], ranks)
     # Several axes and cuts ask for the size of one axis.
     nodes = {node.output[0] or node.name: node for node in reversed([*front, *graph.node, *back])}
     ordered = list(reversed(nodes.values()))
@@ -63,6 +65,20 @@ def insert_padding(
     set_metadata(copy, SPACE_KEY, str(space))
     set_metadata(copy, INPUTS_KEY, "\n".join(str(s) for s in specs))
     return copy
+
+
+def _declare_sizes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], ranks: Mapping[str, int]) -> None:
+    """The types of the sizes that are computed, which older shape inference does not find on its own."""
+    import onnx
+
+    lengths: dict[str, int] = {}
+    for node in nodes:
+        if node.op_type in ("Shape", "Gather", "Add", "Div", "Mul", "Sub", "Concat"):
+            length = {"Shape": ranks.get(node.input[0], 0), "Concat": len(node.input)}.get(node.op_type, 1)
+            lengths[node.output[0]] = length
+    graph.value_info.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [n]) for name, n in lengths.items()
+    )
 
 
 def _is_padded(name: str, padding: Padding, specs: tuple[TensorSpec, ...]) -> bool:
