@@ -190,6 +190,22 @@ def test_auto_looks_at_the_precision_to_come(tmp_path: Path, library: Any, monke
     assert all("in float16" in r for r in reasons(result))
 
 
+def test_the_reason_stays_when_another_rule_takes_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnx.parser.parse_model("""
+      <ir_version: 9, opset_import: ["" : 17]>
+      g (float[1,4,16,16] x) => (float[1,4,16,16] y) <float[4] s = {1,2,3,4}, float[4] b = {0,1,0,1}> {
+        y = InstanceNormalization(x, s, b)
+      }""")
+    model.graph.node[0].name = "norm"
+    onnx.save(model, str(tmp_path / "norm.onnx"))
+    measure(monkeypatch, replace(PAD, op_type="TrtconvInstanceNorm"))
+    request = RewriteRequest(tmp_path / "norm.onnx", tmp_path / "o.onnx", parse_target("tensorrt==8.6"), plugins="auto")
+    result = rewrite_model(request, SilentProgress())
+    assert "instance-norm" in [e.rule for e in result.entries], "the native form takes the node"
+    (reason,) = (s.reason for s in result.skipped if (s.rule, s.node) == ("plugin-instance-norm", "norm"))
+    assert "no library with TrtconvInstanceNorm" in reason
+
+
 def test_auto_and_a_name_together(tmp_path: Path) -> None:
     assert rewritten(tmp_path, plugins="auto,TrtconvReflectionPad")[1].count("TrtconvReflectionPad") == 2
     assert rewritten(tmp_path, plugins="never")[1] == ["Pad", "Resize", "Pad"]

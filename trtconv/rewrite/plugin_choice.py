@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.concrete import ConcreteShapes
 from trtconv.rewrite.facts import without_weights
 from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.result import Entry, Skipped
 from trtconv.rewrite.rule import Found, Rule, Skip
 
 if TYPE_CHECKING:
@@ -71,24 +72,41 @@ def is_auto(request: RewriteRequest) -> bool:
 
 def where_it_pays(
     rules: Sequence[Rule], request: RewriteRequest, model: onnx.ModelProto, space: ShapeSpace,
-    specs: tuple[TensorSpec, ...],
+    specs: tuple[TensorSpec, ...], declined: dict[tuple[str, str], Skipped],
 ) -> tuple[Rule, ...]:  # fmt: skip
-    """With `auto`: rules that make plugin nodes fire where it pays, those that take them apart everywhere else."""
+    """With `auto`: rules that make plugin nodes fire where it pays, those that take them apart everywhere else.
+
+    Where one does not fire the reason is put into `declined`, by rule and node: another rule may take the node, and
+    then nothing of the last round says why the plugin was not used.
+    """
     if not is_auto(request) or not request.target.has_plugins:
         return tuple(rules)
     choice = Choice(request, model, space, specs)
     named = named_plugins(request)
-    return tuple(r if not (r.plugin or r.native_of) or r.plugin in named else _judged(r, choice) for r in rules)
+    return tuple(
+        r if not (r.plugin or r.native_of) or r.plugin in named else _judged(r, choice, declined) for r in rules
+    )
 
 
-def _judged(rule: Rule, choice: Choice) -> Rule:
+def with_declined(
+    skipped: Sequence[Skipped], entries: Sequence[Entry], declined: Mapping[tuple[str, str], Skipped]
+) -> tuple[Skipped, ...]:
+    """The skips of the last round, and those of plugins at nodes that other rules have taken meanwhile."""
+    done = {(s.rule, s.node) for s in skipped} | {(e.rule, e.node) for e in entries}
+    return (*skipped, *(s for key, s in declined.items() if key not in done))
+
+
+def _judged(rule: Rule, choice: Choice, declined: dict[tuple[str, str], Skipped]) -> Rule:
     def find(graph: Graph, node: Node) -> Found | Skip:
         found = rule.find(graph, node)
         if not isinstance(found, Found):
             return found
         verdict = choice.of_match(graph, found, rule.plugin) if rule.plugin else choice.of_node(graph, node)
         if verdict.pays is not bool(rule.plugin):
-            return Skip(f"plugins auto: {verdict.reason}")
+            skip = Skip(f"plugins auto: {verdict.reason}")
+            if rule.plugin:
+                declined[rule.name, node.name] = Skipped(rule.name, node.name, skip.reason, node.origin)
+            return skip
         note = f"{found.note}; " if found.note else ""
         return replace(found, note=f"{note}plugins auto: {verdict.reason}")
 

@@ -20,10 +20,10 @@ from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
-from trtconv.rewrite.plugin_choice import require_known, where_it_pays, with_plugin_rules
+from trtconv.rewrite.plugin_choice import require_known, where_it_pays, with_declined, with_plugin_rules
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.refuse import advice, refuse_silently_wrong
-from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult
+from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult, Skipped
 from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
@@ -51,13 +51,15 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     original, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
     space, specs = model_space(original)
-    rules = where_it_pays(rules, request, original, space, specs)
+    declined: dict[tuple[str, str], Skipped] = {}
+    rules = where_it_pays(rules, request, original, space, specs, declined)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
     model, notes = typed(model, request.precision, request.model.parent, request.keep_fp32)
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
-        request.output, ledger, tuple(record.entries), tuple(record.skipped), tuple(record.rejected),
+        request.output, ledger, tuple(record.entries), with_declined(record.skipped, record.entries, declined),
+        tuple(record.rejected),
         time.perf_counter() - started, whole, (*undefined, *record.notes, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
