@@ -126,36 +126,6 @@ def flush_errors(
     return errors
 
 
-def flush_errors(
-    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
-) -> dict[str, float | Array]:
-    """What the change of each output allows when denormal numbers count as zero, as GPUs take them; one run.
-
-    A comparison of two denormals (a sort, an argmax, a floor) falls to the other side then, on every such machine.
-    """
-    import numpy as np
-    import torch
-
-    tiny = float(np.finfo(np.float32).tiny)
-    flushed = {
-        n: np.where(np.abs(v) < tiny, v.dtype.type(0), v) if v.dtype.kind == "f" else v for n, v in inputs.items()
-    }
-    torch.set_flush_denormal(True)
-    try:
-        found = runner(flushed)
-    except TrtconvError:
-        return {}
-    finally:
-        torch.set_flush_denormal(False)
-    errors: dict[str, float | Array] = {}
-    for name, value in outputs.items():
-        if found[name].shape == value.shape and value.dtype.kind in "fiu" and value.size:
-            with np.errstate(all="ignore"):
-                change = np.abs(found[name].astype(np.float64) - value.astype(np.float64))
-            errors[name] = rounding_allowance(np.where(np.isfinite(change), change, 0.0))
-    return errors
-
-
 def breaks_down(runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
     """True when the module's outputs are not finite where those of its FP64 twin are: FP32 does not reach there."""
     import numpy as np
