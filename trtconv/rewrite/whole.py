@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import onnx
 
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
@@ -18,6 +19,7 @@ from trtconv.core.comparison import (
 )
 from trtconv.core.errors import TrtconvError
 from trtconv.core.onnx_file import external_files
+from trtconv.core.rounding import rounding_allowance
 from trtconv.core.sampling import SamplePoint, sample_inputs, sample_points
 from trtconv.core.shapes import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -29,6 +31,7 @@ from trtconv.rewrite.splice import PURE_EXCEPTIONS
 
 MAX_BYTES = 1 << 30
 MAX_POINTS = 3
+ROUNDING = 2.0**-24
 # Above this, one point with random values and the one with zeros have to do.
 MANY_NODES = 10_000
 
@@ -103,7 +106,33 @@ class Run:
     point: SamplePoint
     feed: dict[str, Array]
     expected: dict[str, Array]
+    runner: Runner
     problem: str = ""
+
+    def conditioning(self) -> dict[str, Array]:
+        """By output, how far the graph before moves, element by element, when zeros become one FP32 rounding of 1.
+
+        Normalising a constant map divides rounding noise by the root of a tiny epsilon, again at every norm in a row:
+        there two right graphs differ, and so does one graph from itself beside that point. Nothing at other points.
+        """
+        if self.point.values != "zeros":
+            return {}
+        random = np.random.default_rng(0)
+        beside = {
+            name: value + random.choice([-ROUNDING, ROUNDING], value.shape).astype(value.dtype)
+            if value.dtype == np.float32
+            else value
+            for name, value in self.feed.items()
+        }
+        try:
+            moved = self.runner(beside)
+        except TrtconvError:
+            return {}
+        return {
+            name: np.abs(moved[name].astype(np.float64) - value)
+            for name, value in self.expected.items()
+            if value.dtype == np.float32 and moved[name].shape == value.shape
+        }
 
 
 def _draws(graph: onnx.GraphProto) -> bool:
@@ -129,9 +158,9 @@ def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec,
     for point in points:
         feed = sample_inputs(specs, point)
         try:
-            runs.append(Run(point, feed, runner(feed)))
+            runs.append(Run(point, feed, runner(feed), runner))
         except TrtconvError as error:
-            runs.append(Run(point, feed, {}, error.message))
+            runs.append(Run(point, feed, {}, runner, error.message))
     return runs, name
 
 
@@ -146,13 +175,29 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
             actual = last(run.feed)
         except TrtconvError as error:
             return Proof(False, runner, note=f"after, at {run.point}: {error.message}")
-        results += compare_outputs(str(run.point), run.expected, actual, DEFAULT_TOLERANCE, by_type(actual))
+        found = _compared(run, actual)
+        if first_failure(tuple(found)) and (moved := run.conditioning()):
+            found = _compared(run, actual, moved)
+            if not first_failure(tuple(found)):
+                notes.append(
+                    f"at {run.point} rounding alone moves the outputs by {_largest(moved):.2g}; that is allowed"
+                )
+        results += found
         shapes.append(tuple((n, tuple(a.shape)) for n, a in run.feed.items()))
         labels.append(str(run.point))
     failure = first_failure(tuple(results))
     note = describe_failure(failure) if failure else "; ".join(notes)
     passed = failure is None if results else None
     return Proof(passed, runner, tuple(labels), tuple(shapes), tuple(results), note)
+
+
+def _compared(run: Run, actual: dict[str, Array], moved: dict[str, Array] | None = None) -> list[OutputComparison]:
+    allowed = {name: rounding_allowance(errors) for name, errors in (moved or {}).items()}
+    return list(compare_outputs(str(run.point), run.expected, actual, DEFAULT_TOLERANCE, by_type(actual), allowed))
+
+
+def _largest(moved: dict[str, Array]) -> float:
+    return max(float(v.max()) for v in moved.values() if v.size)
 
 
 def _points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[SamplePoint]:

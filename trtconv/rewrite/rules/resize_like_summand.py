@@ -9,6 +9,7 @@ from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 
+# The assertion is `residual->extent == output->extent`: 2 * (H / 8) and H / 4 are not the same expression to it.
 NAME = "resize-like-summand"
 _ATTRIBUTES = ("mode", "coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a")
 
@@ -49,8 +50,7 @@ def made_here(node: Node) -> bool:
 
 RULE = Rule(
     name=NAME,
-    why="With dynamic sizes TensorRT 8.6 fails an assertion (residual->extent == output->extent) when a convolution "
-    "is added to a map that was resized by a scale: 2 * (H / 8) and H / 4 are not the same to it.",
+    why="TensorRT 8.6 cannot tell a map resized by scale from one of the same dynamic size, and fails an assertion.",
     ops=("Add",),
     find=find,
     needed=only_tensorrt_8,
