@@ -49,7 +49,9 @@ def test_the_config_fits_the_module(name: str) -> None:
         assert (source.base / source.sample.partition(":")[0]).is_file()
     assert [s.name for s in specs] == list(inspect.signature(made(name).forward).parameters)
     require_ranges(specs, shape_space(config, ()))
-    assert tolerance(config.check, None, None) == DEFAULT_TOLERANCE
+    asked = tolerance(config.check, None, None)
+    assert (asked.rtol, asked.atol) == (DEFAULT_TOLERANCE.rtol, DEFAULT_TOLERANCE.atol)
+    assert not asked.mismatched
 
 
 @pytest.mark.parametrize("name", NAMES)
