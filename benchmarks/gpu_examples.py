@@ -12,7 +12,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from trtconv.backends.cuda_driver import probe_cuda
+from gpu_machine import machine
+
 from trtconv.backends.manifest import read_engine_manifest
 from trtconv.build import build_engine
 from trtconv.check import check_model
@@ -67,8 +68,7 @@ def main() -> None:
         result = example(folder)
         results.append(result)
         print({k: v for k, v in result.items() if k not in ("worst", "failures")}, flush=True)
-        state = probe_cuda()
-        data = {"gpu": state.gpus[0].name, "driver": state.driver, "examples": results}
+        data = {**machine("tensorrt", "onnx", "onnxruntime"), "examples": results}
         output.write_text(json.dumps(data, indent=1) + "\n")
 
 

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu_machine import machine
+
 ROOT = Path(__file__).parents[1]
 NAMES = ("refinedet", "hrnet", "text_attention", "style_transfer")
 CASES = tuple((name, batch) for name in NAMES for batch in (1, 8))
@@ -278,6 +280,7 @@ def measure_case(sides: dict[str, Worker], name: str, batch: int, skipped: tuple
 
 
 def clocks() -> str:
+    """Of every GPU of the machine."""
     command = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw",
                "--format=csv,noheader"]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
@@ -287,22 +290,32 @@ def main() -> None:
     root, output, engine_python, torch_python, seconds = (*map(Path, sys.argv[1:3]), *sys.argv[3:6])
     start = time.monotonic()
     left = lambda: float(seconds) - (time.monotonic() - start)  # noqa: E731
-    data: dict[str, Any] = {"tf32": True, "rounds": ROUNDS, "command": "benchmarks/gpu_speed.py", "rows": []}
+    data: dict[str, Any] = {**machine("tensorrt", "onnx"), "tf32": True, "rounds": ROUNDS, "rows": []}
 
     def keep() -> None:
         output.write_text(json.dumps(data, indent=1) + "\n")
 
-    # Engines are built one after another while torch compiles on the other cores.
-    builds = subprocess.Popen([engine_python, __file__, "build", str(root)], stderr=subprocess.STDOUT)
+    # On each GPU that is visible engines are built one after another, while torch compiles on the other cores.
+    gpus = [g for g in os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",") if g]
+    builds = [
+        subprocess.Popen(
+            [engine_python, __file__, "build", str(root), str(index), str(len(gpus))], stderr=subprocess.STDOUT,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
+        )
+        for index, gpu in enumerate(gpus)
+    ]  # fmt: skip
+    # The measurement itself is on the first of them.
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
     data["compiled"] = compile_all(torch_python, root, False, 4, time.monotonic() + 0.35 * left())
     print(f"compiled at {time.monotonic() - start:.0f} s", data["compiled"], flush=True)
     keep()
     # What is not built by then is left out; the measurement takes about 10 s a case.
-    while builds.poll() is None and left() > 20 + 10 * len(CASES):
+    while any(b.poll() is None for b in builds) and left() > 20 + 10 * len(CASES):
         time.sleep(0.5)
-    builds.kill()
+    for process in builds:
+        process.kill()
     print(f"built at {time.monotonic() - start:.0f} s", flush=True)
-    data["builds"] = json.loads((root / "builds.json").read_text())
+    data["builds"] = {k: v for f in sorted(root.glob("builds*.json")) for k, v in json.loads(f.read_text()).items()}
     data["tuned"] = compile_all(torch_python, root, True, 4, time.monotonic() + max(0.0, left() - 150))
     print(f"tuned at {time.monotonic() - start:.0f} s", data["tuned"], flush=True)
     keep()
@@ -321,10 +334,11 @@ def main() -> None:
         worker.process.kill()
 
 
-def build_all(root: Path) -> None:
-    file = root / "builds.json"
+def build_all(root: Path, index: int, of: int) -> None:
+    """Every `of`-th case from `index` on; what is there already is kept."""
+    file = root / f"builds{index}.json"
     done = json.loads(file.read_text()) if file.exists() else {}
-    for name, batch in CASES:
+    for name, batch in CASES[index::of]:
         if (root / name / f"speed{batch}.engine.json").exists():
             continue
         done[f"{name} {batch}"] = build(root, name, batch)
@@ -334,7 +348,7 @@ def build_all(root: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "build":
-        build_all(Path(sys.argv[2]))
+        build_all(Path(sys.argv[2]), *map(int, sys.argv[3:5]))
     elif sys.argv[1] == "compile":
         compile_one(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5])
     elif sys.argv[1] in ("engine", "torch"):

@@ -1,25 +1,40 @@
-"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT [CASE ...] (with torch), then gpu_zoo.py run OUT JSON (with a GPU).
+"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT [CASE ...] (with torch), then gpu_zoo.py run OUT JSON (with GPUs).
 
 `prepare` exports and rewrites every case with target tensorrt==8.6; `run` builds each engine and checks it at all
 sample points against the module's saved outputs. A case is equal, refused (with the reason), wrong, or was not
-exported.
+exported. A `run` that was stopped goes on with the cases that have no result yet. Cases are spread over the GPUs that
+CUDA_VISIBLE_DEVICES names; ZOO_JOBS sets how many processes there are.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-JOBS_PREPARE, JOBS_RUN = 11, 12
+from gpu_machine import machine
+
+JOBS = int(os.environ.get("ZOO_JOBS", "12"))
 
 
-def prepare_one(work: tuple[str, str]) -> dict[str, str]:
+def operators(graph: Any) -> list[str]:
+    """The ONNX operators of a graph, those of bodies included, each once."""
+    found = {n.op_type for n in graph.node if n.domain in ("", "ai.onnx")}
+    for attribute in (a for n in graph.node for a in n.attribute):
+        for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+            found.update(operators(body))
+    return sorted(found)
+
+
+def prepare_one(work: tuple[str, str]) -> dict[str, Any]:
     name, out = work
+    import onnx
     import torch
 
     from tests.zoo.registry import all_cases
@@ -38,7 +53,7 @@ def prepare_one(work: tuple[str, str]) -> dict[str, str]:
     folder = Path(out) / name.replace("/", "__")
     folder.mkdir(parents=True, exist_ok=True)
     space, specs = parse_space([case.space]), tuple(parse_tensor(t) for t in case.inputs)
-    found = {"case": name, "stage": "export"}
+    found: dict[str, Any] = {"case": name, "stage": "export", "torch": torch.__version__}
     try:
         export_model(ExportRequest(source_of(name), specs, space, folder / "model.onnx"), SilentProgress())
         found["stage"] = "rewrite"
@@ -47,6 +62,7 @@ def prepare_one(work: tuple[str, str]) -> dict[str, str]:
             SilentProgress(),
         )
         found["stage"] = "prepared"
+        found["operators"] = operators(onnx.load(str(folder / "model.trt.onnx"), load_external_data=False).graph)
     except TrtconvError as error:
         found["reason"] = f"{error.message}"[:300]
     except Exception as error:
@@ -60,13 +76,13 @@ def prepare(out: str, names: list[str]) -> None:
 
     names = names or list(all_cases())
     context = multiprocessing.get_context("spawn")
-    with context.Pool(JOBS_PREPARE, maxtasksperchild=20) as pool:
+    with context.Pool(JOBS, maxtasksperchild=20) as pool:
         for count, found in enumerate(pool.imap_unordered(prepare_one, [(n, out) for n in names])):
             print(count, found, flush=True)
     (Path(out) / "done").write_text("done")
 
 
-def run_one(folder: str) -> dict[str, object]:
+def run_one(folder: str) -> dict[str, Any]:
     from trtconv.build import build_engine
     from trtconv.check import check_model
     from trtconv.core.errors import TrtconvError
@@ -117,26 +133,33 @@ def worker(root: str) -> None:
 
 
 def run(root: str, output: str) -> None:
-    from trtconv.backends.cuda_driver import probe_cuda
-
+    for taken in Path(root).glob("*/taken"):
+        if not (taken.parent / "result.json").exists():
+            taken.unlink()
     command = [sys.executable, __file__, "worker", root]
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
+
+    def start(index: int) -> subprocess.Popen[bytes]:
+        place = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus[index % len(gpus)]}
+        return subprocess.Popen(command, stderr=subprocess.DEVNULL, env=place)
+
     cases = len(list(Path(root).glob("*/prepared.json")))
-    workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(JOBS_RUN)]
+    workers = [start(i) for i in range(JOBS)]
     while any(w.poll() is None for w in workers):
-        time.sleep(1)
-        collect(root, output, probe_cuda())
+        time.sleep(2)
+        collect(root, output)
         for index, process in enumerate(workers):
             taken = len(list(Path(root).glob("*/taken")))
             if process.poll() not in (None, 0) and taken < cases:
-                workers[index] = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    results = collect(root, output, probe_cuda())
+                workers[index] = start(index)
+    results = collect(root, output)
     for result in results:
         if result["verdict"] != "equal":
             print(result, flush=True)
     print(Counter(str(r["verdict"]) for r in results))
 
 
-def collect(root: str, output: str, state) -> list[dict[str, object]]:
+def collect(root: str, output: str) -> list[dict[str, Any]]:
     results = []
     for place in sorted(Path(root).glob("*/taken")):
         found = place.parent / "result.json"
@@ -145,15 +168,17 @@ def collect(root: str, output: str, state) -> list[dict[str, object]]:
         results.append(
             json.loads(text) if text else {"case": name, "verdict": "crashed", "reason": "the process ended"}
         )
-    write(results, output, state)
+    write(results, output)
     return results
 
 
-def write(results: list[dict[str, object]], output: str, state) -> None:
+def write(results: list[dict[str, Any]], output: str) -> None:
     counts = Counter(str(r["verdict"]) for r in results)
     reached = sum(n for v, n in counts.items() if v != "not exported")
+    torches = sorted({str(r.pop("torch")) for r in results if "torch" in r})
     data = {
-        "gpu": state.gpus[0].name, "driver": state.driver, "tensorrt": "8.6.0", "counts": dict(sorted(counts.items())),
+        **machine("tensorrt", "onnx", "onnxruntime"), "exported_with_torch": torches,
+        "counts": dict(sorted(counts.items())),
         "exported": reached, "equal_share_of_exported": round(counts["equal"] / reached, 4) if reached else None,
         "cases": sorted(results, key=lambda r: str(r["case"])),
     }  # fmt: skip

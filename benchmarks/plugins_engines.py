@@ -16,12 +16,14 @@ over, the median of the graph's replays, for engines and for torch alike. Copy b
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from gpu_machine import machine
 from plugins_shapes import CASES, Case
 
 ROUND_BYTES = 1 << 30
@@ -31,7 +33,7 @@ DTYPES = ("float32", "float16")
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 BATCHES = (1, 8)
 COMMANDS = "plugins_engine_models.py; plugins_engines.py build, build-nets, engines, torch, nets, table"
-BUILDERS = 5
+BUILDERS = max(5, (os.cpu_count() or 1) // 5)
 
 
 def build(folder: Path, library: Path) -> None:
@@ -99,7 +101,7 @@ def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: 
 def engines(folder: Path, library: Path, output: Path) -> None:
     from plugins_engine_models import measured
 
-    found: dict[str, Any] = {**_machine(), "rows": [], "copy_bytes_per_second": 0.0}
+    found: dict[str, Any] = {**machine("tensorrt"), "rows": [], "copy_bytes_per_second": 0.0}
     for case in measured():
         found["copy_bytes_per_second"] = max(found["copy_bytes_per_second"], _copy_rate(4 << 30))
         for dtype in DTYPES:
@@ -232,7 +234,7 @@ def torch_side(output: Path, library: Path) -> None:
     from plugins_library import Kernels
 
     kernels = Kernels(library)
-    found: dict[str, Any] = {**_machine(), "torch": torch.__version__, "copy_bytes_per_second": copy_rate(4 << 30)}
+    found: dict[str, Any] = {**machine("torch"), "copy_bytes_per_second": copy_rate(4 << 30)}
     found["rows"] = []
     ops = ("l2norm", "instance_norm", "reflection_pad")
     for case in (c for c in CASES if c.op in ops):
@@ -258,7 +260,7 @@ def torch_side(output: Path, library: Path) -> None:
 
 def nets(folder: Path, library: Path, output: Path) -> None:
     """Whole networks with and without plugins, batch 1 and 8 at the example's opt height and width, TF32 on."""
-    found: dict[str, Any] = {**_machine(), "rows": []}
+    found: dict[str, Any] = {**machine("tensorrt"), "rows": []}
     for name in _nets(folder):
         for batch in BATCHES:
             row: dict[str, Any] = {"net": name, "batch": batch}
@@ -330,20 +332,6 @@ def _product(shape: tuple[int, ...]) -> int:
     for size in shape:
         total *= size
     return total
-
-
-def _machine() -> dict[str, Any]:
-    from trtconv.backends.cuda_driver import probe_cuda
-
-    state = probe_cuda()
-    versions = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}
-    try:
-        import tensorrt
-
-        versions["tensorrt"] = tensorrt.__version__
-    except ImportError:
-        pass
-    return versions
 
 
 def main() -> None:

@@ -2,8 +2,7 @@
 
 Sources, all in benchmarks/:
   results/parser_*.json       what a parser said to every operator and node test (parser_support.py)
-  results/gpu_zoo.json        what became of each zoo case's engine on TensorRT 8.6 (gpu_zoo.py)
-  results/zoo_operators.json  the operators of those cases (zoo_operators.py)
+  results/gpu_zoo.json        what became of each zoo case's engine on TensorRT 8.6, and its operators (gpu_zoo.py)
   support/documented.json     operators that a release documents, and what is known of single ones
   support/constructs.json     ways to use an operator that a target refuses or computes wrongly
 
@@ -50,15 +49,13 @@ def counts_by_operator(measured: dict, newest: int) -> defaultdict[str, Counter]
 
 def zoo_words() -> dict[str, str]:
     """For each operator: in how many zoo cases its engine was built and equal to the module, and in which not."""
-    cases = {c["case"]: c["verdict"] for c in read("results/gpu_zoo.json").get("cases", [])}
-    used = read("results/zoo_operators.json").get("cases", {})
     equal, refused = defaultdict(list), defaultdict(list)
-    for case, ops in used.items():
-        for op in ops:
-            if cases.get(case) == "equal":
-                equal[op].append(case)
-            elif cases.get(case) == "refused by TensorRT":
-                refused[op].append(case)
+    for case in read("results/gpu_zoo.json").get("cases", []):
+        for op in case.get("operators", ()):
+            if case["verdict"] == "equal":
+                equal[op].append(case["case"])
+            elif case["verdict"] == "refused by TensorRT":
+                refused[op].append(case["case"])
     words = {}
     for op in {*equal, *refused}:
         text = f"{len(equal[op])} zoo cases built and equal on an H200" if equal[op] else "in no equal zoo case"

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.cuda_driver import probe_cuda
+
 if TYPE_CHECKING:
     from trtconv.backends.session import EngineSession
 
@@ -113,15 +115,23 @@ def measure_engine(
 
 
 def clock_state() -> dict[str, str]:
-    """What nvidia-smi says of clocks, temperature and power now; empty where it is not installed."""
+    """What nvidia-smi says of clocks, temperature and power of the GPU in use; empty where it is not installed."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return {}
     fields = ("name", "clocks.sm", "clocks.mem", "clocks.max.sm", "temperature.gpu", "power.draw", "pstate")
+    # nvidia-smi counts all GPUs of the machine, CUDA only those of CUDA_VISIBLE_DEVICES, and in an order of its own.
+    gpus = probe_cuda().gpus
     command = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
+    command += [f"--id={_nvidia_smi_id(gpus[0].uuid)}"] if gpus else []
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    values = done.stdout.splitlines()[0].split(",")
+    values = done.stdout.splitlines()[0].split(",") if done.stdout else []
     return dict(zip(fields, (v.strip() for v in values), strict=False))
+
+
+def _nvidia_smi_id(uuid: str) -> str:
+    """The 32 hexadecimal digits of CUDA's UUID as nvidia-smi writes them."""
+    return "GPU-" + "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))

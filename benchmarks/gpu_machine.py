@@ -1,0 +1,25 @@
+"""What a measurement on a GPU was made with, for the head of its JSON."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+def machine(*packages: str) -> dict[str, Any]:
+    """Date, GPU, driver, the versions of `packages` that are installed here, and the command that is running."""
+    from trtconv.backends.cuda_driver import probe_cuda
+
+    state = probe_cuda()
+    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    # Folders are those of the machine that measured: only their last part says anything.
+    words = [Path(w).name for w in sys.argv[1:]]
+    return {**found, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}
