@@ -1,6 +1,7 @@
 """Modules that raise at some sizes: narrowed by `align`, padded by `pad_to_multiple`, explained without either."""
 
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("torch")
@@ -8,8 +9,10 @@ pytest.importorskip("torch")
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.padding import recorded_padding
+from trtconv.core.progress import SilentProgress
 from trtconv.core.reference import read_samples
 from trtconv.export.module_runner import ModuleRunner
+from trtconv.rewrite.odd_sizes import warn_of_undefined_sizes
 
 FPN = """
 class Fpn(nn.Module):
@@ -81,6 +84,8 @@ SPACE = "N=1:1:3 H=17:33:45 W=19:29:51"
 def test_a_padded_pyramid_equals_the_module_on_padded_inputs_at_every_size(write_module, export, mode, chosen):
     result = export(f"{write_module(FPN)}:make", X, SPACE, pad_to_multiple=mode)
     assert str(result.space) == SPACE
+    onnx.checker.check_model(str(result.model), full_check=True)
+    assert warn_of_undefined_sizes(onnx.load(result.model), SilentProgress()) == []
     runner = OnnxRuntimeRunner(result.model)
     padding = recorded_padding(result.model)
     assert [(i.mode, i.axes) for i in padding.inputs] == [(chosen, ((2, 8), (3, 8)))]

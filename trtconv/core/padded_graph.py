@@ -54,9 +54,10 @@ def insert_padding(
     back = [node for output, axes in groups.items() for node in _slice(graph, own[output], output, axes)]
     ranks = {v.name: len(v.type.tensor_type.shape.dim) for v in graph.input}
     _declare_sizes(graph, [*front, *back], ranks)
-    # Several axes and cuts ask for the size of one axis.
-    nodes = {node.output[0] or node.name: node for node in reversed([*front, *graph.node, *back])}
-    ordered = list(reversed(nodes.values()))
+    # Several axes and cuts ask for the size of one axis, which is computed once, before all that use it.
+    first = {node.name: node for node in front}
+    last = {node.name: node for node in back if node.name not in first}
+    ordered = [*first.values(), *graph.node, *last.values()]
     del graph.node[:]
     graph.node.extend(ordered)
     _describe_inputs(graph, specs, space)
