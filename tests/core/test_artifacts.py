@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from trtconv.core.artifacts import beside, read_json, replacing, require_file, sha256_file, write_bytes, write_json
+from trtconv.core.artifacts import (
+    beside,
+    read_json,
+    replacing,
+    require_file,
+    require_writable,
+    sha256_file,
+    write_bytes,
+    write_json,
+)
 from trtconv.core.errors import InvalidRequestError
 
 
@@ -20,6 +29,44 @@ def test_a_write_that_fails_keeps_the_old_file(tmp_path):
 
     with pytest.raises(RuntimeError):
         fail_halfway()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+def test_folders_are_made_for_a_file_alone_and_go_when_it_fails(tmp_path):
+    path = tmp_path / "new" / "deep" / "model.onnx"
+    require_writable(path)
+    assert os.listdir(tmp_path) == []
+
+    def fail_halfway():
+        with replacing(path):
+            assert path.parent.is_dir()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert os.listdir(tmp_path) == []
+    write_bytes(path, b"new")
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert path.read_bytes() == b"new"
+
+
+def test_a_full_disk_is_one_error_that_keeps_the_old_file(tmp_path):
+    path = tmp_path / "model.onnx"
+    write_bytes(path, b"old")
+    code = (
+        "import resource, signal, sys\nfrom pathlib import Path\nfrom trtconv.core.artifacts import write_bytes\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "write_bytes(Path(sys.argv[1]), bytes(2000))\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert "InvalidRequestError" in done.stderr
+    assert "cannot be written: File too large" in done.stderr
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.onnx"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,35 @@ def require_file(path: Path, what: str) -> Path:
 
 
 def require_writable(path: Path) -> Path:
-    """Make the parent directory, and raise InvalidRequestError early when a file could not be written there."""
-    if path.is_dir():
-        raise InvalidRequestError(f"the output '{path}' is a directory", hint="name a file")
+    """Raise InvalidRequestError early when a file could not be written there. No file or folder is left by it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+        if path.is_dir():
+            raise InvalidRequestError(f"the output '{path}' is a directory", hint="name a file")
+        there = next(p for p in path.parents if p.exists())
+        with tempfile.NamedTemporaryFile(dir=there, prefix=f".{path.name}."):
             pass
     except OSError as error:
-        raise InvalidRequestError(
-            f"the output '{path}' cannot be written: {error.strerror or error}", hint="choose another place with -o"
-        ) from error
+        raise _unwritable(path, error) from error
     return path
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidRequestError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    hint = "free some space, or choose another place" if full else "choose another place"
+    return InvalidRequestError(f"the output '{path}' cannot be written: {error.strerror or error}", hint=hint)
+
+
+@contextmanager
+def made_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder and those above it. What is new and still empty at the end, since something failed, goes away."""
+    new = [p for p in (folder, *folder.parents) if not p.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):
+            for made in new:
+                made.rmdir()
 
 
 @contextmanager
@@ -49,26 +67,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it over `path` when the block ends well, remove it otherwise.
 
     The suffixes are kept, since some writers choose a format by them. The file is flushed to disk before the
-    rename, so that a crash of the machine leaves the old or the new content.
+    rename, so that a crash of the machine leaves the old or the new content. Raises InvalidRequestError when the
+    place cannot be written or is full.
     """
     require_writable(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
     try:
-        yield temporary
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        with made_folder(path.parent):
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
+            os.close(handle)
+            temporary = Path(name)
+            try:
+                yield temporary
+                with open(temporary, "rb") as written:
+                    os.fsync(written.fileno())
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(temporary, 0o666 & ~mask)
+                os.replace(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise InvalidRequestError(
-            f"'{path}' cannot be written: {error.strerror or error}", hint="is the disk full?"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trtconv.core.artifacts import beside, manifest_path, require_writable
+from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
@@ -78,7 +78,10 @@ def _check(request: ExportRequest) -> None:
 @contextmanager
 def _workplace(output: Path) -> Iterator[Path]:
     # Beside the output, so that moving a large file there is only a rename.
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".trtconv-export-") as folder:
+    with (
+        made_folder(output.parent),
+        tempfile.TemporaryDirectory(dir=output.parent, prefix=".trtconv-export-") as folder,
+    ):
         yield Path(folder)
 
 
