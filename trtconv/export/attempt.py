@@ -15,6 +15,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.sampling import SamplePoint
 from trtconv.core.shapes import ShapeSpace
+from trtconv.export.drawn import judged_as_noise
 from trtconv.export.flat_module import flat_module
 from trtconv.export.guards import in_words
 from trtconv.export.module_runner import ModuleRunner, to_tensor
@@ -122,6 +123,7 @@ def attempt(way: Way, job: Job) -> Attempt:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
     verdict = prove(candidate.model, job.samples.items, job.request.tolerance)
+    candidate, verdict = judged_as_noise(candidate, verdict, job.samples.items[0], job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict)
 
