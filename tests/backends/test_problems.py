@@ -46,6 +46,16 @@ def test_a_build_that_says_nothing(model):
     assert "gave no reason" in build_failure((), model, Path("m.onnx"), EIGHT).details[0]
 
 
+def test_libraries_that_a_plugin_makes_8_6_load(model):
+    line = (
+        "3: [libLoader.cpp::untypedSymbolAddress::364] Error Code 3: Internal Error (SymbolAddress for cublasGetProperty "
+        "could not be loaded, check function name against library symbol)"
+    )
+    error = build_failure((line,), model, Path("m.onnx"), EIGHT)
+    assert "tactic_sources=" in error.hint
+    assert "cublasGetProperty" in error.details[0]
+
+
 def test_names_are_whole_words(model):
     assert [p.node for p in named_nodes("relu0 + [ONNX Layer: det0]", model)] == ["relu0", "det0"]
     assert not named_nodes("relu01 and xdet0", model)

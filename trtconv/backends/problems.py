@@ -19,8 +19,12 @@ _REFUSALS = (
     "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
 )  # fmt: skip
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
-# Assertions inside a builder that a change of the graph avoids.
+# What a builder says (in lower case) that something else than the graph's operators is at fault for.
 _KNOWN = {
+    # For a plugin 8.6 loads cuBLAS and cuDNN, to hand it their handles, unless they are no tactic sources.
+    "check function name against library symbol": "TensorRT 8.6 wants cuBLAS and cuDNN for a plugin and did not find "
+    "whole ones: install both, or, if the plugin needs neither, build with "
+    "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
     "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
     "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
 }
