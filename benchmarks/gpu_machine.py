@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # unpacked by hand, as TensorRT without its libraries' packages is
+        try:
+            return str(import_module(package).__version__)
+        except ImportError:
+            return ""
 
 
 def machine(*packages: str) -> dict[str, Any]:
@@ -16,10 +27,8 @@ def machine(*packages: str) -> dict[str, Any]:
     state = probe_cuda()
     found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}
     for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
+        if text := _version(package):
+            found[package] = text
     # Folders are those of the machine that measured: only their last part says anything.
     words = [Path(w).name for w in sys.argv[1:]]
     return {**found, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}

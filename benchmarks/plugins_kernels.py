@@ -117,17 +117,30 @@ def _ours(work: Work, xs: list[torch.Tensor], ys: list[torch.Tensor]) -> list[Ca
 
 def _tunings(case: Case) -> list[dict[str, int]]:
     """The other routes of a kernel (see the Route of its kernel.h) and ways to cut the work."""
-    if case.op == "l2norm" and case.shape[2:] == (1, 1):
-        return [{"route": 2}, {"route": 3}]
     if case.op == "l2norm":
-        cuts = [{"lanes": n, "depth": d} for n in (4, 8) for d in (0, 1)]
-        return [*({"route": r} for r in (1, 4, 5, 6, 7)), *cuts]
+        return _l2norm_tunings(case.shape)
     if case.op == "instance_norm":
         routes = [{"route": r} for r in (1, 4, 5, 6, 7, 8)]
         return [*routes, *({"route": 3, "cluster": n} for n in (2, 4, 8, 16))]
     if case.op == "reflection_pad":
         return [{"route": r} for r in (2, 3, 4, 5, 6)]
     return []
+
+
+def _l2norm_tunings(shape: tuple[int, ...]) -> list[dict[str, int]]:
+    """Where each row is one position: lanes to a row, threads to a block. Else windows of granules and older routes."""
+    if shape[2:] == (1, 1):
+        cuts = [(0, 0), (0, 256), (64, 128), (64, 256), (96, 96), (96, 192), (96, 384), (192, 192), (192, 384)]
+        fast = [{"route": r, "lanes": n, "threads": t} for r in (10, 11) for n, t in cuts]
+        return [{"route": 2}, {"route": 3}, *fast]
+    aligned = _count(shape[2:]) % 8 == 0
+    windows = [
+        {"route": r, "lanes": n, "threads": t, "cluster": c, "depth": d}
+        for r in ((8,) if aligned else (8, 9)) for n in (8, 16) for t in (256, 512)
+        for c in ((1, 2, 4, 8) if shape[1] > 512 else (1, 2, 4)) for d in ((0, 1, 2) if aligned else (0, 1))
+    ]  # fmt: skip
+    leaving = [{**w, "leaving": k} for w in windows if aligned and w["depth"] == 1 and w["lanes"] == 8 for k in (1, 2)]
+    return [*({"route": r} for r in (1, 4, 7)), *windows, *leaving]
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -48,8 +48,8 @@ def test_a_build_that_says_nothing(model):
 
 def test_libraries_that_a_plugin_makes_8_6_load(model):
     line = (
-        "3: [libLoader.cpp::untypedSymbolAddress::364] Error Code 3: Internal Error (SymbolAddress for cublasGetProperty "
-        "could not be loaded, check function name against library symbol)"
+        "3: [libLoader.cpp::untypedSymbolAddress::364] Error Code 3: Internal Error (SymbolAddress for "
+        "cublasGetProperty could not be loaded, check function name against library symbol)"
     )
     error = build_failure((line,), model, Path("m.onnx"), EIGHT)
     assert "tactic_sources=" in error.hint
