@@ -10,7 +10,7 @@ from trtconv.check.reporters.github import annotation_lines, append_summary
 from trtconv.check.reporters.json_report import report_dict
 from trtconv.check.reporters.junit import junit_xml
 from trtconv.check.reporters.markdown import markdown_text
-from trtconv.check.reporters.problems import problems, split_source
+from trtconv.check.reporters.problems import Problem, problems, split_source
 from trtconv.check.reporters.sarif import sarif_dict
 from trtconv.core.report import Finding
 
@@ -162,3 +162,13 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
     write_reports(BAD, **paths, github=True)
     assert all(p.stat().st_size > 100 for p in paths.values())
     assert capsys.readouterr().out.count("::error") == 5
+
+
+@pytest.mark.parametrize(("parts", "place"), [
+    ({"node": "/Conv"}, "node /Conv"),
+    ({"file": "net.py", "line": 3, "node": "/Conv"}, "net.py:3, node /Conv"),
+    ({"module": "head", "node": "/Conv"}, "in head, node /Conv"),
+    ({}, ""),
+])  # fmt: skip
+def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, place):
+    assert Problem("error", "accuracy", "off", **parts).place == place

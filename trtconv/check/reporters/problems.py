@@ -30,7 +30,8 @@ class Problem:
     def place(self) -> str:
         """`net.py:42 in backbone.conv1, node /conv1/Conv`, with the parts that are known."""
         parts = [f"{self.file}:{self.line}" if self.file else "", f"in {self.module}" if self.module else ""]
-        return " ".join(p for p in parts if p) + (f", node {self.node}" if self.node else "")
+        words = " ".join(p for p in parts if p)
+        return ", ".join(w for w in (words, f"node {self.node}" if self.node else "") if w)
 
 
 def split_source(source: str) -> tuple[str, int]:
