@@ -1,0 +1,125 @@
+// inner == 1: how many packs a thread holds, and how many rows a warp takes.
+#pragma once
+
+#include "l2norm/launch.cuh"
+#include "l2norm/rows.cuh"
+
+#include <algorithm>
+
+namespace trtconv::l2norm
+{
+template <typename T, int V>
+cudaError_t rowsOf(Launch<T> const& l)
+{
+    auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, kRowThreads / 32));
+    if (l.column.channels <= 32 * V * 2)
+    {
+        heldRows<T, V, 2><<<blocks, kRowThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.outer, l.column);
+    }
+    else
+    {
+        heldRows<T, V, 8><<<blocks, kRowThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.outer, l.column);
+    }
+    return cudaGetLastError();
+}
+
+template <typename T, typename S, bool PLAIN>
+cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
+{
+    constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
+    auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, threads / 32 / team));
+    auto const go = [&](auto items) {
+        packedRows<T, S, decltype(items)::value, PLAIN><<<blocks, static_cast<uint32_t>(threads), 0, l.stream>>>(
+            l.x, static_cast<S const*>(l.scale), l.y, l.outer, team, l.column);
+        return cudaGetLastError();
+    };
+    switch (ceilDiv(l.column.channels, static_cast<int64_t>(team) * 32 * V))
+    {
+    case 1: return go(std::integral_constant<int, 1>{});
+    case 2: return go(std::integral_constant<int, 2>{});
+    case 3: return go(std::integral_constant<int, 3>{});
+    case 4: return go(std::integral_constant<int, 4>{});
+    case 5:
+    case 6: return go(std::integral_constant<int, 6>{});
+    case 7:
+    case 8: return go(std::integral_constant<int, 8>{});
+    default: return cudaErrorInvalidConfiguration;
+    }
+}
+
+// Rows and a scale of whole 16-byte words, the scale in the rows' type or in float. `lanes` to a row, and `threads` to a
+// block (0: as few as hold whole rows).
+template <typename T, bool PLAIN>
+cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
+{
+    constexpr auto own = std::is_same_v<T, float> ? ElementType::kFloat32
+        : std::is_same_v<T, __half>               ? ElementType::kFloat16
+                                                  : ElementType::kBFloat16;
+    constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
+    bool const words = widestPack<T>(l.column.channels, l.x, l.y) == V
+        && reinterpret_cast<uint64_t>(l.scale) % kVectorBytes == 0;
+    int32_t const team = std::max(lanes, 32) / 32;
+    int32_t const block = threads > 0 ? threads : static_cast<int32_t>(roundUp(kRowThreads, team * 32));
+    if (!words || l.column.inner != 1 || block > kMostRowThreads || block % (team * 32) != 0
+        || ceilDiv(l.outer, block / 32 / team) > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    if (l.column.scaleType == own)
+    {
+        return launchPackedRows<T, T, PLAIN>(l, team, block);
+    }
+    return l.column.scaleType == ElementType::kFloat32 ? launchPackedRows<T, float, PLAIN>(l, team, block)
+                                                       : cudaErrorInvalidConfiguration;
+}
+
+// As many blocks as fit, or as there are rows for.
+template <typename T, int V, int ITEMS>
+cudaError_t launchStreamedRows(Launch<T> const& l)
+{
+    auto const kernel = streamedRows<T, V, ITEMS>;
+    int32_t resident = 0;
+    cudaError_t const status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kRowThreads, 0);
+    if (status != cudaSuccess || resident < 1)
+    {
+        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
+    }
+    int64_t const wanted = ceilDiv(l.outer, kRowThreads / 32);
+    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
+    kernel<<<static_cast<uint32_t>(wanted < most ? wanted : most), kRowThreads, 0, l.stream>>>(
+        l.x, l.scale, l.y, l.outer, l.column);
+    return cudaGetLastError();
+}
+
+template <typename T, int V>
+cudaError_t streamedRowsOf(Launch<T> const& l)
+{
+    if constexpr (V * sizeof(T) < 8)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    else
+    {
+        switch (ceilDiv(l.column.channels, 32 * V))
+        {
+        case 1: return launchStreamedRows<T, V, 1>(l);
+        case 2: return launchStreamedRows<T, V, 2>(l);
+        case 3: return launchStreamedRows<T, V, 3>(l);
+        case 4: return launchStreamedRows<T, V, 4>(l);
+        default: break;
+        }
+        if constexpr (V <= 4)
+        {
+            switch (ceilDiv(l.column.channels, 32 * V))
+            {
+            case 5:
+            case 6: return launchStreamedRows<T, V, 6>(l);
+            case 7:
+            case 8: return launchStreamedRows<T, V, 8>(l);
+            default: break;
+            }
+        }
+        return cudaErrorInvalidConfiguration;
+    }
+}
+} // namespace trtconv::l2norm

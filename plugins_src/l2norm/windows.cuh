@@ -1,0 +1,345 @@
+// Rows at any alignment, in 16-byte granules that stay in registers. A warp's channels lie a multiple of WARPS rows apart,
+// and WARPS rows are whole granules, so that all of them begin equally far inside a granule: a thread loads and stores whole
+// granules, and only its place among the sums is shifted. The channels of a tile may be split over a cluster of blocks.
+#pragma once
+
+#include "common/cluster.cuh"
+#include "l2norm/columns.cuh"
+
+namespace trtconv::l2norm
+{
+inline constexpr int32_t kMostCluster = 8;
+
+// How x is cut. A tile is all channels of `run` positions.
+struct Window
+{
+    int32_t channels;
+    int32_t blockChannels; // those of one block of the cluster, at most
+    int32_t inner;
+    int32_t run;
+    int32_t halo;   // 1: a granule more is read at both ends, and every granule is written by one tile
+    uint32_t tiles; // of one outer index
+    uint32_t work;  // tiles of all
+    int32_t clusterLog2;
+    float epsilon;
+    int32_t mode;
+    ElementType scaleType;
+};
+
+template <typename T, int THREADS, int LANES>
+struct WindowShape
+{
+    static constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
+    static constexpr int32_t WARPS = THREADS / 32;
+    static constexpr int32_t STEP = THREADS / LANES;   // channels from one granule of a thread to its next
+    static constexpr int32_t SPAN = (LANES + 1) * V;   // sums of a tile: of every position that some warp sees
+    static constexpr int32_t SPREAD = SPAN + SPAN / 32; // the same without conflicts between threads V floats apart
+    static_assert(WARPS % V == 0, "channels of a warp have to begin equally far inside a granule");
+};
+
+__device__ __forceinline__ int32_t spread(int32_t index)
+{
+    return index + (index >> 5);
+}
+
+// Where a thread is in a tile.
+template <typename T>
+struct Granule
+{
+    static constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
+    int64_t at;   // the element where its granule of its first channel begins
+    int32_t slot; // the place of that granule's first position among the sums
+    int32_t low;  // elements [low, high) of the granule are written
+    int32_t high;
+    bool needed; // whether the sums of some of its positions are
+
+    __device__ __forceinline__ Granule(Window const& p, uint32_t work, int32_t lane, int32_t channel)
+    {
+        uint32_t const outer = work / p.tiles;
+        auto const begin = static_cast<int32_t>(work - outer * p.tiles) * p.run;
+        int64_t const start = (static_cast<int64_t>(outer) * p.channels + channel) * p.inner + begin;
+        auto const skip = static_cast<int32_t>(start & (V - 1));
+        int32_t const ahead = (lane - p.halo) * V - skip;
+        int32_t const first = begin + ahead;
+        int32_t const end = min(begin + p.run, p.inner);
+        at = start + ahead;
+        slot = ahead + (1 + p.halo) * V;
+        needed = first < end && first + V > max(begin - p.halo * (V - 1), 0);
+        // With a halo the granules that begin in a run are the tile's, without one the run's positions are.
+        bool const own = p.halo == 0 || (lane >= 1 && (lane - 1) * V < p.run);
+        low = max((p.halo == 0 ? begin : 0) - first, 0);
+        high = own ? min((p.halo == 0 ? end : p.inner) - first, V) : 0;
+    }
+};
+
+// The blocks of a cluster add up their sums of squares of position i. `turn` counts the tiles.
+template <int SPAN>
+__device__ __forceinline__ float clusterSum(float own, int32_t i, int32_t rank, Window const& p, uint32_t turn,
+    float (&incoming)[2][kMostCluster][SPAN], uint64_t (&barriers)[2])
+{
+#if TRTCONV_CLUSTERS
+    int32_t const size = 1 << p.clusterLog2;
+    int32_t const side = static_cast<int32_t>(turn & 1U);
+    for (int32_t other = 0; other < size; ++other)
+    {
+        if (other != rank)
+        {
+            cluster::send(&incoming[side][rank][i], &barriers[side], static_cast<uint32_t>(other), own);
+        }
+    }
+    cluster::wait(&barriers[side], turn >> 1);
+    float total = 0.0F;
+    for (int32_t other = 0; other < size; ++other)
+    {
+        total += other == rank ? own : incoming[side][other][i];
+    }
+    return total;
+#else
+    (void) i, (void) rank, (void) p, (void) turn, (void) incoming, (void) barriers;
+    return own;
+#endif
+}
+
+// From the threads' sums of squares the reciprocal norms of their positions.
+template <typename T, int THREADS, int LANES, int V>
+__device__ __forceinline__ void windowNorms(
+    float (&sum)[V], int32_t slot, int32_t rank, Window const& p, uint32_t turn, uint64_t (&barriers)[2])
+{
+    using Shape = WindowShape<T, THREADS, LANES>;
+    __shared__ float partial[Shape::WARPS][Shape::SPREAD];
+    __shared__ float norms[Shape::SPREAD];
+    __shared__ float incoming[2][kMostCluster][Shape::SPAN];
+    auto const warp = static_cast<int32_t>(threadIdx.x) / 32;
+    auto const lane = static_cast<int32_t>(threadIdx.x) % 32;
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+#pragma unroll
+        for (int32_t step = LANES; step < 32; step *= 2)
+        {
+            sum[v] += __shfl_xor_sync(0xffffffffU, sum[v], step);
+        }
+        if (lane < LANES)
+        {
+            partial[warp][spread(slot + v)] = sum[v];
+        }
+    }
+#if TRTCONV_CLUSTERS
+    if (p.clusterLog2 > 0 && threadIdx.x == 0)
+    {
+        uint32_t const others = (1U << p.clusterLog2) - 1U;
+        cluster::expectBytes(&barriers[turn & 1U], others * Shape::SPAN * static_cast<uint32_t>(sizeof(float)));
+    }
+#endif
+    __syncthreads();
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < Shape::SPAN; i += THREADS)
+    {
+        float total = 0.0F;
+#pragma unroll
+        for (int w = 0; w < Shape::WARPS; ++w)
+        {
+            total += partial[w][spread(i)];
+        }
+        if (p.clusterLog2 > 0)
+        {
+            total = clusterSum<Shape::SPAN>(total, i, rank, p, turn, incoming, barriers);
+        }
+        norms[spread(i)] = reciprocalNorm(total, p.epsilon, p.mode);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        sum[v] = norms[spread(slot + v)];
+    }
+}
+
+template <bool LEAVING, typename T, int V>
+__device__ __forceinline__ void storeGranule(T* to, Pack<T, V> const& pack, int32_t low, int32_t high)
+{
+    if (low == 0 && high == V)
+    {
+        store<T, V, LEAVING>(to, pack);
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+    {
+        if (v >= low && v < high)
+        {
+            to[v] = pack.value[v];
+        }
+    }
+}
+
+// Which accesses are the first to leave L2; the others stay as long as any.
+enum class Leaving : int32_t
+{
+    kNone = 0, // but for loads straight to registers
+    kLoads = 1,
+    kStores = 2,
+};
+
+// As startCopy of 16 bytes, the first to leave L2.
+template <typename T, int V>
+__device__ __forceinline__ void startLeavingCopy(Pack<T, V>* to, T const* from)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile(
+        "{\n.reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy;\n}\n" ::"r"(
+            static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+        "l"(from)
+        : "memory");
+#else
+    *to = loadOnce<T, V>(from);
+#endif
+}
+
+// Blocks on a multiprocessor, by the registers that a thread needs.
+constexpr int32_t windowBlocks(int32_t threads, int32_t items, int32_t depth)
+{
+    return (items <= 2 || (items <= 4 && depth == 0) ? 1536 : items <= 4 ? 1280 : 1024) / threads;
+}
+
+// A block (or a cluster) stays and takes every so many tiles; DEPTH tiles are on their way to shared memory while one is in
+// registers. A thread reads there only what it copied itself. x and y begin at a multiple of 16 bytes, and x is a whole
+// number of granules.
+template <typename T, int THREADS, int LANES, int ITEMS, int DEPTH, Leaving LEAVING = Leaving::kNone>
+__global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
+    windows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Window const p)
+{
+    using Shape = WindowShape<T, THREADS, LANES>;
+    constexpr int32_t V = Shape::V;
+    constexpr int32_t STEP = Shape::STEP;
+    __shared__ float factors[STEP * ITEMS];
+    __shared__ __align__(8) uint64_t barriers[2];
+    auto const lane = static_cast<int32_t>(threadIdx.x) % LANES;
+    // Warp 0, 1, ..., then the next group of lanes of warp 0, 1, ...
+    int32_t const row = static_cast<int32_t>(threadIdx.x) / 32
+        + static_cast<int32_t>(threadIdx.x) % 32 / LANES * Shape::WARPS;
+    auto const rank = static_cast<int32_t>(blockIdx.x) & ((1 << p.clusterLog2) - 1);
+    int32_t const base = rank * p.blockChannels;
+    int32_t const count = min(p.channels - base, p.blockChannels);
+    uint32_t const stride = gridDim.x >> p.clusterLog2;
+    int64_t const step = static_cast<int64_t>(STEP) * p.inner;
+#if TRTCONV_CLUSTERS
+    if (p.clusterLog2 > 0)
+    {
+        if (threadIdx.x == 0)
+        {
+            cluster::initBarriers(barriers, 2);
+        }
+        __syncwarp();
+        cluster::arrive();
+    }
+#endif
+    auto const load = [&](Pack<T, V>(&held)[ITEMS], uint32_t work) {
+        Granule<T> const g(p, work, lane, base + row);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            held[i] = {};
+            if (g.needed && row + i * STEP < count)
+            {
+                held[i] = loadOnce<T, V>(x + g.at + i * step);
+            }
+        }
+    };
+    auto const slotOf = [&](int32_t stage) {
+        extern __shared__ __align__(128) unsigned char memory[];
+        return reinterpret_cast<Pack<T, V>*>(memory) + stage * ITEMS * THREADS + threadIdx.x;
+    };
+    auto const start = [&](uint32_t work, int32_t stage) {
+        if (work < p.work)
+        {
+            Granule<T> const g(p, work, lane, base + row);
+#pragma unroll
+            for (int i = 0; i < ITEMS; ++i)
+            {
+                if (g.needed && row + i * STEP < count)
+                {
+                    if constexpr (LEAVING == Leaving::kLoads)
+                    {
+                        startLeavingCopy<T, V>(slotOf(stage) + i * THREADS, x + g.at + i * step);
+                    }
+                    else
+                    {
+                        startCopy<T, V>(slotOf(stage) + i * THREADS, x + g.at + i * step);
+                    }
+                }
+            }
+        }
+        commitCopies();
+    };
+
+    uint32_t work = blockIdx.x >> p.clusterLog2;
+    uint32_t next = work;
+    if constexpr (DEPTH > 0)
+    {
+#pragma unroll
+        for (int d = 0; d < DEPTH; ++d)
+        {
+            start(next, d);
+            next += stride;
+        }
+    }
+    for (int32_t c = static_cast<int32_t>(threadIdx.x); c < count; c += THREADS)
+    {
+        factors[c] = parameter(scale, p.scaleType, base + c);
+    }
+    int32_t stage = 0;
+    for (uint32_t turn = 0; work < p.work; ++turn, work += stride)
+    {
+        Pack<T, V> held[ITEMS];
+        Granule<T> const g(p, work, lane, base + row);
+        if constexpr (DEPTH > 0)
+        {
+            waitCopies<DEPTH - 1>();
+#pragma unroll
+            for (int i = 0; i < ITEMS; ++i)
+            {
+                held[i] = {};
+                if (g.needed && row + i * STEP < count)
+                {
+                    held[i] = slotOf(stage)[i * THREADS];
+                }
+            }
+        }
+        else
+        {
+            load(held, work);
+        }
+#if TRTCONV_CLUSTERS
+        if (p.clusterLog2 > 0 && turn == 0)
+        {
+            cluster::meet(); // the others' barriers are there
+        }
+#endif
+        float sum[V] = {};
+        addSquares(held, sum);
+        keepPacked(held);
+        if constexpr (DEPTH > 0)
+        {
+            start(next, stage); // its values are in registers
+            next += stride;
+            stage = stage + 1 == DEPTH ? 0 : stage + 1;
+        }
+        windowNorms<T, THREADS, LANES, V>(sum, g.slot, rank, p, turn, barriers);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            if (g.high > g.low && row + i * STEP < count)
+            {
+                storeGranule<LEAVING == Leaving::kStores>(
+                    y + g.at + i * step, scaled(held[i], sum, factors[row + i * STEP]), g.low, g.high);
+            }
+        }
+    }
+    if constexpr (DEPTH > 0)
+    {
+        waitCopies<0>();
+    }
+}
+} // namespace trtconv::l2norm
