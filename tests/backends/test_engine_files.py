@@ -50,7 +50,10 @@ def test_header_of_both_families():
     assert parse_plan_header(b"PK\x03\x04" + bytes(100)) is None
 
 
-@pytest.mark.parametrize(("data", "words"), [(b"", "is empty"), (plan()[:20], "is cut off"), (bytes(99), "is no Ten")])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"", "is empty"), (plan()[:20], "is cut off"), (bytes(99), "is no Ten"), (b"hello", "is no Ten")],
+)
 def test_files_that_are_no_engines(tmp_path, data, words):
     path = tmp_path / "bad.engine"
     path.write_bytes(data)

@@ -79,7 +79,16 @@ def test_the_tolerance_of_one_output_is_its_own(place):
     loose = dataclasses.replace(request, outputs=(("y", Tolerance(0.01, 0.01, why="a test")),))
     assert check_model(loose).passed
     other = dataclasses.replace(request, outputs=(("z", Tolerance(0.01, 0.01, why="a test")),))
-    assert not check_model(other).passed
+    with pytest.raises(InvalidRequestError, match="no output is called 'z'"):
+        check_model(other)
+
+
+def test_a_reference_with_other_outputs_is_of_another_model(place):
+    model = double()
+    model.graph.node[-1].output[0] = model.graph.output[0].name = "other"
+    save_model(model, place / "other.onnx")
+    with pytest.raises(InvalidRequestError, match="of another model: it has none of the outputs"):
+        check_model(CheckRequest(place / "other.onnx", place / "model.reference.safetensors"))
 
 
 def test_without_a_reference_the_error_says_how_to_name_one(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trtconv import __version__
 from trtconv.cli.main import COMMANDS, run
 from trtconv.cli.options import spread_lists
 
@@ -57,6 +58,8 @@ def test_python_dash_m():
         (["--dynamic", "N=1:2:3", "H=4"], ["--dynamic=N=1:2:3", "--dynamic=H=4"]),
         (["--dynamic", "model.onnx"], ["--dynamic=", "model.onnx"]),
         (["m.onnx", "--dynamic"], ["m.onnx", "--dynamic="]),
+        (["--dynamic", "N=a", "=1", "o/m=1.onnx"], ["--dynamic=N=a", "--dynamic==1", "o/m=1.onnx"]),
+        (["--dynamic", "N=1:2:3 H=4", "m=1.onnx"], ["--dynamic=N=1:2:3 H=4", "m=1.onnx"]),
         (["--dynamic", "-o", "x"], ["--dynamic=", "-o", "x"]),
         (["--input", "a:float32[N]", "b[2]=0:1", "m.py:f"], ["--input=a:float32[N]", "--input=b[2]=0:1", "m.py:f"]),
         (["--input", "wrong", "m"], ["--input", "wrong", "m"]),
@@ -65,6 +68,54 @@ def test_python_dash_m():
 )
 def test_lists_after_one_option(words, spread):
     assert spread_lists(words) == spread
+
+
+def test_version_as_an_option(capsys):
+    assert trtconv("--version", capsys=capsys) == (0, f"trtconv {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words", [("package", "-o", "pkg"), ("bench",), ("check",), ("inspect",), ("check", "--layers")], ids=" ".join
+)
+def test_a_missing_engine_is_one_error(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = trtconv(*words, "none.engine", capsys=capsys)
+    assert code == 2
+    assert "there is no" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_onnx_file_is_no_engine(capsys, tmp_path):
+    (tmp_path / "m.onnx").write_text("")
+    code, _, err = trtconv("package", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "p"), capsys=capsys)
+    assert code == 2
+    assert "is an ONNX model, not an engine" in err
+
+
+@pytest.mark.parametrize("name", ["m.onnx.json", "m.textproto", "m.onnxtxt"])
+def test_files_that_onnx_reads_as_text(name, capsys, tmp_path):
+    (tmp_path / name).write_text('{"advisory": []}')
+    code, _, err = trtconv("inspect", str(tmp_path / name), capsys=capsys)
+    assert code == 2
+    assert "is no ONNX model" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError("no 5 TiB"), "too little memory: no 5 TiB"),
+        (OSError(28, "No space left on device", "/tmp/x"), "'/tmp/x' cannot be used: No space left on device"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug_of_trtconv(error, words, monkeypatch, capsys):
+    def fail(*_args, **_kwargs):
+        raise error
+
+    monkeypatch.setattr("trtconv.cli.main.cli.main", fail)
+    code, _, err = trtconv("version", capsys=capsys)
+    assert code == 1
+    assert words in err
+    assert "bug" not in err
 
 
 @pytest.mark.parametrize("command", ["rewrite", "build", "check", "inspect"])

@@ -2,12 +2,21 @@ import numpy as np
 import pytest
 
 from trtconv.core.comparison import Tolerance, compare_output, compare_outputs, describe_failure, first_failure
+from trtconv.core.errors import InvalidRequestError
 
 TIGHT = Tolerance(rtol=1e-4, atol=1e-4)
 
 
 def compare(expected, actual, tolerance=TIGHT):
     return compare_output("y", "opt", np.asarray(expected), np.asarray(actual), tolerance)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"rtol": float("nan")}, {"rtol": -1.0}, {"atol": float("inf")}, {"cosine": 2.0}, {"mismatched": -0.1}]
+)
+def test_a_tolerance_that_is_no_limit_is_refused(limits):
+    with pytest.raises(InvalidRequestError, match=f"the tolerance {next(iter(limits))} = "):
+        Tolerance(**limits)
 
 
 def test_equal_arrays_pass_with_no_error():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from trtconv.core.sampling import awkward_size, sample_array, sample_inputs, sample_points
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.sampling import SamplePoint, awkward_size, sample_array, sample_inputs, sample_points
 from trtconv.core.shapes import DimRange, parse_space
 from trtconv.core.tensors import parse_tensor
 
@@ -91,3 +92,16 @@ def test_zeros_respect_a_range_without_zero():
     spec = parse_tensor("x:float32[4]=0.5:1")
     point = next(p for p in sample_points(parse_space([]), [spec]) if p.values == "zeros")
     assert sample_array(spec, point).tolist() == [0.5] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool", "bfloat16"])
+@pytest.mark.parametrize("values", ["random", "zeros", "large", "denormal", "nan"])
+def test_a_scalar_is_an_array_too(dtype, values):
+    array = sample_array(parse_tensor(f"s:{dtype}[]"), SamplePoint("p", (), values))
+    assert isinstance(array, np.ndarray)
+    assert array.shape == ()
+
+
+def test_an_input_beyond_the_memory_is_one_error():
+    with pytest.raises(InvalidRequestError, match=r"needs .* of memory, more than there is"):
+        sample_inputs([parse_tensor("x:float32[2000000000,2000000000]")], SamplePoint("p", ()))

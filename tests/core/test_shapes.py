@@ -30,6 +30,9 @@ def test_a_space_reads_back_as_it_prints():
         ("N", "cannot read the dynamic dim"),
         ("3N=1:2:3", "cannot read the dynamic dim"),
         ("N=a:b:c", "cannot read the range"),
+        ("N=3:3:3%2", "min 3 and opt 3 and max 3 are not multiples of 2"),
+        ("N=1:1:99999999999", "the size 99999999999 of N is too large"),
+        ("N=" + 5000 * "9", "of N is too large"),
     ],
 )
 def test_a_wrong_range_is_named(text, message):

@@ -21,7 +21,8 @@ def test_a_scalar_has_no_dims():
 
 
 def test_it_reads_back_as_it_prints():
-    for text in ("images:float32[N,3,H,W]", "ids:int64[N,T]=0:30521"):
+    for text in ("images:float32[N,3,H,W]", "ids:int64[N,T]=0:30521", "ids:int64[N]=0:1234567.0", "x[N]=0.1:0.3"):
+        text = text.replace("x[", "x:float32[")
         assert str(parse_tensor(text)) == text
 
 
@@ -38,6 +39,11 @@ def test_expressions_of_output_dims_read_back():
         ("x:float33[N]", "unknown dtype 'float33'. Did you mean 'float32'"),
         ("x:float32[N,-1]", "cannot read the dim"),
         ("x:float32[N]=5:1", "cannot read the value range"),
+        ("x:float32[N]=nan:1", "the value range nan:1 of input 'x' is no range of float32"),
+        ("x:uint8[N]=0:300", "is no range of uint8"),
+        ("x:int64[N]=0:1e30", "is no range of int64"),
+        ("x:float32[99999999999]", "too large"),
+        ("x:float32[\N{SUPERSCRIPT TWO}]", "cannot read the dim"),
         ("x:float32[N]=a", "cannot read the value range"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
+from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file, write_json
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shapes import ShapeSpace, parse_space
@@ -75,6 +75,9 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
     With `verify` the engine's bytes are hashed, and an engine that is not the one described (rebuilt, cut off, or a
     crash between the two writes) raises InvalidRequestError. So does a missing or unreadable manifest.
     """
+    require_file(engine, "engine")
+    if engine.suffix == ".onnx":
+        raise InvalidRequestError(f"'{engine}' is an ONNX model, not an engine", hint="name the engine built from it")
     path = manifest_path(engine)
     if not path.exists():
         raise InvalidRequestError(

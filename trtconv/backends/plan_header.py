@@ -51,6 +51,7 @@ def read_plan_header(path: Path) -> PlanHeader:
     header = parse_plan_header(data)
     if header is None:
         size = path.stat().st_size
-        kind = "is cut off" if 0 < size < HEADER_BYTES else "is empty" if size == 0 else "is no TensorRT engine"
+        begun = {data[:4], data[:4][::-1]} & set(_FAMILIES)
+        kind = "is empty" if size == 0 else "is cut off" if begun else "is no TensorRT engine"
         raise InvalidRequestError(f"'{path}' {kind}", hint="build it again with `trtconv build`")
     return header

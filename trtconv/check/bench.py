@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.latency import Latency, clock_state, measure_engine, percentiles
 from trtconv.check.reference_fit import find_reference, inside, require_fit
 from trtconv.check.subjects import is_engine, open_subject
-from trtconv.core.artifacts import beside
+from trtconv.core.artifacts import beside, require_file
 from trtconv.core.errors import (
     InvalidRequestError,
     MissingDependencyError,
@@ -62,6 +62,7 @@ def bench_model(
     InvalidRequestError for a point that the reference does not have, and what opening the file raises.
     """
     progress = progress or SilentProgress()
+    require_file(subject, "model")
     path = find_reference(subject, reference)
     samples = chosen_samples(path, points)
     before = clock_state()

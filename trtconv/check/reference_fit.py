@@ -8,7 +8,7 @@ from typing import Any
 
 from trtconv.check.subjects import Subject
 from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.reference import ReferenceInfo, ReferenceSample
 from trtconv.core.report import Finding
 
@@ -40,6 +40,26 @@ def require_fit(subject: Subject, info: ReferenceInfo, reference: Path) -> None:
             raise InvalidRequestError(
                 f"the reference '{reference}' is of another model: input '{spec.name}' is {other} there",
                 hint=f"the subject has {spec}; export again, or name the right one with --reference",
+            )
+
+
+def require_common_output(subject: Subject, sample: ReferenceSample, actual: Mapping[str, Any]) -> None:
+    """Raise InvalidRequestError when a subject gives none of the reference's outputs: it is another model's."""
+    if sample.outputs and not set(sample.outputs) & set(actual):
+        raise InvalidRequestError(
+            f"the reference is of another model: it has none of the outputs of '{subject.path}'",
+            hint=f"its outputs are {', '.join(sample.outputs)}, the subject's {', '.join(actual)}; export again, or "
+            "name the right one with --reference",
+        )
+
+
+def require_outputs(sample: ReferenceSample, named: Iterable[str]) -> None:
+    """Raise InvalidRequestError for a tolerance of an output that there is not."""
+    for name in named:
+        if name not in sample.outputs:
+            raise InvalidRequestError(
+                f"[check.outputs.{name}]: no output is called '{name}'{did_you_mean(name, sample.outputs)}",
+                hint="the outputs are: " + ", ".join(sample.outputs),
             )
 
 

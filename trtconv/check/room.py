@@ -20,7 +20,15 @@ from trtconv.check.intermediates import (
     tensor_differences,
 )
 from trtconv.check.origins import graph_of, origins_of
-from trtconv.check.reference_fit import find_reference, inside, require_finite, require_fit, staleness
+from trtconv.check.reference_fit import (
+    find_reference,
+    inside,
+    require_common_output,
+    require_finite,
+    require_fit,
+    require_outputs,
+    staleness,
+)
 from trtconv.check.subjects import Subject, is_engine, open_subject
 from trtconv.check.tolerances import chosen_tolerance
 from trtconv.core.comparison import OutputComparison, compare_outputs
@@ -139,6 +147,7 @@ def _compare(
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
     for sample in samples:
+        require_outputs(sample, (name for name, _ in request.outputs))
         if not inside(sample, subject.profiles):
             findings.append(Finding("note", "usage", f"{sample.point} is outside the engine's profiles; not compared"))
             continue
@@ -188,6 +197,7 @@ def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample
             OutputComparison(name, label, False, error.message, tuple(want.shape), ())
             for name, want in sample.outputs.items()
         )
+    require_common_output(subject, sample, actual)
     return compare_outputs(
         label, sample.outputs, actual, request.tolerance, dict(request.outputs), rounding=sample.rounding
     )

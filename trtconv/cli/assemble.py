@@ -69,7 +69,12 @@ def _argument(text: str) -> tuple[str, Any]:
 
 def tensor_specs(config: Config, texts: Sequence[str]) -> tuple[TensorSpec, ...]:
     """Inputs of the CLI, or those of the config when the CLI gives none; one given on both sides is the CLI's."""
-    given = {s.name: s for s in (parse_tensor(t) for t in texts)}
+    parsed = [parse_tensor(t) for t in texts]
+    for names in ([s.name for s in parsed], [i.name for i in config.input]):
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise InvalidRequestError(f"the input '{twice}' is given twice", hint="keep one of them")
+    given = {s.name: s for s in parsed}
     specs = tuple(given.pop(i.name) if i.name in given else _spec(i) for i in config.input)
     return specs + tuple(given.values())
 

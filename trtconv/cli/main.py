@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from trtconv import __version__
 from trtconv.core.errors import TrtconvError, did_you_mean
 
 # Command name -> (module, short help). The help stands here so that `trtconv --help` loads no command module.
@@ -60,6 +61,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="trtconv", message="%(prog)s %(version)s")
 def cli() -> None:
     """From a PyTorch module to a TensorRT engine that was shown to compute the same thing.
 
@@ -81,6 +83,13 @@ def print_error(error: TrtconvError) -> None:
         click.echo(f"  -> {error.hint}", err=True)
 
 
+def _remedy(error: OSError) -> str:
+    from trtconv.core.artifacts import out_of_space
+
+    full = "free some space; TMPDIR names another folder for temporary files"
+    return full if out_of_space(error) else "check that it is there and its permissions; --debug shows where this arose"
+
+
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
     words = list(sys.argv[1:] if args is None else args)
@@ -100,6 +109,18 @@ def run(args: list[str] | None = None) -> NoReturn:
         click.echo("interrupted; nothing was left half written", err=True)
         code = 130
     except BrokenPipeError:
+        code = 1
+    except MemoryError as error:
+        if debug:
+            raise
+        said = f": {error}" if str(error) else ""
+        print_error(TrtconvError(f"this machine has too little memory{said}", hint="make the ranges smaller"))
+        code = 1
+    except OSError as error:
+        if debug:
+            raise
+        place = f" '{error.filename}'" if error.filename else ""
+        print_error(TrtconvError(f"the file{place} cannot be used: {error.strerror or error}", hint=_remedy(error)))
         code = 1
     except Exception as error:  # the last line of defence; a traceback helps nobody but us
         if debug:

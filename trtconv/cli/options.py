@@ -15,7 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PAD = "--pad-to-multiple"
 _SWALLOWED = {
-    "--dynamic": re.compile(r"[A-Za-z_]\w*=\d+(:\d+:\d+(%\d+)?)?\Z"),
+    # Wider than a range, so that a wrong one is named; but no path, which may be the model.
+    "--dynamic": re.compile(r"(?!-)[^/\\=]*=[^/\\]*(?<!\.onnx)(?<!\.pt2)\Z"),
     "--input": re.compile(r"[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
     "--arg": re.compile(r"[A-Za-z_]\w*=.*\Z"),
 }

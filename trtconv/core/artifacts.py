@@ -39,13 +39,22 @@ def require_writable(path: Path) -> Path:
         with tempfile.NamedTemporaryFile(dir=there, prefix=f".{path.name}."):
             pass
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     return path
 
 
-def _unwritable(path: Path, error: OSError) -> InvalidRequestError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    hint = "free some space, or choose another place" if full else "choose another place"
+def out_of_space(error: BaseException | None) -> OSError | None:
+    """The error of a full disk, a quota or a file size limit, itself or behind those that were raised from it."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def unwritable(path: Path, error: OSError) -> InvalidRequestError:
+    """The one error for a file that could not be written."""
+    hint = "free some space, or choose another place" if out_of_space(error) else "choose another place"
     return InvalidRequestError(f"the output '{path}' cannot be written: {error.strerror or error}", hint=hint)
 
 
@@ -87,7 +96,7 @@ def replacing(path: Path) -> Iterator[Path]:
             finally:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:

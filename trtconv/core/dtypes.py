@@ -29,6 +29,17 @@ class DType:
         """True for float16, bfloat16, float32 and float64."""
         return self.kind == "float"
 
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value, of 64-bit integers those that a float64 holds without rounding."""
+        if self.kind == "bool":
+            return 0.0, 1.0
+        if self.kind == "int":
+            top = 2.0 ** min(8 * self.size - (self.name[0] != "u"), 53)
+            return (0.0 if self.name[0] == "u" else -top), top - 1.0
+        # A float64 range of 1.8e308 to either side would be too wide to be sampled.
+        top = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.4e38}.get(self.name, 8e307)
+        return -top, top
+
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype; bfloat16 comes from ml_dtypes."""
         import numpy as np

@@ -201,13 +201,14 @@ class EngineCache:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """`options.tf32 false -> true`: what differs, nested mappings by their own names, long hashes cut short."""
+    """`options.tf32 False -> True`: what differs, nested mappings by their own names; of lists the name alone."""
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(before, after, f"{prefix}{name}.")
         elif json.dumps(before, default=str, sort_keys=True) != json.dumps(after, default=str, sort_keys=True):
-            yield f"{prefix}{name} {_short(before)} -> {_short(after)}"
+            listed = any(isinstance(v, (list, tuple, Mapping)) for v in (before, after))
+            yield f"{prefix}{name}" + ("" if listed else f" {_short(before)} -> {_short(after)}")
 
 
 def _short(value: Any) -> str:

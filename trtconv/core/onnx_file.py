@@ -33,21 +33,26 @@ class Signature:
 
 def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX."""
-    import onnx
+    import onnx.parser
+    from google.protobuf import json_format, text_format
     from google.protobuf.message import DecodeError
 
     require_file(path, "ONNX model")
     try:
         model = onnx.load(str(path), load_external_data=weights)
-    except (DecodeError, ValueError) as error:
-        raise InvalidRequestError(
-            f"'{path}' is no ONNX model", hint="name a file that `trtconv export` wrote"
-        ) from error
+    except (DecodeError, ValueError, json_format.Error, text_format.ParseError, onnx.parser.ParseError) as error:
+        raise _no_model(path) from error
     except (FileNotFoundError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(f"the external weights of '{path}' cannot be read: {error}") from error
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
-        raise InvalidRequestError(f"'{path}' is no ONNX model", hint="name a file that `trtconv export` wrote")
+        raise _no_model(path)
     return model
+
+
+def _no_model(path: Path) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"'{path}' is no ONNX model, or is cut off", hint="name a file that `trtconv export` wrote, or copy it again"
+    )
 
 
 def external_files(model: onnx.ModelProto) -> tuple[str, ...]:

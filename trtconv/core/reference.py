@@ -56,6 +56,7 @@ class ReferenceSample:
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
     """Write a reference file atomically. `samples` are in the order of `info.points`."""
     import numpy as np
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     tensors: dict[str, Array] = {}
@@ -74,7 +75,12 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "rounding": {str(i): _numbers(s) for i, s in enumerate(samples) if _numbers(s)},
     }
     with replacing(path) as temporary:
-        save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
+        try:
+            save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
+        except SafetensorError as error:
+            raise InvalidRequestError(
+                f"the reference '{path}' cannot be written: {error}", hint="free some space, or choose another place"
+            ) from error
 
 
 def _numbers(sample: ReferenceSample) -> dict[str, float]:

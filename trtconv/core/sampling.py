@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shapes import DimRange, ShapeSpace
+from trtconv.core.sizes import format_bytes
 from trtconv.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
     import numpy as np
 
-VALUE_KINDS = ("random", "zeros", "large", "denormal", "nan")
+VALUE_KINDS = ("random", "zeros", "large", "denormal", "full", "nan")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def sample_points(
 
     Traced size (when given), min, opt, max, two corners (every second dim at its other end), three interior ones
     that divide by nothing, one with a batch over 1 at the min of everything else, and at an interior size the
-    values zero, large (1e4), denormal and NaN. Points with equal sizes and values are given once.
+    values zero, large (1e4), denormal and NaN. Where an input has a range, at max its highest values: no mask is ever
+    all true at random, and no length as long as its axis. Points with equal sizes and values are given once.
     """
     batch = batch_dims(specs)
     low, high = space.pick("min"), space.pick("max")
@@ -121,11 +124,18 @@ def sample_points(
         ("denormal", small, "denormal"),
         ("nan", small, "nan"),
     ]
+    if any(has_highest(s) for s in specs):
+        wanted.append(("full", high, "full"))
     points: dict[tuple[Any, str], SamplePoint] = {}
     for label, sizes, values in wanted:
         dims = tuple((n, sizes[n]) for n in names)
         points.setdefault((dims, values), SamplePoint(label, dims, values, seed))
     return tuple(points.values())
+
+
+def has_highest(spec: TensorSpec) -> bool:
+    """True for inputs of which there is a highest value: booleans, integers, and floats with a value range."""
+    return spec.dtype.kind in ("bool", "int") or spec.value_range is not None
 
 
 def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dtype[Any]]:
@@ -134,6 +144,7 @@ def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dty
     Random floats are standard normal, or uniform in the value range; random integers are uniform in the value range
     (default 0 to 9, inclusive), booleans are fair. `large` is random times 1e4 and `denormal` is random times 1e-40
     (float types only, and only without a value range; others stay random). `nan` sets one element in 64 to NaN.
+    `full` is the highest value everywhere (true for booleans); floats without a value range stay random.
     """
     import numpy as np
 
@@ -144,16 +155,17 @@ def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dty
     if point.values == "zeros":
         fill = min(max(0.0, low), high) if spec.value_range else 0.0
         return np.full(shape, fill).astype(dtype)
+    if point.values == "full" and has_highest(spec):
+        return np.full(shape, True if spec.dtype.kind == "bool" else high).astype(dtype)
     if spec.dtype.kind == "bool":
-        return rng.integers(0, 2, shape).astype(dtype)
+        return np.asarray(rng.integers(0, 2, shape), dtype)
     if spec.dtype.kind == "int":
-        return rng.integers(int(low), int(high) + 1, shape).astype(dtype)
-    values = rng.uniform(low, high, shape) if spec.value_range else rng.standard_normal(shape)
+        return np.asarray(rng.integers(int(low), int(high) + 1, shape), dtype)
+    # Of a scalar NumPy gives a number and not an array.
+    values = np.asarray(rng.uniform(low, high, shape) if spec.value_range else rng.standard_normal(shape))
     if not spec.value_range:
         top = {"large": 1e4, "denormal": 1e-40}
-        values = values * (
-            top.get(point.values, 1.0) if spec.dtype.name != "float16" or point.values != "large" else 64.0
-        )
+        values *= top.get(point.values, 1.0) if spec.dtype.name != "float16" or point.values != "large" else 64.0
     if point.values == "nan" and values.size:
         flat = values.reshape(-1)
         flat[:: 64 if flat.size >= 64 else max(1, flat.size)] = np.nan
@@ -162,5 +174,20 @@ def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dty
 
 
 def sample_inputs(specs: Iterable[TensorSpec], point: SamplePoint) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """All inputs at one point, by name."""
-    return {s.name: sample_array(s, point) for s in specs}
+    """All inputs at one point, by name. Raises InvalidRequestError when one does not fit the memory."""
+    return {s.name: _fitting(s, point) for s in specs}
+
+
+def _fitting(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dtype[Any]]:
+    # Values are drawn as float64. NumPy raises something else where a size is beyond every machine.
+    needed = 8 * math.prod(spec.shape(point.sizes))
+    try:
+        if needed >= 2**48:
+            raise MemoryError
+        return sample_array(spec, point)
+    except MemoryError as error:
+        raise InvalidRequestError(
+            f"input '{spec.name}' {list(spec.shape(point.sizes))} needs {format_bytes(needed)} of memory, more than "
+            "there is",
+            hint="make its dims or the ranges given with --dynamic smaller",
+        ) from error

@@ -11,6 +11,8 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
 _FIXED = re.compile(r"(?P<value>\d+)\Z")
+# TensorRT before 10 holds a size in 32 bits.
+LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,18 @@ class ShapeSpace:
         return ShapeSpace(kept + tuple(over.items()))
 
 
+def require_size(text: str, owner: str) -> None:
+    """Raise InvalidRequestError for digits of a size that no tensor can have."""
+    if len(text.lstrip("0")) > len(str(LARGEST_SIZE)) or int(text) > LARGEST_SIZE:
+        raise InvalidRequestError(
+            f"the size {text[:30]} of {owner} is too large", hint=f"the largest is {LARGEST_SIZE}"
+        )
+
+
 def parse_range(text: str, name: str = "dim") -> DimRange:
     """Parse `MIN:OPT:MAX[%MULTIPLE]` or a single integer. Raises InvalidRequestError naming what is wrong."""
+    for digits in re.findall(r"\d+", text):
+        require_size(digits, name)
     fixed = _FIXED.match(text)
     if fixed:
         value = int(fixed["value"])
@@ -88,17 +100,21 @@ def parse_range(text: str, name: str = "dim") -> DimRange:
     low, opt, high = int(match["min"]), int(match["opt"]), int(match["max"])
     multiple = int(match["multiple"] or 1)
     if multiple < 1:
-        raise InvalidRequestError(f"the multiple of {name} in '{text}' must be at least 1")
+        raise InvalidRequestError(
+            f"the multiple of {name} in '{text}' must be at least 1", hint="write MIN:OPT:MAX where every size will do"
+        )
     if not low <= opt <= high:
         raise InvalidRequestError(
             f"the range '{text}' of {name} is not ordered: min {low}, opt {opt}, max {high}",
             hint="write it so that MIN <= OPT <= MAX",
         )
+    near = {step for v in (low, opt, high) for step in (v // multiple * multiple, -(-v // multiple) * multiple)}
     off = [f"{w} {v}" for w, v in (("min", low), ("opt", opt), ("max", high)) if v % multiple]
     if off:
+        are = "is not a multiple" if len(off) == 1 else "are not multiples"
         raise InvalidRequestError(
-            f"in the range '{text}' of {name}, {' and '.join(off)} is not a multiple of {multiple}",
-            hint=f"nearest multiples: {sorted({v // multiple * multiple for v in (low, opt, high)} - {0})}",
+            f"in the range '{text}' of {name}, {' and '.join(off)} {are} of {multiple}",
+            hint="multiples nearby: " + ", ".join(map(str, sorted(near - {0}))),
         )
     return DimRange(low, opt, high, multiple)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.shapes import ShapeSpace
+from trtconv.core.shapes import ShapeSpace, require_size
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
 # A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.
@@ -30,8 +30,20 @@ class TensorSpec:
     dims: tuple[Dim, ...]
     value_range: tuple[float, float] | None = None
 
+    def __post_init__(self) -> None:
+        """Raise InvalidRequestError for a value range that is empty or that the dtype cannot hold."""
+        if self.value_range is None:
+            return
+        (low, high), (least, most) = self.value_range, self.dtype.limits()
+        if not least <= low <= high <= most:
+            given = f"{_number(low)}:{_number(high)}"
+            raise InvalidRequestError(
+                f"the value range {given} of input '{self.name}' is no range of {self.dtype.name}",
+                hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}",
+            )
+
     def __str__(self) -> str:
-        tail = f"={self.value_range[0]:g}:{self.value_range[1]:g}" if self.value_range else ""
+        tail = f"={':'.join(_number(v) for v in self.value_range)}" if self.value_range else ""
         return f"{self.name}:{self.dtype.name}[{','.join(str(d) for d in self.dims)}]{tail}"
 
     def shape(self, dims: Mapping[str, int]) -> tuple[int, ...]:
@@ -43,11 +55,17 @@ class TensorSpec:
         return tuple(d for d in self.dims if isinstance(d, str))
 
 
+def _number(value: float) -> str:
+    """The shortest text that gives the same number again."""
+    return short if float(short := f"{value:g}") == value else repr(value)
+
+
 def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
     """Parse `N,3,H,W`; blanks are ignored, an empty text is a scalar."""
     dims: list[Dim] = []
     for word in (w.strip() for w in _COMMA.split(text)) if text.strip() else ():
-        if word.isdigit():
+        if word.isdecimal():
+            require_size(word, f"input '{owner}'")
             dims.append(int(word))
         elif _DIM_NAME.match(word):
             dims.append(word)
@@ -92,10 +110,16 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
     used = {n for s in specs for n in s.names()}
     for spec in specs:
         for name in spec.names():
-            if name not in space:
+            if name in space:
+                continue
+            if not name.isidentifier():
                 raise InvalidRequestError(
-                    f"input '{spec.name}' has a dim '{name}' without a range", hint=f"add --dynamic {name}=MIN:OPT:MAX"
+                    f"the dim '{name}' of input '{spec.name}' is neither an integer nor a name",
+                    hint="give it a name of its own with --input, and its range with --dynamic",
                 )
+            raise InvalidRequestError(
+                f"input '{spec.name}' has a dim '{name}' without a range", hint=f"add --dynamic {name}=MIN:OPT:MAX"
+            )
     unused = [n for n in space if n not in used]
     if unused and specs:
         raise InvalidRequestError(

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trtconv.core.artifacts import out_of_space, unwritable
 from trtconv.core.comparison import describe_failure
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.progress import Progress
@@ -117,7 +118,11 @@ def attempt(way: Way, job: Job) -> Attempt:
             candidate = _export(way, job, trace, place)
     except InvalidRequestError:
         raise
-    except Exception as error:  # noqa: BLE001 - torch's exporters raise whatever a module makes them raise
+    except Exception as error:
+        # torch's exporters raise whatever a module makes them raise; a full disk is not the module's fault.
+        full = out_of_space(error)
+        if full is not None:
+            raise unwritable(job.request.output, full) from error
         return Attempt(way, error=error)
     finally:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"

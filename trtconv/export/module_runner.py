@@ -68,7 +68,7 @@ class ModuleRunner:
             text = str(error).strip().splitlines()
             raise TrtconvError(
                 f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
-                hint="correct the module, or make the ranges given with --dynamic smaller",
+                hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
                 where=blame(error, self.base),
             ) from error
         return flatten_outputs(returned)
