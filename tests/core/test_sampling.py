@@ -88,6 +88,19 @@ def test_value_kinds():
     assert 0 < np.isnan(by_kind["nan"]).sum() < 1000
 
 
+def test_what_has_a_highest_value_has_it_everywhere_at_one_point():
+    specs = [parse_tensor(t) for t in ("mask:bool[N,T]", "ids:int64[N]=2:7", "unit:float32[N]=0:1", "x:float32[N,T]")]
+    full = [p for p in sample_points(parse_space(["N=1:2:3 T=4:5:6"]), specs) if p.values == "full"]
+    assert [p.sizes for p in full] == [{"N": 3, "T": 6}]
+    mask, ids, unit, x = (sample_array(s, full[0]) for s in specs)
+    assert mask.all()
+    assert mask.dtype == np.bool_
+    assert ids.tolist() == [7, 7, 7]
+    assert unit.tolist() == [1.0, 1.0, 1.0]
+    assert len(np.unique(x)) > 1
+    assert not any(p.values == "full" for p in sample_points(SPACE, [IMAGES]))
+
+
 def test_zeros_respect_a_range_without_zero():
     spec = parse_tensor("x:float32[4]=0.5:1")
     point = next(p for p in sample_points(parse_space([]), [spec]) if p.values == "zeros")

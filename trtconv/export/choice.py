@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trtconv.core.comparison import describe_failure
+from trtconv.core.comparison import OutputComparison, describe_failure
 from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.onnx_file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shapes import ShapeSpace
 from trtconv.export.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
+from trtconv.export.float_sizes import computes_sizes_in_floats
 from trtconv.export.guards import guarded_sizes
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding, without_breakdown
@@ -19,6 +21,7 @@ from trtconv.export.split import CannotSplitError, Cut, find_cut
 from trtconv.export.torchscript import export_torchscript
 from trtconv.export.trace import Candidate
 from trtconv.export.user_code import blame
+from trtconv.export.value_branches import branches_in_words, value_branches
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
@@ -30,6 +33,11 @@ WAYS = (
 )  # fmt: skip
 
 
+IN_WHOLE_NUMBERS = (
+    "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
+    "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
+    "int(x.shape[2] * 0.7)), or give ranges with --dynamic without those sizes"
+)
 # What torch.export says when Python's own functions on numbers got a size.
 SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function")
 
@@ -58,8 +66,10 @@ def choose(job: Job) -> Choice:
             continue
         made = attempt(way, job)
         job, made = _allow_for_rounding(job, made)
-        if made.equal and (way.exporter == "torchscript" or way.splits):
+        if made.equal and (way.exporter == "torchscript" or way.splits or rounds_sizes(made)):
             made = scanned(job, made, edges(attempts, job.request.space))
+        if made.equal and way.exporter == "torchscript":
+            made = decided(job, made)
         attempts.append(made)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
             waiting = [*cuts_at_one(job, made), *waiting]
@@ -88,6 +98,34 @@ def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
     space = job.request.space
     dims = [n for n, v in at.dims if v == 1 and space[n].min == 1 < space[n].max] if at is not None else []
     return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
+
+
+def decided(job: Job, made: Attempt) -> Attempt:
+    """A recorded run with a note on the branches by value in it; no longer equal when a sample point goes another way.
+
+    torch.export refuses to trace a branch by value, TorchScript records what the values led to. Outputs may be equal
+    by chance where another way is taken: an image of zeros stays one whether it is divided by 255 or not.
+    """
+    branches = value_branches(job.runner, job.samples.items[0].inputs)
+    if not branches or made.candidate is None or made.verdict is None:
+        return made
+    for sample in job.samples.items:
+        if sample.point.advisory or sample.point.values == "random":
+            continue
+        usual = job.make(replace(sample.point, values="random"))
+        if find_fork(job.runner, usual, sample.inputs) is None:
+            continue
+        name, want = next(iter(sample.outputs.items()))
+        reason = "the module goes another way through its lines there"
+        failure = OutputComparison(name, str(sample.point), False, reason, tuple(want.shape), ())
+        return replace(made, verdict=replace(made.verdict, failure=failure, at=sample.point))
+    note = branches_in_words(branches, job.request.source.base)
+    return replace(made, candidate=replace(made.candidate, notes=(*made.candidate.notes, note)))
+
+
+def rounds_sizes(made: Attempt) -> bool:
+    """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
+    return made.candidate is not None and computes_sizes_in_floats(load_model(made.candidate.model).graph)
 
 
 def edges(attempts: list[Attempt], space: ShapeSpace) -> tuple[tuple[str, int], ...]:
@@ -141,8 +179,9 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
     """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
     base = job.request.source.base
     details = [a.describe() for a in attempts]
-    wrong = next((a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None), None)
-    fork, at, by_size = _fork(job, wrong)
+    wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
+    wrong = wrongs[0] if wrongs else None
+    fork, at, by_size = _fork(job, wrongs)
     if fork is not None:
         here = str(job.samples.items[0].point)
         kind = "the size" if by_size else "the values of the inputs"
@@ -160,6 +199,8 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
                 f"the inputs are all {wrong.at.values} there; if yours never are, say what they are with a value range "
                 "(--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
             )
+        if any(v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _judged(attempts)):
+            hint = IN_WHOLE_NUMBERS
         message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
         return AccuracyError(message, hint=hint, details=details)
     error = attempts[0].error
@@ -171,20 +212,24 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
     )  # fmt: skip
 
 
-def _fork(job: Job, wrong: Verdict | None) -> tuple[Fork | None, str, bool]:
+def _judged(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:
+    return [(a.verdict, a) for a in attempts if a.verdict is not None]
+
+
+def _fork(job: Job, wrongs: list[Verdict]) -> tuple[Fork | None, str, bool]:
     """Where the run at the first sample and another run part, what that one was, and whether its size does it.
 
-    The failing size is looked at first.
+    The failing sizes are looked at first.
     """
     first, *others = job.samples.items
     same_sizes = replace(first.point, values="random", seed=first.point.seed + 1)
     fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
     if fork is not None:
         return fork, "other values of the same size", False
-    others.sort(key=lambda s: wrong is None or s.point != wrong.at)
+    failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
+    others.sort(key=lambda s: s.point not in failed)
     looked_at = [(s.point, s.inputs) for s in others[:6]]
-    if wrong is not None and wrong.at is not None and all(wrong.at != point for point, _ in looked_at):
-        looked_at.insert(0, (wrong.at, job.make(wrong.at)))
+    looked_at = [(at, job.make(at)) for at in failed if all(at != p for p, _ in looked_at)] + looked_at
     for point, inputs in looked_at:
         fork = find_fork(job.runner, first.inputs, inputs)
         if fork is not None:

@@ -46,7 +46,7 @@ def prove(model: Path, samples: Sequence[ReferenceSample], tolerance: Tolerance,
     except TrtconvError as error:
         return _refused(error, samples[0], started)
     for sample in samples:
-        results = _compare_at(runner, sample, tolerance)
+        results = compare_at(runner, sample, tolerance)
         if sample.point.advisory:
             advisory += results
             continue
@@ -59,9 +59,10 @@ def prove(model: Path, samples: Sequence[ReferenceSample], tolerance: Tolerance,
     return Verdict(tuple(comparisons), failure, at, time.monotonic() - started, tuple(advisory))
 
 
-def _compare_at(
+def compare_at(
     runner: OnnxRuntimeRunner, sample: ReferenceSample, tolerance: Tolerance
 ) -> tuple[OutputComparison, ...]:
+    """Run the file at one sample and compare its outputs; a run that fails counts as a difference of each."""
     label = str(sample.point)
     try:
         actual = runner(sample.inputs)

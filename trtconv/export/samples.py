@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 # Values at which a network may amplify rounding without bound: logits of 1e4, the variance of a flat image.
-ILL_CONDITIONED = ("large", "zeros", "denormal")
+ILL_CONDITIONED = ("large", "zeros", "denormal", "full")
 # The rounding of a module with more bytes of weights is measured only at points where a file differs: running ViT-B
 # in FP64 there takes longer than exporting it.
 MEASURED_AT_ONCE = 256 << 20
@@ -167,12 +167,7 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     if index is None:
         return None
     sample = samples.items[index]
-    rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs)
-    if at.values != "random":
-        jumps = jump_errors(runner, sample.inputs, sample.outputs)
-        rounding = {n: combined(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
-    else:
-        rounding = {n: e for n, e in rounding.items() if _leaves_something(e, sample.outputs[n])}
+    rounding = own_rounding(runner, sample)
     if not any(np.any(error > sample.rounding.get(n, 0.0)) for n, error in rounding.items()):
         return None
     measured = replace(sample, rounding=rounding)
@@ -180,6 +175,15 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     shown = ", ".join(f"'{n}' {largest_of(e):.2g}" for n, e in rounding.items() if largest_of(e) > 0)
     note = f"at {at} the module's own uncertainty was measured and allowed for: {shown}"
     return replace(samples, items=items, notes=(*samples.notes, note))
+
+
+def own_rounding(runner: ModuleRunner, sample: ReferenceSample) -> dict[str, float | Array]:
+    """What the module's uncertainty at a sample allows, by output; see `with_rounding`."""
+    rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs)
+    if sample.point.values == "random":
+        return {n: e for n, e in rounding.items() if _leaves_something(e, sample.outputs[n])}
+    jumps = jump_errors(runner, sample.inputs, sample.outputs)
+    return {n: combined(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
 
 
 def _leaves_something(error: float | Array, output: Array) -> bool:

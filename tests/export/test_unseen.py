@@ -1,0 +1,165 @@
+"""What no ordinary sample point shows: single sizes, sizes of several dims together, values that random ones miss."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from trtconv.core.errors import AccuracyError
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import ExportRequest, ModuleSource
+from trtconv.core.shapes import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.export import export_model
+from trtconv.export.float_sizes import computes_sizes_in_floats
+
+IMAGE = ("x:float32[N,4,H,W]",)
+WITH_LENGTHS = (*IMAGE, "lengths:int64[N]=1:5")
+LINE_AND_MASK = ("x:float32[N,T,4]", "mask:bool[N,T]")
+
+
+class CeilOfTenths(nn.Module):
+    """50 * 1.1 is 55.00000000000001 in Python and 55 in FP32; no other width up to 60 differs."""
+
+    def forward(self, x):
+        return F.interpolate(x, size=(x.shape[2], math.ceil(x.shape[3] * 1.1)), mode="bilinear")
+
+
+class WholeNumbers(nn.Module):
+    def forward(self, x):
+        return F.interpolate(x, size=(x.shape[2], x.shape[3] * 11 // 10), mode="bilinear")
+
+
+class TwoDims(nn.Module):
+    """TorchScript records it, since a length from the values is no size that torch.export takes."""
+
+    def forward(self, x, lengths):
+        y = x[:, :, : int(lengths.max())]
+        if x.shape[2] % 8 == 0 and x.shape[3] % 8 == 0:
+            y = y + 1.0
+        return y.sum((2, 3))
+
+
+class OneResidue(nn.Module):
+    """A wide range that begins odd: every second size is odd."""
+
+    def forward(self, x, lengths):
+        y = x[:, :, : int(lengths.max())]
+        if x.shape[2] % 8 == 0:
+            y = y + 1.0
+        return y.sum((2, 3))
+
+
+class AllTrue(nn.Module):
+    """A fast path for a mask without a hole, which gives another result."""
+
+    def forward(self, x, mask):
+        if mask.all():
+            return x.mean(1)
+        return (x * mask[..., None]).sum(1)
+
+
+class AllFull(nn.Module):
+    def forward(self, x, lengths):
+        if (lengths == x.shape[1]).all():
+            return x.mean(1)
+        return (x * (torch.arange(x.shape[1])[None] < lengths[:, None])[..., None]).sum(1)
+
+
+class BytesOrUnits(nn.Module):
+    """Guesses from the values whether the image is in bytes; of an image of zeros both ways give the same."""
+
+    def forward(self, x):
+        if x.max() > 2.0:
+            x = x / 255.0
+        return x * 2.0
+
+
+class GuardsNan(nn.Module):
+    """Only NaN goes the other way."""
+
+    def forward(self, x):
+        if torch.isnan(x).any():
+            x = torch.nan_to_num(x)
+        return x.softmax(-1)
+
+
+MODULES = {
+    c.__name__: c for c in (CeilOfTenths, WholeNumbers, TwoDims, OneResidue, AllTrue, AllFull, BytesOrUnits, GuardsNan)
+}
+
+
+def make(name):
+    return MODULES[name]()
+
+
+def exported(tmp_path, name, inputs, space):
+    source = ModuleSource("tests.export.test_unseen:make", (("name", name),), base=Path(__file__).parents[2])
+    specs = tuple(parse_tensor(i) for i in inputs)
+    request = ExportRequest(source, specs, parse_space([space]), tmp_path / "model.onnx")
+    return export_model(request, SilentProgress())
+
+
+REFUSED = [
+    ("TwoDims", WITH_LENGTHS, "N=1:2:3 H=9:19:60 W=9:21:60", r"shape\[2\] % 8 == 0 and"),
+    ("OneResidue", WITH_LENGTHS, "N=1:2:3 H=9:19:121 W=9:21:60", r"shape\[2\] % 8 == 0"),
+    ("AllTrue", LINE_AND_MASK, "N=2:2:4 T=12:16:40", "if mask.all"),
+    ("AllFull", ("x:float32[N,T,4]", "lengths:int64[N]=1:40"), "N=2:2:4 T=12:16:40", "if .lengths == x.shape"),
+    ("BytesOrUnits", ("x:float32[N,4]=0:255",), "N=2:2:4", "if x.max"),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "space", "said"), REFUSED, ids=[r[0] for r in REFUSED])
+def test_what_differs_at_one_size_or_one_value_is_refused(tmp_path, name, inputs, space, said):
+    with pytest.raises(AccuracyError, match=said):
+        exported(tmp_path, name, inputs, space)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_in_floats_is_to_be_written_in_whole_numbers(tmp_path):
+    space = "N=1:2:3 H=6:7:9 W=11:30:60"
+    with pytest.raises(AccuracyError, match="W=50") as caught:
+        exported(tmp_path, "CeilOfTenths", IMAGE, space)
+    assert "compute it in whole numbers" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+    result = exported(tmp_path, "WholeNumbers", IMAGE, space)
+    assert not computes_sizes_in_floats(onnx.load(result.model).graph)
+
+
+def test_a_branch_by_value_that_no_point_takes_is_noted(tmp_path):
+    result = exported(tmp_path, "GuardsNan", ("x:float32[N,T,4]",), "N=1:2:3 T=5:7:9")
+    note = next(n for n in result.notes if "decides by values" in n)
+    assert "`if torch.isnan(x).any():` at tests/export/test_unseen.py:" in note
+
+
+FLOAT_SIZES = """
+agraph (float[N,C,H,W] x) => (float[a,b,c,d] y) <float tenth = {0.7}, int64 one = {2}, int64[1] flat = {-1}> {
+  shape = Shape(x)
+  side = Gather(shape, one)
+  wide = Cast<to=1>(side)
+  part = Mul(wide, tenth)
+  last = %s
+  ends = Reshape(last, flat)
+  y = Expand(x, ends)
+}"""
+
+
+@pytest.mark.parametrize(("node", "found"), [("Cast<to=7>(part)", True), ("Gather(shape, one)", False)])
+def test_sizes_in_floats_are_found(node, found):
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    assert computes_sizes_in_floats(onnx.parser.parse_model(header + FLOAT_SIZES % node).graph) is found
+
+
+@pytest.mark.parametrize(("scale", "found"), [(2.0, False), (0.25, False), (1.7, True)])
+def test_a_scale_that_rounds_is_a_size_in_floats(scale, found):
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[N,C,H,W] x) => (float[a,b,c,d] y) <float[4] scales = {{1.0, 1.0, {scale}, 1.0}}> {{
+      y = Resize<mode="linear">(x, , scales)
+    }}"""
+    assert computes_sizes_in_floats(onnx.parser.parse_model(text).graph) is found
