@@ -209,7 +209,7 @@ void checkL2Windows(Tally& tally, ElementType type, bool quick)
             for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s)
             {
                 auto const& [outer, channels, inner] = shapes[s];
-                if (quick && outer * channels * inner > 200000)
+                if (outer * channels * inner > (quick || cut % 4 != 0 ? 200000 : 10000000))
                 {
                     continue;
                 }
@@ -224,9 +224,9 @@ void checkL2Windows(Tally& tally, ElementType type, bool quick)
     {
         for (int32_t depth = 1; depth <= 2 && !quick; ++depth)
         {
-            checkL2(tally, type, 24, 64, 9001, 0, 0, depth, Route::kWindows, 8, 256, cluster);
-            checkL2(tally, type, 8, 100, 20000, 2, 0, depth, Route::kWindows, 16, 512, cluster);
-            checkL2(tally, type, 24, 64, 9001, 1, 0, depth, Route::kHaloWindows, 16, 256, cluster);
+            checkL2(tally, type, 24, 8, 9001, 0, 0, depth, Route::kWindows, 8, 256, cluster);
+            checkL2(tally, type, 8, 18, 20000, 2, 0, depth, Route::kWindows, 16, 512, cluster);
+            checkL2(tally, type, 24, 9, 9001, 1, 0, depth, Route::kHaloWindows, 16, 256, cluster);
         }
     }
     for (int32_t leaving = 1; leaving <= 2; ++leaving)
@@ -245,7 +245,7 @@ void checkL2Rows(Tally& tally, ElementType type, bool quick)
         int32_t const cuts[][2] = {{0, 0}, {32, 256}, {64, 0}, {64, 256}, {96, 192}, {192, 384}, {256, 512}};
         for (auto const& [lanes, threads] : cuts)
         {
-            int64_t const rows = quick ? 301 : 7001;
+            int64_t const rows = quick ? 61 : 501;
             checkL2(tally, type, rows, channels, 1, 0, 0, -1, Route::kPackedRows, lanes, threads);
             checkL2(tally, type, 5, channels, 1, 1, 0, -1, Route::kPackedRows, lanes, threads);
             checkL2(tally, type, 7, channels, 1, 2, 0, -1, Route::kPlainRows, lanes, threads);

@@ -7,8 +7,6 @@
 #include "l2norm/launch_rows.cuh"
 #include "l2norm/launch_windows.cuh"
 
-#include <algorithm>
-
 namespace trtconv::l2norm
 {
 namespace
@@ -53,8 +51,8 @@ cudaError_t routed(Launch<T> const& l, Problem const& p, Route route, int32_t wi
         return l.column.inner == 1
             ? dispatchWidth<T>(width, [&](auto v) { return streamedRowsOf<T, decltype(v)::value>(l); })
             : cudaErrorInvalidConfiguration;
-    case Route::kWindows: return windowsOf<T>(l, p.lanes, p.threads, std::max(p.cluster, 1), false);
-    case Route::kHaloWindows: return windowsOf<T>(l, p.lanes, p.threads, std::max(p.cluster, 1), true);
+    case Route::kWindows: return windowsOf<T>(l, p.lanes, p.threads, p.cluster, false);
+    case Route::kHaloWindows: return windowsOf<T>(l, p.lanes, p.threads, p.cluster, true);
     case Route::kPackedRows: return packedRowsOf<T, false>(l, p.lanes, p.threads);
     case Route::kPlainRows: return packedRowsOf<T, true>(l, p.lanes, p.threads);
     default: return cudaErrorInvalidConfiguration;

@@ -129,10 +129,17 @@ cudaError_t windowsOfLanes(Launch<T> const& l, int32_t cluster, bool halo)
     return items <= 4 ? windowsOfDepth<T, THREADS, LANES, 4>(l, w) : windowsOfDepth<T, THREADS, LANES, 8>(l, w);
 }
 
-// Windows of `lanes` granules by blocks of `threads` (0: those that are chosen here), a tile to `cluster` blocks.
+// Windows of `lanes` granules by blocks of `threads`, a tile to `cluster` blocks; 0: the fewest blocks that hold it.
 template <typename T>
 cudaError_t windowsOf(Launch<T> const& l, int32_t lanes, int32_t threads, int32_t cluster, bool halo)
 {
+    lanes = lanes > 0 ? lanes : 8;
+    threads = threads > 0 ? threads : 512;
+    int32_t const rows = threads / lanes * 8;
+    for (int32_t need = 1; cluster == 0; need *= 2)
+    {
+        cluster = need * int64_t{rows} >= l.column.channels || need == kMostCluster ? need : 0;
+    }
     if (cluster > kMostCluster || (cluster & (cluster - 1)) != 0 || (cluster > 1 && l.device.major < 9))
     {
         return cudaErrorInvalidConfiguration;

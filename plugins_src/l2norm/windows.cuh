@@ -200,7 +200,13 @@ __device__ __forceinline__ void startLeavingCopy(Pack<T, V>* to, T const* from)
 // Blocks on a multiprocessor, by the registers that a thread needs.
 constexpr int32_t windowBlocks(int32_t threads, int32_t items, int32_t depth)
 {
-    return (items <= 2 || (items <= 4 && depth == 0) ? 1536 : items <= 4 ? 1280 : 1024) / threads;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    int32_t const most = 1024;
+#else
+    int32_t const most = 1536;
+#endif
+    int32_t const wanted = items <= 2 || (items <= 4 && depth == 0) ? 1536 : items <= 4 ? 1280 : 1024;
+    return (wanted < most ? wanted : most) / threads;
 }
 
 // A block (or a cluster) stays and takes every so many tiles; DEPTH tiles are on their way to shared memory while one is in
