@@ -96,6 +96,7 @@ def convert(
     from trtconv.export import export_model
     from trtconv.rewrite import rewrite_model
 
+    require_possible(request)
     progress = progress or SilentProgress()
     seconds: dict[str, float] = {}
 
@@ -129,6 +130,17 @@ def convert(
         write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
     return ConvertResult(exported, rewritten, graph, built, engine, report, seconds)
+
+
+def require_possible(request: ConvertRequest) -> None:
+    """Raise for what the later rooms would refuse whatever the model is: an export may take minutes."""
+    from trtconv.build.engine import require_request as require_build
+    from trtconv.rewrite import require_request as require_rewrite
+
+    for name in (n for profile in request.build.profiles for n in profile):
+        _ = request.export.space[name]
+    require_rewrite(request.rewrite)
+    require_build(request.build)
 
 
 def within_budget(

@@ -114,3 +114,37 @@ def test_half_precision_is_in_the_graph_and_judged_as_such(trtconv, net, tmp_pat
     assert precision in text
     code, text, _ = trtconv("check", out / "model.trt.onnx", "--rtol", "1e-5", "--atol", "1e-5")
     assert code == 3, "half precision does not hold a tolerance of single precision"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--only", "l2nrom"), "Did you mean 'l2norm'"),
+        (("--rules", "none.py"), "there is no rule file"),
+        (("--plugins", "Nope"), "there is no plugin 'Nope'"),
+        (("--plugin", "none.so"), "there is no plugin library"),
+        (("--option", "tf23=true"), "Did you mean 'tf32'"),
+        (("--option", "tf32=maybe"), "tf32"),
+        (("--compute-capability", "1.0"), "cannot build for compute capability 1.0"),
+        (("--profile", "Q=1:1:1"), "no dim is called 'Q'"),
+        (("--timing-cache", "cache"), "no use for a timing cache"),
+        (("--keep-fp32", "node"), "the precision is auto"),
+        (("--workspace", "0B"), "a workspace of 0 bytes"),
+        (("--seed", "-1"), "the seed -1 is no seed"),
+        (("--config", "pad.toml"), "unknown way to pad 'refelct'. Did you mean 'reflect'"),
+        (("--config", "level.toml"), "there is no optimization level 9"),
+        (("--config", "precision.toml"), "unknown precision 'fp8'"),
+    ],
+)
+def test_what_a_later_room_would_refuse_is_refused_before_the_export(
+    trtconv, net, tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pad.toml").write_text('[export]\npad_to_multiple = "refelct"\n')
+    (tmp_path / "level.toml").write_text("[build]\nopt_level = 9\n")
+    (tmp_path / "precision.toml").write_text('[build]\nprecision = "fp8"\n')
+    code, _, err = trtconv("convert", f"{net}:broken_net", *IMAGES, *RANGES, "-o", "out", "--backend", "tensorrt-rtx",
+                           *words)  # fmt: skip
+    assert message in err
+    assert code in (2, 4)
+    assert not (tmp_path / "out").exists()

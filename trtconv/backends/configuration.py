@@ -22,6 +22,10 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
     for name in ("tf32", "sparse_weights", "embed_plugins"):
         _on(settings, name)
     as_count("max_aux_streams", settings.options.get("max_aux_streams", 0))
+    if settings.workspace is not None and settings.workspace <= 0:
+        raise InvalidRequestError("no network builds in a workspace of 0 bytes", hint="leave --workspace out")
+    if settings.opt_level is not None and not 0 <= settings.opt_level <= 5:
+        raise InvalidRequestError(f"there is no optimization level {settings.opt_level}", hint="one of 0 to 5")
     wanted = {
         "a timing cache": settings.timing_cache is not None and not capabilities.timing_cache,
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
@@ -35,7 +39,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
     for what, lacking in wanted.items():
         if lacking:
             raise UnsupportedError(
-                f"{capabilities} has no use for {what}", hint=f"leave {what} out, or build with another"
+                f"{capabilities} has no use for {what}", hint=f"leave {what} out, or build with another --backend"
             )
     if settings.compute_capabilities and not capabilities.compute_capabilities:
         raise UnsupportedError(

@@ -17,10 +17,10 @@ from trtconv.backends.manifest import SCHEMA as MANIFEST_SCHEMA
 from trtconv.backends.manifest import read_engine_manifest
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.select import choose_backend
-from trtconv.build.engine import BuildResult, build_engine
+from trtconv.build.engine import BuildResult, build_engine, require_request
 from trtconv.build.precision import resolve_precision
 from trtconv.build.profiles import plan_profiles
-from trtconv.core.artifacts import manifest_path, read_json, require_file, require_writable, sha256_file, write_json
+from trtconv.core.artifacts import manifest_path, read_json, require_writable, sha256_file, write_json
 from trtconv.core.engine_cache import EngineCache, Entry, Lookup
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import external_files, load_model, signature
@@ -77,8 +77,7 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
     model = load_model(request.model)
     require_writable(request.output)
     plan = plan_profiles(request, signature(model))
-    for library in request.plugins:
-        require_file(library, "plugin library")
+    require_request(request)
     capabilities = choose_backend(request.backend).capabilities()
     libraries = request.plugins
     carried = embedded_in(model, dict(request.options))

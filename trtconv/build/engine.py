@@ -7,16 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trtconv.backends.configuration import check_settings
 from trtconv.backends.manifest import EngineManifest, write_manifest
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings, Profile
 from trtconv.backends.select import choose_backend
-from trtconv.build.precision import require_precision, resolve_precision
+from trtconv.build.precision import PRECISIONS, require_precision, resolve_precision
 from trtconv.build.profiles import Plan, plan_profiles
 from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.onnx_file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.provenance import PADDING_KEY
 from trtconv.core.requests import BuildRequest
+from trtconv.core.shapes import ShapeSpace
 from trtconv.plugins.aot.registry import embedded_in
 from trtconv.plugins.finding import libraries_for_model
 
@@ -37,6 +40,16 @@ class BuildResult:
     seconds: float
     messages: tuple[str, ...] = field(default=())
     layers: int = 0
+
+
+def require_request(request: BuildRequest) -> None:
+    """Raise for what is wrong with a request whatever the model, as `build_engine` would; nothing is built."""
+    if request.precision not in PRECISIONS:
+        raise InvalidRequestError(f"unknown precision '{request.precision}'", hint="one of " + ", ".join(PRECISIONS))
+    for library in request.plugins:
+        require_file(library, "plugin library")
+    capabilities = choose_backend(request.backend).capabilities()
+    check_settings(capabilities, _settings(request, Plan((), ShapeSpace(), (), ())))
 
 
 def build_engine(request: BuildRequest, progress: Progress | None = None) -> BuildResult:

@@ -12,6 +12,7 @@ from trtconv.core.onnx_file import all_tensors
 if TYPE_CHECKING:
     import onnx
 
+PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 _NAMES = {1: "fp32", 10: "fp16", 16: "bf16"}
 _SMALL = 2
 

@@ -33,7 +33,9 @@ def module_source(config: Config, module: str | None, values: Mapping[str, Any])
             "no module is given", hint="name one: path/to/file.py:factory, or --config trtconv.toml"
         )
     args = {**section.args, **dict(_argument(a) for a in values.get("args") or ())}
-    seed = values.get("seed")
+    seed = section.seed if values.get("seed") is None else values["seed"]
+    if not 0 <= seed < 2**63:
+        raise InvalidRequestError(f"the seed {seed} is no seed", hint="write a number from 0 up")
     # The reader of `weights` and `sample` sees relative paths from `base`; what the CLI gives is seen from here.
     base, config_base = (Path(), config.base) if module else (config.base, Path())
     weights = config_base / section.weights if section.weights else None
@@ -47,7 +49,7 @@ def module_source(config: Config, module: str | None, values: Mapping[str, Any])
         args=tuple(args.items()),
         weights=weights,
         sample=sample,
-        seed=section.seed if seed is None else seed,
+        seed=seed,
         base=base,
     )
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
-from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.padding import MODES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.sampling import sample_points
@@ -71,6 +72,11 @@ def _check(request: ExportRequest) -> None:
     if not request.inputs:
         raise InvalidRequestError("no inputs are given", hint="add --input NAME:DTYPE[D0,D1,...] for each")
     require_ranges(request.inputs, request.space)
+    if request.pad_to_multiple and request.pad_to_multiple not in MODES:
+        raise InvalidRequestError(
+            f"unknown way to pad '{request.pad_to_multiple}'{did_you_mean(request.pad_to_multiple, MODES)}",
+            hint="one of " + ", ".join(MODES),
+        )
     if request.opset is not None and not 13 <= request.opset <= 23:
         raise InvalidRequestError(f"opset {request.opset} is not supported", hint="use an opset from 13 to 23")
 

@@ -18,6 +18,13 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     return run(request, progress)
 
 
+def require_request(request: RewriteRequest) -> None:
+    """Raise for what is wrong before there is a model; see `trtconv.rewrite.room.require_request`."""
+    from trtconv.rewrite.room import require_request as run
+
+    run(request)
+
+
 def list_rules() -> tuple[Rule, ...]:
     """The built-in rules in the order in which they are applied."""
     from trtconv.rewrite.rules import RULES

@@ -28,7 +28,7 @@ from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.tidy import Leftovers, tidy
-from trtconv.rewrite.typed import typed
+from trtconv.rewrite.typed import require_half, typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.valid import require_valid
 from trtconv.rewrite.whole import Original
@@ -65,6 +65,12 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))
     return result
+
+
+def require_request(request: RewriteRequest) -> None:
+    """Raise InvalidRequestError for what is wrong with a request whatever the model: rules, files, plugins' names."""
+    select_rules((*RULES, *load_rules(request.rule_files)), request)
+    require_half(request.precision, request.keep_fp32)
 
 
 def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, ...]:

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 HALF = ("fp16", "bf16")
 
 
+def require_half(precision: str, keep_fp32: Collection[str]) -> None:
+    """Raise InvalidRequestError when nodes are to stay FP32 in a model that is not to be in half precision."""
+    if keep_fp32 and precision not in HALF:
+        raise InvalidRequestError(
+            f"nodes are to stay FP32, but the precision is {precision}", hint="add --precision fp16, or bf16"
+        )
+
+
 def typed(
     model: onnx.ModelProto, precision: str, folder: Path, keep_fp32: Collection[str] = ()
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
@@ -25,10 +33,7 @@ def typed(
     Raises what `convert_precision` raises.
     """
     if precision not in HALF:
-        if keep_fp32:
-            raise InvalidRequestError(
-                f"nodes are to stay FP32, but the precision is {precision}", hint="add --precision fp16, or bf16"
-            )
+        require_half(precision, keep_fp32)
         return model, ()
     from trtconv.rewrite.precision import convert_precision
 
