@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 from trtconv import __version__
 from trtconv.cli.main import COMMANDS, run
@@ -42,6 +44,28 @@ def test_version_as_json(capsys):
     code, out, _ = trtconv("version", "--json", capsys=capsys)
     assert code == 0
     assert json.loads(out)["python"].startswith("3.")
+
+
+def test_nothing_reports_to_anybody(tmp_path):
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, ["N"])],
+            [helper.make_tensor_value_info("y", 1, ["N"])],
+        ),
+        ir_version=10, opset_imports=[helper.make_opsetid("", 20)],
+    )  # fmt: skip
+    onnx.save(model, tmp_path / "m.onnx")
+    code = (
+        "import sys\nfrom trtconv.cli.main import run\ntry:\n    run(['--version'])\nexcept SystemExit:\n    pass\n"
+        "import onnxruntime\nonnxruntime.InferenceSession(sys.argv[1])\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    env = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m.onnx")], check=True, cwd=ROOT, env={**env, "HOME": str(home)},
+    )  # fmt: skip
+    assert not list(home.rglob("*"))
 
 
 def test_python_dash_m():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -94,6 +95,8 @@ def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
     words = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in words
+    # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         result = cli.main([w for w in words if w != "--debug"], prog_name="trtconv", standalone_mode=False)
         code = result if isinstance(result, int) else 0
