@@ -1,9 +1,11 @@
 // TRTCONV_SCALE (an ElementType), TRTCONV_EPSILON, TRTCONV_MODE, TRTCONV_CHANNELS, TRTCONV_ITEMS (packs that a thread
-// holds); TRTCONV_PACK, how many elements a thread moves at once, where it is fixed; TRTCONV_ROWS where `inner` is 1 and a
-// warp takes a row. A pack of 0: the column is read twice.
+// holds), TRTCONV_THREADS where it is not fixed, and one of: TRTCONV_TEAM, the warps that take a row, where `inner` is 1;
+// TRTCONV_LANES, windows of so many granules; TRTCONV_ROWS, rows of any packs, a warp to each; none of them: tiles of packs,
+// with TRTCONV_PACK, how many elements a thread moves at once, where it is fixed; a pack of 0: the column is read twice.
 #include "aot/begin.cuh"
 #include "l2norm/columns.cuh"
 #include "l2norm/rows.cuh"
+#include "l2norm/windows.cuh"
 #include "aot/end.cuh"
 
 #ifndef TRTCONV_PACK
@@ -14,12 +16,30 @@ using namespace trtconv;
 using namespace trtconv::l2norm;
 using Element = TRTCONV_ELEMENT;
 
-#ifdef TRTCONV_ROWS
-extern "C" __global__ void __launch_bounds__(kRowThreads)
+#if defined(TRTCONV_TEAM) || defined(TRTCONV_ROWS)
+#ifndef TRTCONV_THREADS
+#define TRTCONV_THREADS kRowThreads
+#endif
+extern "C" __global__ void __launch_bounds__(TRTCONV_THREADS)
     TRTCONV_ENTRY(Element const* x, void const* scale, int32_t outer, Element* y)
 {
     Column const p{TRTCONV_CHANNELS, 1, 1, 0, TRTCONV_EPSILON, TRTCONV_MODE, static_cast<ElementType>(TRTCONV_SCALE)};
+#ifdef TRTCONV_TEAM
+    using Scale = std::conditional_t<TRTCONV_SCALE == 0, float, Element>;
+    packedRows<Element, Scale, TRTCONV_ITEMS>(x, static_cast<Scale const*>(scale), y, outer, TRTCONV_TEAM, p);
+#else
     heldRows<Element, TRTCONV_PACK, TRTCONV_ITEMS>(x, scale, y, outer, p);
+#endif
+}
+#elif defined(TRTCONV_LANES)
+extern "C" __global__ void __launch_bounds__(TRTCONV_THREADS, windowBlocks(TRTCONV_THREADS, TRTCONV_ITEMS, 0))
+    TRTCONV_ENTRY(Element const* x, void const* scale, int32_t outer, int32_t inner, int32_t tiles, int32_t run, Element* y)
+{
+    Window const p{TRTCONV_CHANNELS, TRTCONV_CHANNELS, inner, run, 0, static_cast<uint32_t>(tiles),
+        static_cast<uint32_t>(outer) * static_cast<uint32_t>(tiles), 0, TRTCONV_EPSILON, TRTCONV_MODE,
+        static_cast<ElementType>(TRTCONV_SCALE)};
+    // An empty tensor has one block all the same, and no tiles.
+    windows<Element, TRTCONV_THREADS, TRTCONV_LANES, TRTCONV_ITEMS, 0>(x, scale, y, p);
 }
 #else
 extern "C" __global__ void __launch_bounds__(kThreads, 2) TRTCONV_ENTRY(Element const* x, void const* scale,

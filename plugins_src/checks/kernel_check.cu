@@ -209,7 +209,7 @@ void checkL2Windows(Tally& tally, ElementType type, bool quick)
             for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s)
             {
                 auto const& [outer, channels, inner] = shapes[s];
-                if (outer * channels * inner > (quick || cut % 4 != 0 ? 200000 : 10000000))
+                if (outer * channels * inner > (quick || cut % 3 != 0 ? 200000 : 10000000))
                 {
                     continue;
                 }
@@ -313,7 +313,11 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, 3, area, Route::kAuto, 0, large, 1);
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
-        checkNorm(tally, type, planes, 1, area, Route::kSplitHinted, 0, large, 0);
+        for (Route const route : {Route::kSplitHinted, Route::kSplitBlock, Route::kSplitChained, Route::kSplitFused,
+                 Route::kSplitStay, Route::kSplitOut})
+        {
+            checkNorm(tally, type, planes, 1, area, route, 0, large, area % 2);
+        }
         for (Route const route : {Route::kWarpWide, Route::kWarpStream, Route::kTeam})
         {
             checkNorm(tally, type, planes, 3, area, route, 0, large, 0);
@@ -324,6 +328,17 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         }
     }
     checkNorm(tally, type, quick ? 500 : 20000, 7, 784, Route::kWarpStream, 0, 1.0F, 0);
+    for (Route const route : {Route::kEvenWarp, Route::kEvenTwo, Route::kEvenPair, Route::kEvenTeam})
+    {
+        // One to eight packs to a lane, numbers of planes that leave warps and pairs of planes over, and one plane.
+        for (int64_t area = 128; area <= 8192; area *= 2)
+        {
+            checkNorm(tally, type, 7, 7, area, route, 0, large, 0);
+            checkNorm(tally, type, 1, 1, area, route, 0, 0.0F, 0);
+            checkNorm(tally, type, quick ? 46 : 1030, 5, area, route, 0, -large, 0);
+        }
+        checkNorm(tally, type, 5, 5, 1000, route, 0, 1.0F, 0);
+    }
     // More planes than blocks or clusters, so that shared memory is used again.
     int64_t const part = 65000 / sizeOf(type);
     checkNorm(tally, type, quick ? 300 : 700, 3, part, Route::kBlock, 0, 1.0F, 0);
@@ -345,7 +360,7 @@ void checkPadShapes(Tally& tally, ElementType type)
     {
         checkPad(tally, type, 3, 19, 64 + left % 3, {3, left, 1, 9 - left}, 0);
         checkPad(tally, type, 2, 33, 101, {0, left, 2, 0}, left % 2);
-        for (int32_t route = 1; route <= 6; ++route)
+        for (int32_t route = 1; route <= 11; ++route)
         {
             checkPad(tally, type, 3, 11, 37 + left % 5, {3, left, 1, 9 - left}, 0, reflection_pad::Route(route));
             checkPad(tally, type, 5, 9, 2 + left % 3, {2, 1, 8, 1}, 0, reflection_pad::Route(route));

@@ -12,6 +12,12 @@ constexpr int32_t l2normRagged(int32_t size, int64_t channels)
     return size == 2 && channels <= 384 ? 16 : 0;
 }
 
+// Packs of 16 bytes that a thread of L2Norm holds where each row is one position, at most, while the row's warps allow.
+constexpr int32_t l2normRowPacks(int32_t size)
+{
+    return size == 4 ? 8 : 8;
+}
+
 // Whether L2Norm on rows at any alignment reads x twice rather than hold slivers of columns in registers.
 constexpr bool l2normReloads(int32_t size)
 {

@@ -1,6 +1,7 @@
 // inner == 1: how many packs a thread holds, and how many rows a warp takes.
 #pragma once
 
+#include "common/measured.h"
 #include "l2norm/launch.cuh"
 #include "l2norm/rows.cuh"
 
@@ -47,8 +48,15 @@ cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
     }
 }
 
+// Warps to a row of `packs` whole granules, so that a thread holds few of them.
+inline int32_t chooseTeam(int64_t packs, int32_t size)
+{
+    int64_t const team = ceilDiv(packs, 32 * measured::l2normRowPacks(size));
+    return static_cast<int32_t>(std::min<int64_t>(team, kMostRowThreads / 32));
+}
+
 // Rows and a scale of whole 16-byte words, the scale in the rows' type or in float. `lanes` to a row, and `threads` to a
-// block (0: as few as hold whole rows).
+// block (0: chosen here).
 template <typename T, bool PLAIN>
 cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
 {
@@ -58,7 +66,7 @@ cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
     constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
     bool const words = widestPack<T>(l.column.channels, l.x, l.y) == V
         && reinterpret_cast<uint64_t>(l.scale) % kVectorBytes == 0;
-    int32_t const team = std::max(lanes, 32) / 32;
+    int32_t const team = lanes >= 32 ? lanes / 32 : chooseTeam(l.column.channels / V, static_cast<int32_t>(sizeof(T)));
     int32_t const block = threads > 0 ? threads : static_cast<int32_t>(roundUp(kRowThreads, team * 32));
     if (!words || l.column.inner != 1 || block > kMostRowThreads || block % (team * 32) != 0
         || ceilDiv(l.outer, block / 32 / team) > kMaxGrid)

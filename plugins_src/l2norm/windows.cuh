@@ -342,6 +342,10 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
                     y + g.at + i * step, scaled(held[i], sum, factors[row + i * STEP]), g.low, g.high);
             }
         }
+        if constexpr (DEPTH == 0)
+        {
+            break; // a tile to each block
+        }
     }
     if constexpr (DEPTH > 0)
     {

@@ -156,7 +156,8 @@ char const* recorded_launches(int status)
     return answer.c_str();
 }
 
-// The launch of one tile to a block, with the lanes that were chosen elsewhere (0: here).
+// The launch of one tile to a block, with the lanes that were chosen elsewhere (0: here). Rows of whole granules and
+// windows of them where they fit.
 char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inner, int lanes)
 {
     l2norm::Problem p;
@@ -166,7 +167,26 @@ char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inn
     p.inner = inner;
     p.lanes = lanes;
     p.depth = 0;
-    p.route = inner == 1 ? l2norm::Route::kRows : l2norm::Route::kColumns;
+    p.route = inner == 1 ? l2norm::Route::kPackedRows : l2norm::Route::kColumns;
+    cudaError_t status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);
+    if (status == cudaErrorInvalidConfiguration && inner == 1)
+    {
+        p.route = l2norm::Route::kRows;
+        status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);
+    }
+    return recorded_launches(status);
+}
+
+char const* record_l2norm_windows(int type, int64_t outer, int64_t channels, int64_t inner)
+{
+    l2norm::Problem p;
+    p.type = static_cast<ElementType>(type);
+    p.outer = outer;
+    p.channels = channels;
+    p.inner = inner;
+    p.depth = 0;
+    p.cluster = 1;
+    p.route = l2norm::Route::kWindows;
     return recorded_launches(l2norm::launch(p, nullptr, nullptr, nullptr, nullptr));
 }
 

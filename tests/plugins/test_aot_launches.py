@@ -143,6 +143,9 @@ def test_l2norm_columns(recorder: Any, dtype: str, opt: Shape) -> None:
             if inner == 1:
                 continue
             values = ELEMENT_NUMBERS[dtype], outer, channels, inner, given
+            if "TRTCONV_LANES" in dict(made.source.macros):
+                check_windows(recorder, made, shape, values[:4])
+                continue
             name, arguments, *wanted = recorded(recorder.record_l2norm, *values)
             assert geometry(made, shape, (channels,)) == tuple(wanted), shape
             pack = argument(made, "pack", shape, (channels,))
@@ -156,14 +159,40 @@ def test_l2norm_columns(recorder: Any, dtype: str, opt: Shape) -> None:
             assert outer * tiles == wanted[0]
 
 
+def check_windows(recorder: Any, made: EmbeddedKernel, shape: Shape, values: tuple[int, ...]) -> None:
+    """The launch of windows is the library's, where its blocks do not stay and are no clusters."""
+    name, arguments, *wanted = recorded(recorder.record_l2norm_windows, *values)
+    shapes = (shape, (values[2],))
+    assert geometry(made, *shapes) == tuple(wanted), shape
+    assert (name, [macro(made, m) for m in ("THREADS", "LANES", "ITEMS")]) == ("windows", list(arguments[1:4]))
+    assert arguments[4] == "0"
+    tiles, run = argument(made, "tiles", *shapes), argument(made, "run", *shapes)
+    assert values[1] * tiles == wanted[0]
+    assert (tiles - 1) * run < values[3] <= tiles * run
+
+
+def test_windows_are_for_rows_that_are_not_aligned() -> None:
+    """In both forms: with fixed sizes, and for a range of them whose opt shape is one."""
+    for dynamic in ((), (0, 2, 3)):
+        odd, even, long = (
+            dict(launch("TrtconvL2Norm", [(8, c, h, h), (c,)], "float16", dynamic).source.macros)
+            for c, h in ((256, 75), (256, 64), (1024, 19))
+        )
+        assert "TRTCONV_LANES" in odd
+        assert "TRTCONV_LANES" not in even
+        assert "TRTCONV_LANES" not in long
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("channels", [1, 7, 64, 255, 256, 1000, 2048])
+@pytest.mark.parametrize("channels", [1, 7, 64, 255, 256, 768, 1000, 2048, 4096, 40000])
 def test_l2norm_rows(recorder: Any, dtype: str, channels: int) -> None:
     kernel = launch("TrtconvL2Norm", [(5, channels), (channels,)], dtype, (0,))
     for outer in (1, 4, 5, 20):
         name, arguments, *wanted = recorded(recorder.record_l2norm, ELEMENT_NUMBERS[dtype], outer, channels, 1, 0)
         assert geometry(kernel, (outer, channels), (channels,)) == tuple(wanted)
-        if name == "heldRows":
+        if name == "packedRows":
+            assert arguments[2] == macro(kernel, "ITEMS")
+        elif name == "heldRows":
             assert (macro(kernel, "PACK"), macro(kernel, "ITEMS")) == arguments[1:]
             assert macro(kernel, "ROWS") == "1"
         else:

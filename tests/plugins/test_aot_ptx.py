@@ -29,7 +29,9 @@ LAUNCHES: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], dict[str, Any]
     ("TrtconvAdaptivePool", [(2, 4, 32, 32)], (0, 2, 3), {"output_size": (7, 5), "mode": "max"}),
     ("TrtconvL2Norm", [(2, 512, 40, 40), (512,)], (), {}),
     ("TrtconvL2Norm", [(2, 512, 40, 40), (512,)], (0, 2, 3), {"eps_mode": "max"}),
+    ("TrtconvL2Norm", [(2, 256, 15, 15), (256,)], (0, 2, 3), {}),
     ("TrtconvL2Norm", [(4, 256), (256,)], (0,), {"eps_mode": "inside"}),
+    ("TrtconvL2Norm", [(4, 255), (255,)], (0,), {}),
     ("TrtconvInstanceNorm", [(2, 8, 16, 16), (8,), (8,)], (0,), {"relu": "yes"}),
     ("TrtconvInstanceNorm", [(2, 8, 64, 64), (8,), (8,)], (0, 2, 3), {}),
 ]

@@ -33,6 +33,7 @@ GUARD = 256  # bytes before and behind a tensor that nobody may touch
 SMALL = KernelTarget("8.0", 2)
 MORE: tuple[Case, ...] = (
     l2((1, 300, 3, 12)), l2((2, 4100, 2, 3)), l2((2, 130, 1, 1), eps_mode="max"), l2((3, 1100)), l2((1, 40, 33, 3)),
+    l2((3, 64, 5, 11)), l2((2, 512, 3, 19), eps_mode="inside"), l2((5, 768)), l2((3, 4096)), l2((2, 24, 1, 1)),
     norm((5, 7, 24, 30), offset=20.0), norm((2, 3, 50, 41), relu="yes"), norm((3, 2, 16, 16)), norm((1, 1, 64, 64)),
     pad((1, 2, 40, 61), (3, 9, 0, 2)), pad((1, 1, 70, 64), (1, 1, 1, 1)),
     pool((1, 2, 40, 37), (3, 2), "max"), pool((1, 1, 150, 130), (1, 1), "average"),

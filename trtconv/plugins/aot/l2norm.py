@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from trtconv.core.embedded import LARGEST, EmbeddedInput, EmbeddedKernel, KernelTarget
@@ -10,6 +11,7 @@ from trtconv.core.sizes import Size, ceil_div, equal, evaluate, larger, less, pr
 from trtconv.plugins.aot.launch import (
     ELEMENT_NUMBERS,
     SIZES,
+    VECTOR_BYTES,
     by_library,
     float_literal,
     kernel,
@@ -18,9 +20,13 @@ from trtconv.plugins.aot.launch import (
 )
 from trtconv.plugins.l2norm import OP_TYPE
 
-_THREADS, _ROW_THREADS, _WARP = 512, 128, 32
+_THREADS, _ROW_THREADS, _MOST_ROW_THREADS, _WARP = 512, 128, 512, 32
 _MOST_ITEMS = 8
+_ROW_ITEMS = (1, 2, 3, 4, 6, 8)
 _SECTOR_BYTES = 32
+# As in plugins_src/common/measured.h, by the bytes of an element.
+ROW_PACKS: Mapping[int, int] = {4: 8, 2: 8}
+ALIGNED_BYTES = 8
 
 
 def output_dims(inputs: Sequence[tuple[Size, ...]], attributes: Mapping[str, Any]) -> tuple[tuple[Size, ...], ...]:
@@ -30,7 +36,7 @@ def output_dims(inputs: Sequence[tuple[Size, ...]], attributes: Mapping[str, Any
 
 
 def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], target: KernelTarget) -> EmbeddedKernel:
-    """A warp to a row where the axis is the last one, else a block to all channels of a run of positions.
+    """Warps to a row where the axis is the last one, else a block to all channels of a run of positions.
 
     Raises UnsupportedError for an axis of a size that is not fixed.
     """
@@ -44,13 +50,76 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         "SCALE": ELEMENT_NUMBERS[scale.dtype], "EPSILON": float_literal(attributes["epsilon"]),
         "MODE": attributes["eps_mode"], "CHANNELS": channels,
     }  # fmt: skip
+    if inner == 1:
+        found = _rows(inputs, macros, outer, channels)
+        if found is not None:
+            return found
+    elif (window := choose_window(inputs, (outer, channels, inner))) is not None:
+        return _windows(inputs, macros, (outer, channels, inner), window)
+    return _columns(inputs, macros, (outer, channels, inner), target)
+
+
+def _rows(
+    inputs: Sequence[EmbeddedInput], macros: dict[str, object], outer: Size, channels: int
+) -> EmbeddedKernel | None:
+    """The values of a row side by side; None for rows that are too long for a block's registers."""
+    x, scale = inputs
     pack = widest_pack(channels, x.dtype)
     assert isinstance(pack, int)
-    if inner == 1 and channels <= _WARP * pack * _MOST_ITEMS:
-        macros |= {"ROWS": 1, "PACK": pack, "ITEMS": 2 if channels <= _WARP * pack * 2 else _MOST_ITEMS}
-        grid = ceil_div(outer, _ROW_THREADS // _WARP)
-        return kernel(OP_TYPE, "l2norm", inputs, macros, grid=grid, block=_ROW_THREADS, arguments=(("outer", outer),))
-    return _columns(inputs, macros, (outer, channels, inner), target)
+    size = SIZES[x.dtype]
+    packs = channels // pack
+    team = min(max(1, -(-packs // (_WARP * ROW_PACKS[size]))), _MOST_ROW_THREADS // _WARP)
+    items = -(-packs // (_WARP * team))
+    if pack * size == VECTOR_BYTES and scale.dtype in (x.dtype, "float32") and items <= _MOST_ITEMS:
+        threads = -(-_ROW_THREADS // (_WARP * team)) * _WARP * team
+        macros |= {"TEAM": team, "THREADS": threads, "ITEMS": next(n for n in _ROW_ITEMS if items <= n)}
+        rows = threads // (_WARP * team)
+    elif packs <= _WARP * _MOST_ITEMS:
+        threads, rows = _ROW_THREADS, _ROW_THREADS // _WARP
+        macros |= {"ROWS": 1, "PACK": pack, "ITEMS": 2 if packs <= _WARP * 2 else _MOST_ITEMS}
+    else:
+        return None
+    grid = ceil_div(outer, rows)
+    return kernel(OP_TYPE, "l2norm", inputs, macros, grid=grid, block=threads, arguments=(("outer", outer),))
+
+
+@dataclass(frozen=True)
+class Window:
+    """Granules of 16 bytes side by side that a block works on, and its threads."""
+
+    lanes: int
+    threads: int
+
+
+def choose_window(inputs: Sequence[EmbeddedInput], sizes: tuple[Size, int, Size]) -> Window | None:
+    """For rows that are not aligned at the opt shape, where a block's registers hold all channels; None: no windows.
+
+    The kernel needs x to be a whole number of granules, at every shape.
+    """
+    dtype, channels = inputs[0].dtype, sizes[1]
+    inner = evaluate(sizes[2], [i.opt for i in inputs])
+    highest = evaluate(sizes[2], [i.high for i in inputs])
+    window = Window(8, 512)
+    aligned = evaluate(widest_pack(inner, dtype), []) * SIZES[dtype] >= ALIGNED_BYTES
+    whole = channels * SIZES[dtype] % VECTOR_BYTES == 0
+    held = channels <= window.threads // window.lanes * _MOST_ITEMS
+    return window if whole and held and not aligned and highest <= LARGEST // 2 else None
+
+
+def _windows(
+    inputs: Sequence[EmbeddedInput], macros: dict[str, object], sizes: tuple[Size, int, Size], window: Window
+) -> EmbeddedKernel:
+    outer, channels, inner = sizes
+    dtype = inputs[0].dtype
+    width = VECTOR_BYTES // SIZES[dtype]
+    # Positions that are a multiple of this apart begin equally far inside a granule in every row.
+    grain = widest_pack(inner, dtype)
+    tiles = ceil_div(inner, window.lanes * width - width + grain)
+    run = ceil_div(ceil_div(inner, larger(tiles, 1)), grain) * grain
+    items = -(-channels // (window.threads // window.lanes))
+    macros |= {"LANES": window.lanes, "THREADS": window.threads, "ITEMS": next(n for n in (2, 4, 8) if items <= n)}
+    arguments = (("outer", outer), ("inner", inner), ("tiles", tiles), ("run", run))
+    return kernel(OP_TYPE, "l2norm", inputs, macros, grid=outer * tiles, block=window.threads, arguments=arguments)
 
 
 def _columns(
