@@ -61,6 +61,7 @@ from trtconv.rewrite.rules import (
     rotary_embedding,
     scatter_elements,
     scatter_nd,
+    scatter_overwrite,
     selection_count,
     sequence_at,
     shape_window,
@@ -143,6 +144,7 @@ RULES: tuple[Rule, ...] = (
     pow_exponent.RULE,
     integer_power.RULE,
     integer_sign.RULE,
+    scatter_overwrite.RULE,
     # Cleanup.
     drop_identity.RULE,
     merge_casts.RULE,
