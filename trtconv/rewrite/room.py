@@ -16,6 +16,7 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.align import settle_sizes
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.facts import opset_of
+from trtconv.rewrite.float64 import kept_of, require_equal, without_float64
 from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
@@ -28,7 +29,7 @@ from trtconv.rewrite.rule import Rule
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.tidy import Leftovers, tidy
-from trtconv.rewrite.typed import require_half, typed
+from trtconv.rewrite.typed import HALF, require_half, typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.valid import require_valid
 from trtconv.rewrite.whole import Original
@@ -49,18 +50,25 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     started = time.perf_counter()
     require_writable(request.output)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
-    original, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
-    space, specs = model_space(original)
+    given, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
+    space, specs = model_space(given)
+    narrowed = without_float64(given)
+    if request.proof and narrowed.nodes:
+        with Original(given, space, specs) as before:
+            require_equal(before, narrowed, request.target)
+    original = narrowed.model
     declined: dict[tuple[str, str], Skipped] = {}
     rules = where_it_pays(rules, request, original, space, specs, declined)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
-    model, notes = typed(model, request.precision, request.model.parent, request.keep_fp32)
+    # What the author computed in FP64 has need of more than half precision.
+    wide = () if request.precision not in HALF else kept_of(narrowed, model)
+    model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
     ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), with_declined(record.skipped, record.entries, declined),
         tuple(record.rejected),
-        time.perf_counter() - started, whole, (*undefined, *record.notes, *notes),
+        time.perf_counter() - started, whole, (*undefined, *narrowed.notes, *record.notes, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))
