@@ -52,7 +52,7 @@ cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
 inline int32_t chooseTeam(int64_t packs, int32_t size)
 {
     int64_t const team = ceilDiv(packs, 32 * measured::l2normRowPacks(size));
-    return static_cast<int32_t>(std::min<int64_t>(team, kMostRowThreads / 32));
+    return static_cast<int32_t>(std::clamp<int64_t>(team, 1, kMostRowThreads / 32));
 }
 
 // Rows and a scale of whole 16-byte words, the scale in the rows' type or in float. `lanes` to a row, and `threads` to a
