@@ -102,7 +102,8 @@ def test_a_conversion_that_is_killed_leaves_the_old_files(net, tmp_path):
         onnx.checker.check_model(str(out / "model.onnx"))
 
 
-def test_ctrl_c_ends_with_130_and_no_partial_file(net, tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_leave_no_partial_file(net, tmp_path, number, code):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "trtconv", "convert", f"{net}:slow_net", *IMAGES, *RANGES, "-o", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -110,9 +111,9 @@ def test_ctrl_c_ends_with_130_and_no_partial_file(net, tmp_path):
         if (tmp_path / "started").exists():
             break
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=50)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "interrupted" in err
     assert "Traceback" not in err
     assert not out.exists()

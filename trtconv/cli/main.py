@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from trtconv import __version__
+from trtconv.cli.termination import terminable
 from trtconv.core.errors import TrtconvError, did_you_mean
 
 # Command name -> (module, short help). The help stands here so that `trtconv --help` loads no command module.
@@ -97,38 +98,38 @@ def run(args: list[str] | None = None) -> NoReturn:
     debug = "--debug" in words
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    terminated: list[int] = []
     try:
-        result = cli.main([w for w in words if w != "--debug"], prog_name="trtconv", standalone_mode=False)
+        with terminable() as terminated:
+            result = cli.main([w for w in words if w != "--debug"], prog_name="trtconv", standalone_mode=False)
         code = result if isinstance(result, int) else 0
-    except TrtconvError as error:
-        if debug:
-            raise
-        print_error(error)
-        code = error.exit_code
     except click.ClickException as error:
         error.show()
         code = 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was left half written", err=True)
-        code = 130
+        code = 143 if terminated else 130
     except BrokenPipeError:
         code = 1
-    except MemoryError as error:
+    except Exception as error:
         if debug:
             raise
+        code = show_error(error)
+    sys.exit(code)
+
+
+def show_error(error: Exception) -> int:
+    """Print what ended a command and return its exit code: a TrtconvError, what the machine lacks, or a bug of ours."""
+    if isinstance(error, TrtconvError):
+        print_error(error)
+        return error.exit_code
+    if isinstance(error, MemoryError):
         said = f": {error}" if str(error) else ""
         print_error(TrtconvError(f"this machine has too little memory{said}", hint="make the ranges smaller"))
-        code = 1
-    except OSError as error:
-        if debug:
-            raise
+    elif isinstance(error, OSError):
         place = f" '{error.filename}'" if error.filename else ""
         print_error(TrtconvError(f"the file{place} cannot be used: {error.strerror or error}", hint=_remedy(error)))
-        code = 1
-    except Exception as error:  # the last line of defence; a traceback helps nobody but us
-        if debug:
-            raise
+    else:  # a traceback helps nobody but us
         click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
         click.echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
-        code = 1
-    sys.exit(code)
+    return 1
