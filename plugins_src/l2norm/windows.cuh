@@ -33,14 +33,9 @@ struct WindowShape
     static constexpr int32_t WARPS = THREADS / 32;
     static constexpr int32_t STEP = THREADS / LANES;   // channels from one granule of a thread to its next
     static constexpr int32_t SPAN = (LANES + 1) * V;   // sums of a tile: of every position that some warp sees
-    static constexpr int32_t SPREAD = SPAN + SPAN / 32; // the same without conflicts between threads V floats apart
+    static constexpr int32_t KEPT = V * LANES / 32;    // sums of a thread once its warp has added up
     static_assert(WARPS % V == 0, "channels of a warp have to begin equally far inside a granule");
 };
-
-__device__ __forceinline__ int32_t spread(int32_t index)
-{
-    return index + (index >> 5);
-}
 
 // Where a thread is in a tile.
 template <typename T>
@@ -106,23 +101,28 @@ __device__ __forceinline__ void windowNorms(
     float (&sum)[V], int32_t slot, int32_t rank, Window const& p, uint32_t turn, uint64_t (&barriers)[2])
 {
     using Shape = WindowShape<T, THREADS, LANES>;
-    __shared__ float partial[Shape::WARPS][Shape::SPREAD];
-    __shared__ float norms[Shape::SPREAD];
+    __shared__ float partial[Shape::WARPS][Shape::SPAN];
+    __shared__ float norms[Shape::SPAN];
     __shared__ float incoming[2][kMostCluster][Shape::SPAN];
-    auto const warp = static_cast<int32_t>(threadIdx.x) / 32;
+    // Lanes of the same granules, in other rows, share the adding: each keeps half of what is left.
     auto const lane = static_cast<int32_t>(threadIdx.x) % 32;
+    int32_t place = slot;
 #pragma unroll
-    for (int v = 0; v < V; ++v)
+    for (int32_t step = 16, half = V / 2; step >= LANES; step /= 2, half /= 2)
     {
+        bool const upper = (lane & step) != 0;
 #pragma unroll
-        for (int32_t step = LANES; step < 32; step *= 2)
+        for (int32_t v = 0; v < half; ++v)
         {
-            sum[v] += __shfl_xor_sync(0xffffffffU, sum[v], step);
+            float const given = upper ? sum[v] : sum[v + half];
+            sum[v] = (upper ? sum[v + half] : sum[v]) + __shfl_xor_sync(0xffffffffU, given, step);
         }
-        if (lane < LANES)
-        {
-            partial[warp][spread(slot + v)] = sum[v];
-        }
+        place += upper ? half : 0;
+    }
+#pragma unroll
+    for (int v = 0; v < Shape::KEPT; ++v)
+    {
+        partial[threadIdx.x / 32][place + v] = sum[v];
     }
 #if TRTCONV_CLUSTERS
     if (p.clusterLog2 > 0 && threadIdx.x == 0)
@@ -138,19 +138,19 @@ __device__ __forceinline__ void windowNorms(
 #pragma unroll
         for (int w = 0; w < Shape::WARPS; ++w)
         {
-            total += partial[w][spread(i)];
+            total += partial[w][i];
         }
         if (p.clusterLog2 > 0)
         {
             total = clusterSum<Shape::SPAN>(total, i, rank, p, turn, incoming, barriers);
         }
-        norms[spread(i)] = reciprocalNorm(total, p.epsilon, p.mode);
+        norms[i] = reciprocalNorm(total, p.epsilon, p.mode);
     }
     __syncthreads();
 #pragma unroll
     for (int v = 0; v < V; ++v)
     {
-        sum[v] = norms[spread(slot + v)];
+        sum[v] = norms[slot + v];
     }
 }
 
