@@ -56,6 +56,12 @@ def test_libraries_that_a_plugin_makes_8_6_load(model):
     assert "cublasGetProperty" in error.details[0]
 
 
+def test_a_node_whose_size_the_data_decide_is_told_with_the_way_out(model):
+    for op, words in (("NonZero", "data-dependent-sizes.md"), ("Conv", "trtconv rules")):
+        error = unsupported([NodeProblem("plugin creator not found", "n0", op)], model, Path("m.onnx"), EIGHT)
+        assert words in (error.hint or "")
+
+
 def test_names_are_whole_words(model):
     assert [p.node for p in named_nodes("relu0 + [ONNX Layer: det0]", model)] == ["relu0", "det0"]
     assert not named_nodes("relu01 and xdet0", model)

@@ -32,11 +32,24 @@ def test_a_config_is_read_with_its_place(tmp_path):
         ('[export]\nopset = "x"\n', "'export.opset'"),
         ('[[input]]\nname = "x"\n', "'input.0.dims'"),
         ('path = "x"\n', "unknown key 'path'"),
+        ("model = 3\n", r"'model' is a section: write \[model\]"),
+        ("[check]\nwhy = 3\n", "'check.why': input should be a valid string"),
     ],
 )
 def test_a_wrong_config_names_the_key(tmp_path, text, message):
     with pytest.raises(InvalidRequestError, match=message):
         read_config(write(tmp_path, text))
+
+
+def test_a_config_in_another_encoding_names_the_line(tmp_path):
+    path = tmp_path / "trtconv.toml"
+    path.write_bytes('[model]\nmodule = "n\u00e9t.py:f"\n'.encode("latin-1"))
+    with pytest.raises(InvalidRequestError, match="is not UTF-8 in line 2"):
+        read_config(path)
+
+
+def test_a_dim_may_be_a_number(tmp_path):
+    assert read_config(write(tmp_path, "[dynamic]\nN = 4\n")).dynamic == {"N": 4}
 
 
 def test_sizes():

@@ -18,6 +18,7 @@ _REFUSALS = (
     "could not find any implementation", "no runners that implement", "not supported", "unsupported",
     "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
 )  # fmt: skip
+_SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
 # What a builder says (in lower case) that something else than the graph's operators is at fault for.
 _KNOWN = {
@@ -39,6 +40,8 @@ def unsupported(
     details = [describe(p, o) for p, o in zip(found, origins, strict=True)]
     more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
     nodes = "a node" if len(found) == 1 else f"{len(found)} nodes"
+    if not hint and any(p.op_type in _SIZED_BY_DATA for p in found):
+        hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
     return UnsupportedError(
         f"{capabilities} does not take {nodes} of {path}",
         details=details[:_SHOWN] + more,

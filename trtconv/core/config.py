@@ -114,7 +114,7 @@ class Config:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     model: ModelSection = field(default_factory=ModelSection)
     input: list[InputSection] = field(default_factory=list)
-    dynamic: dict[str, str] = field(default_factory=dict)
+    dynamic: dict[str, int | str] = field(default_factory=dict)
     export: ExportSection = field(default_factory=ExportSection)
     rewrite: RewriteSection = field(default_factory=RewriteSection)
     build: BuildSection = field(default_factory=BuildSection)
@@ -134,7 +134,10 @@ def read_config(path: Path) -> Config:
     require_file(path, "config")
     try:
         data = _toml().loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InvalidRequestError(f"'{path}' is not UTF-8 in line {line}", hint="save it as UTF-8") from error
+    except ValueError as error:
         raise InvalidRequestError(f"'{path}' is no TOML: {error}", hint="see docs/reference/config.md") from error
     return dataclasses.replace(validate_config(data, str(path)), path=path)
 
@@ -167,7 +170,9 @@ def _problem(error: Any) -> str:
             section = _section_of(section, part)
         known = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
         return f"unknown key '{where}'{did_you_mean(str(error['loc'][-1]), known)}"
-    return f"'{where}': {error['msg'].lower()}"
+    if error["type"] in ("dataclass_type", "dataclass_exact_type"):
+        return f"'{where}' is a section: write [{where}], and its keys below"
+    return f"'{where}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 _SECTIONS: dict[str, Any] = {

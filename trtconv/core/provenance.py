@@ -26,7 +26,9 @@ class Origin:
     source: str = ""
 
     def __str__(self) -> str:
-        return " ".join(p for p in (self.module, f"({self.source})" if self.source else "") if p) or "unknown origin"
+        if self.module and self.source:
+            return f"{self.module} ({self.source})"
+        return self.module or self.source or "unknown origin"
 
     def __bool__(self) -> bool:
         return bool(self.module or self.source)
