@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import onnx
 
 from trtconv.rewrite.builder import Builder
@@ -66,9 +67,17 @@ def _build(b: Builder, node: Node, rank: int, head: int, dtype: int) -> str:
     if node.attr("softcap", 0.0):
         cap = b.scalar(float(node.attr("softcap")), dtype=dtype)
         scores = b.op("Mul", b.op("Tanh", b.op("Div", scores, cap)), cap)
-    for bias in _biases(b, node, q, k, dtype):
-        scores = b.op("Add", scores, bias)
-    y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+    bias = _bias(b, node, q, k, dtype)
+    if not bias:
+        y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+    elif not _may_leave_a_row_empty(b.graph, node):
+        y = b.op("MatMul", b.op("Softmax", b.op("Add", scores, bias), axis=-1), v)
+    else:
+        # The op gives zeros for a position that may attend to none, where a Softmax gives NaN.
+        none = b.scalar(0.0, dtype=dtype)
+        empty = b.op("Equal", b.reduce("ReduceMax", bias, [-1]), b.scalar(-math.inf, dtype=dtype))
+        kept = b.op("Add", scores, b.op("Where", empty, none, bias))
+        y = b.op("Where", empty, none, b.op("MatMul", b.op("Softmax", kept, axis=-1), v))
     return y if rank == 4 else b.reshape(b.transpose(y, 0, 2, 1, 3), 0, 0, -1)
 
 
@@ -82,21 +91,32 @@ def _repeated(b: Builder, x: str, times: int, heads: int) -> str:
     return b.op("Reshape", wide, dims)
 
 
-def _biases(b: Builder, node: Node, q: str, k: str, dtype: int) -> list[str]:
-    low = b.scalar(-1e4 if dtype == onnx.TensorProto.FLOAT16 else -1e30, dtype=dtype)
-    none = b.scalar(0.0, dtype=dtype)
-    found = []
-    if node.attr("is_causal", 0):
-        rows, columns = (b.squeeze(b.size(x, 2), 0) for x in (q, k))
-        zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
-        row = b.unsqueeze(b.op("Range", zero, rows, one), 1)
-        column = b.unsqueeze(b.op("Range", zero, columns, one), 0)
-        found.append(b.op("Where", b.op("Less", row, column), low, none))
-    if node.input(3):
-        mask = node.inputs[3]
-        boolean = b.graph.dtype(mask) == onnx.TensorProto.BOOL
-        found.append(b.op("Where", mask, none, low) if boolean else mask)
-    return found
+def _bias(b: Builder, node: Node, q: str, k: str, dtype: int) -> str:
+    """What is added to the scores: minus infinity where nothing may be attended to; empty without a mask.
+
+    Not a large number: half precision has none that is beyond every score.
+    """
+    low, none = b.scalar(-math.inf, dtype=dtype), b.scalar(0.0, dtype=dtype)
+    mask = node.inputs[3] if node.input(3) else ""
+    if mask and b.graph.dtype(mask) == onnx.TensorProto.BOOL:
+        mask = b.op("Where", mask, none, low)
+    if not node.attr("is_causal", 0):
+        return mask
+    rows, columns = (b.squeeze(b.size(x, 2), 0) for x in (q, k))
+    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
+    row = b.unsqueeze(b.op("Range", zero, rows, one), 1)
+    column = b.unsqueeze(b.op("Range", zero, columns, one), 0)
+    return b.op("Where", b.op("Less", row, column), low, mask or none)
+
+
+def _may_leave_a_row_empty(graph: Graph, node: Node) -> bool:
+    """False without a mask, as each position attends to the first one, and for a constant without such a row."""
+    if not node.input(3):
+        return False
+    mask = graph.constant(node.inputs[3])
+    if mask is None or node.attr("is_causal", 0):
+        return True
+    return bool(((mask == 0) if mask.dtype.kind == "b" else np.isneginf(mask)).all(-1).any())
 
 
 RULE = Rule(
@@ -105,5 +125,5 @@ RULE = Rule(
     ops=("Attention",),
     find=find,
     before="Attention(q, k, v, mask)",
-    after="MatMul(Softmax(Add(MatMul(q * s, Transpose(k * s)), mask)), v)",
+    after="MatMul(Softmax(Add(MatMul(q * s, Transpose(k * s)), mask)), v), and 0 in rows that are masked whole",
 )
