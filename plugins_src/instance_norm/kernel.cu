@@ -4,36 +4,17 @@
 
 #include "common/device.h"
 #include "common/measured.h"
-#include "instance_norm/planes.cuh"
+#include "instance_norm/launch_small.cuh"
+#include "instance_norm/launch_split.cuh"
 
 namespace trtconv::instance_norm
 {
 namespace
 {
-constexpr int32_t kWarpItems = 8;
-// Bytes of a part that one block of the split kernels takes.
-constexpr int64_t kSplitBytes = static_cast<int64_t>(kSplitThreads) * kItems * kVectorBytes - kVectorBytes;
 // Bytes of a part beside its values: the granules at its edges.
 constexpr int64_t kSlack = 2 * kVectorBytes;
 // What the other shared variables of the on-chip kernel take, rounded up.
 constexpr int64_t kReserved = 2048;
-
-template <typename T>
-struct Launch
-{
-    T const* x;
-    T* y;
-    void* workspace;
-    Plane plane;
-    Device device;
-    cudaStream_t stream;
-};
-
-template <typename T>
-constexpr int64_t perGranule()
-{
-    return kVectorBytes / static_cast<int64_t>(sizeof(T));
-}
 
 // Values in each of n equal parts, a whole number of granules.
 template <typename T>
@@ -48,21 +29,6 @@ int64_t sharedFor(int64_t values)
     return roundUp(values * static_cast<int64_t>(sizeof(T)) + kSlack, 128);
 }
 
-template <typename T, int V>
-cudaError_t launchWarp(Launch<T> const& l)
-{
-    auto const blocks = static_cast<uint32_t>(ceilDiv(l.plane.planes, kWarpThreads / 32));
-    if (l.plane.area <= 32 * V * 2)
-    {
-        warpPlanes<T, V, 2><<<blocks, kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-    }
-    else
-    {
-        warpPlanes<T, V, kWarpItems><<<blocks, kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-    }
-    return cudaGetLastError();
-}
-
 // Granules that a part may touch beyond those that it fills: one where planes begin inside a granule.
 template <typename T>
 int64_t extraGranules(T const* x, int64_t area)
@@ -75,55 +41,6 @@ int64_t threadsFor(int64_t granules)
 {
     int64_t const threads = roundUp(ceilDiv(granules, kItems), 32);
     return threads < 64 ? 64 : threads;
-}
-
-// Packs of 16 bytes. ITEMS of them in a thread's registers.
-template <typename T>
-inline constexpr int kWideItems = sizeof(T) == 4 ? 8 : 4;
-
-template <typename T>
-bool wideFits(Launch<T> const& l, int64_t threads, int64_t items)
-{
-    return widestPack<T>(l.plane.area, l.x, l.y) == perGranule<T>() && l.plane.area <= threads * perGranule<T>() * items;
-}
-
-template <typename T>
-cudaError_t launchWide(Launch<T> const& l, Route route)
-{
-    constexpr int V = static_cast<int>(perGranule<T>());
-    constexpr int items = kWideItems<T>;
-    constexpr int64_t warps = kWarpThreads / 32;
-    if (route == Route::kTeam)
-    {
-        constexpr int each = items / static_cast<int>(warps);
-        if (!wideFits(l, kWarpThreads, each) || l.plane.planes > kMaxGrid)
-        {
-            return cudaErrorInvalidConfiguration;
-        }
-        teamPlanes<T, V, each><<<static_cast<uint32_t>(l.plane.planes), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-        return cudaGetLastError();
-    }
-    int64_t blocks = ceilDiv(l.plane.planes, warps);
-    if (!wideFits(l, 32, items) || blocks > kMaxGrid)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    if (route == Route::kWarpWide)
-    {
-        warpPlanes<T, V, items><<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-        return cudaGetLastError();
-    }
-    auto const kernel = streamedPlanes<T, V, items>;
-    int32_t resident = 0;
-    cudaError_t const status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kWarpThreads, 0);
-    if (status != cudaSuccess || resident < 1)
-    {
-        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
-    }
-    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
-    blocks = blocks < most ? blocks : most;
-    kernel<<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-    return cudaGetLastError();
 }
 
 // How many blocks of the kernel can be there at once, a whole number of clusters; 0: not one cluster.
@@ -192,35 +109,6 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
     return cudaLaunchKernelEx(&config, kernel, l.x, l.y, l.plane);
 }
 
-template <typename T, bool HINTED = false>
-cudaError_t launchSplit(Launch<T> const& l)
-{
-    Plane p = l.plane;
-    p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
-    p.parts = static_cast<int32_t>(ceilDiv(p.area, p.part));
-    if (p.planes * p.parts > kMaxGrid)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    auto const blocks = static_cast<uint32_t>(p.planes * p.parts);
-    p.kept = static_cast<uint32_t>(l.device.cacheBytes / 10 * 7 / kSplitBytes);
-    auto* const moments = static_cast<Moments*>(l.workspace);
-    auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
-    splitMoments<T, HINTED><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, moments, p);
-    cudaError_t status = cudaGetLastError();
-    if (status == cudaSuccess)
-    {
-        splitCombine<<<static_cast<uint32_t>(p.planes), 32, 0, l.stream>>>(moments, affine, p);
-        status = cudaGetLastError();
-    }
-    if (status == cudaSuccess)
-    {
-        splitApply<T, HINTED><<<blocks, kSplitThreads, 0, l.stream>>>(l.x, l.y, affine, p);
-        status = cudaGetLastError();
-    }
-    return status;
-}
-
 // The smallest cluster of blocks of 512 threads that holds a plane, so that two blocks share a multiprocessor; failing
 // that, of 1024. Larger where there are too few planes to give every multiprocessor a block. 0: a plane does not fit.
 template <typename T>
@@ -257,21 +145,6 @@ int32_t chooseCluster(int64_t planes, int64_t area, int64_t extra, Device const&
 }
 
 template <typename T>
-cudaError_t launchWarpRoute(Launch<T> const& l, int32_t width)
-{
-    if (l.plane.area > 32 * width * kWarpItems || ceilDiv(l.plane.planes, kWarpThreads / 32) > kMaxGrid)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    switch (width)
-    {
-    case 1: return launchWarp<T, 1>(l);
-    case 2: return launchWarp<T, 2>(l);
-    default: return launchWarp<T, 4>(l);
-    }
-}
-
-template <typename T>
 cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
 {
     int32_t const widest = widestPack<T>(problem.area, l.x, l.y);
@@ -286,8 +159,17 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kBlock: return launchOnChip<T, false>(l, 1);
     case Route::kCluster:
         return cluster > 0 ? launchOnChip<T, true>(l, cluster) : cudaErrorInvalidConfiguration;
-    case Route::kSplit: return launchSplit<T>(l);
-    case Route::kSplitHinted: return launchSplit<T, true>(l);
+    case Route::kSplit:
+    case Route::kSplitHinted:
+    case Route::kSplitBlock:
+    case Route::kSplitChained:
+    case Route::kSplitFused:
+    case Route::kSplitStay:
+    case Route::kSplitOut: return launchSplit<T>(l, problem.route);
+    case Route::kEvenWarp:
+    case Route::kEvenTwo:
+    case Route::kEvenPair:
+    case Route::kEvenTeam: return launchEven<T>(l, problem.route);
     case Route::kWarpWide:
     case Route::kWarpStream:
     case Route::kTeam: return launchWide<T>(l, problem.route);
@@ -316,7 +198,7 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
             return status;
         }
     }
-    return launchSplit<T>(l);
+    return launchSplit<T>(l, Route::kSplit);
 }
 } // namespace
 

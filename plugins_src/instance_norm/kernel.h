@@ -19,6 +19,15 @@ enum class Route : int32_t
     kWarpStream = 6, // the same, with warps that stay and load the next plane meanwhile
     kTeam = 7,       // registers of a block of four warps
     kSplitHinted = 8, // kSplit, with x to stay in L2 rather than y
+    kSplitBlock = 9,    // kSplit, with a block to a plane between the reads
+    kSplitChained = 10, // the same, each kernel beginning before the one ahead of it has ended
+    kSplitFused = 11,   // the same without a kernel between the reads
+    kSplitStay = 12,    // the same, with what the second read begins with to stay in L2
+    kSplitOut = 13,     // kSplitFused, with y first to leave L2
+    kEvenWarp = 14, // one warp that the plane fills exactly
+    kEvenTwo = 15,  // the same, two planes at a time
+    kEvenPair = 16, // two warps that the plane fills exactly
+    kEvenTeam = 17, // four warps that the plane fills exactly
 };
 
 struct Problem

@@ -37,28 +37,40 @@ __device__ __forceinline__ Moments merged(Moments const& a, Moments const& b)
     return {a.shift, fmaf(away, share, a.offset), a.squares + fmaf(away * away * a.count, share, b.squares), count};
 }
 
-// The moments of `parts` parts, of which all but the first may be empty, or all; read(i) gives those of part i. Every lane
-// of the calling warp gets them.
+// Of parts first, first + step, ... of `parts`, of which all but the first of all may be empty; read(i) gives those of
+// part i.
 template <typename Read>
-__device__ __forceinline__ Moments combine(Read const& read, int32_t parts)
+__device__ __forceinline__ Moments gather(Read const& read, int32_t parts, int32_t first, int32_t step)
 {
-    int32_t const lane = threadIdx.x % 32;
     Moments mine = {0.0F, 0.0F, 0.0F, 0.0F};
-    if (lane < parts)
+    if (first < parts)
     {
-        mine = read(lane);
+        mine = read(first);
     }
-    for (int32_t i = lane + 32; i < parts; i += 32)
+    for (int32_t i = first + step; i < parts; i += step)
     {
         Moments const next = read(i);
         mine = next.count > 0.0F ? merged(mine, next) : mine;
     }
+    return mine;
+}
+
+// Of the warp's lanes together, for each of them. Lanes may have nothing; the first has something if any has.
+__device__ __forceinline__ Moments combineLanes(Moments const& mine)
+{
     float const shift = __shfl_sync(0xffffffffU, mine.shift, 0);
     float const away = mine.count > 0.0F ? mine.shift - shift + mine.offset : 0.0F;
     float2 const sums = warpSum(float2{mine.count * away, mine.count});
     float const offset = sums.x / fmaxf(sums.y, 1.0F);
     float const squares = mine.count > 0.0F ? fmaf(mine.count * (away - offset), away - offset, mine.squares) : 0.0F;
     return {shift, offset, trtconv::warpSum(squares), sums.y};
+}
+
+// The moments of `parts` parts, of which all but the first may be empty, or all. Every lane of the calling warp gets them.
+template <typename Read>
+__device__ __forceinline__ Moments combine(Read const& read, int32_t parts)
+{
+    return combineLanes(gather(read, parts, static_cast<int32_t>(threadIdx.x % 32), 32));
 }
 
 __device__ __forceinline__ Affine affineOf(Moments const& m, float epsilon, float scale, float bias)

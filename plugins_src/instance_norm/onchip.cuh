@@ -5,10 +5,19 @@
 // and only the first and the last granule are handled element by element.
 #pragma once
 
+#include "common/retention.cuh"
 #include "instance_norm/exchange.cuh"
 
 namespace trtconv::instance_norm
 {
+// How long lines that are read are to stay in L2: as others do, least, or longest.
+enum class Stay
+{
+    kPlain,
+    kLeave,
+    kStay,
+};
+
 // Granules that a thread holds in registers.
 inline constexpr int32_t kItems = 8;
 
@@ -174,17 +183,24 @@ struct Held
         }
     }
 
-    // LEAVING: nothing reads the values from L2 again.
-    template <bool LEAVING = false>
+    template <Stay STAY = Stay::kPlain>
     __device__ __forceinline__ void takeGlobal(Part<T> const& part)
     {
+        uint64_t const policy = STAY == Stay::kStay ? stayingPolicy() : 0;
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
             if ((whole >> i & 1U) != 0)
             {
                 T const* const from = part.base + granule(i) * V;
-                pack[i] = LEAVING ? loadOnce<T, V>(from) : *reinterpret_cast<Pack<T, V> const*>(from);
+                if constexpr (STAY == Stay::kStay)
+                {
+                    pack[i] = loadStaying<T, V>(from, policy);
+                }
+                else
+                {
+                    pack[i] = STAY == Stay::kLeave ? loadOnce<T, V>(from) : *reinterpret_cast<Pack<T, V> const*>(from);
+                }
             }
         }
         if (edge != 0)

@@ -1,4 +1,4 @@
-// The kernels: how a plane is normalised by a warp, by a block, a cluster or the grid, and in two reads.
+// The kernels that hold a plane: how it is normalised by a warp, by a block and by a cluster.
 #pragma once
 
 #include "common/pack.cuh"
@@ -12,7 +12,6 @@ namespace trtconv::instance_norm
 {
 inline constexpr int32_t kMaxCluster = 16;
 inline constexpr int32_t kWarpThreads = 128;
-inline constexpr int32_t kSplitThreads = 256;
 
 struct Plane
 {
@@ -307,55 +306,5 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
         held.write(part, y + plane * p.area + index * p.part, affine, p.relu);
         ++turn;
     }
-}
-
-// First read: a block's part of a plane to its moments. HINTED: parts that the second read comes to late may leave L2 at
-// once, for the sake of those that it comes to first.
-template <typename T, bool HINTED>
-__global__ void __launch_bounds__(kSplitThreads, 3)
-    splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
-{
-    __shared__ Moments warps[32];
-    int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
-    Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
-    Held<T> held(part);
-    if (HINTED && blockIdx.x + p.kept < gridDim.x)
-    {
-        held.template takeGlobal<true>(part);
-    }
-    else
-    {
-        held.template takeGlobal<false>(part);
-    }
-    Moments const own = blockMoments(held.warpMoments(part), warps);
-    if (threadIdx.x == 0)
-    {
-        moments[blockIdx.x] = own;
-    }
-}
-
-// Between the reads: a warp to a plane.
-__global__ void __launch_bounds__(32) splitCombine(Moments const* __restrict__ moments, Affine* __restrict__ affine, Plane const p)
-{
-    Moments const all = combine(RowReader{moments + static_cast<int64_t>(blockIdx.x) * p.parts}, p.parts);
-    if (threadIdx.x == 0)
-    {
-        affine[blockIdx.x] = p.affine(all, blockIdx.x);
-    }
-}
-
-// Second read: the part's values out. The parts that were read last come first, since L2 still has them.
-template <typename T, bool HINTED>
-__global__ void __launch_bounds__(kSplitThreads, 3)
-    splitApply(T const* __restrict__ x, T* __restrict__ y, Affine const* __restrict__ affine, Plane const p)
-{
-    int64_t const block = gridDim.x - 1 - static_cast<int64_t>(blockIdx.x);
-    int64_t const plane = block / p.parts;
-    int32_t const index = static_cast<int32_t>(block % p.parts);
-    int64_t const at = plane * p.area + index * p.part;
-    Part<T> const part(x + at, p.valuesIn(index));
-    Held<T> held(part);
-    held.template takeGlobal<HINTED>(part);
-    held.template write<HINTED>(part, y + at, affine[plane], p.relu);
 }
 } // namespace trtconv::instance_norm

@@ -18,6 +18,11 @@ enum class Route : int32_t
     kGathered = 4,  // granules of y, loaded element by element; one granule to a thread
     kGathered2 = 5, // the same with two granules to a thread
     kScalar = 6,    // element by element, four to a thread, neighbours in neighbouring threads
+    kGatheredStay = 7,  // kGathered2, with x last to leave L2
+    kGatheredLeave = 8, // kGathered2, with x first to leave L2
+    kGathered128 = 9,   // kGathered2 with blocks of 128 threads
+    kGathered512 = 10,  // kGathered2 with blocks of 512 threads
+    kGatheredStay1 = 11, // kGathered, with x last to leave L2
 };
 
 struct Problem

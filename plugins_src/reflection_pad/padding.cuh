@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/divider.cuh"
-#include "common/pack.cuh"
+#include "common/retention.cuh"
 
 namespace trtconv::reflection_pad
 {
@@ -223,18 +223,41 @@ __device__ __forceinline__ void sources(Layout const& l, uint32_t index, uint32_
     }
 }
 
+// How long the lines of x are to stay in L2.
+enum class Lines
+{
+    kPlain,
+    kStay,
+    kLeave,
+};
+
 // Neighbouring loads of a thread meet in L1.
-template <typename T, int ITEMS>
-__global__ void __launch_bounds__(kThreads) padGathered(T const* __restrict__ x, T* __restrict__ y, Layout const l)
+template <typename T, int ITEMS, Lines LINES = Lines::kPlain, int32_t THREADS = kThreads>
+__global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     constexpr int32_t V = kVectorBytes / sizeof(T);
     auto const elements = static_cast<uint32_t>(l.elements);
-    uint32_t const first = (blockIdx.x * static_cast<uint32_t>(kThreads) * ITEMS + threadIdx.x) * V;
+    uint32_t const first = (blockIdx.x * static_cast<uint32_t>(THREADS) * ITEMS + threadIdx.x) * V;
+    uint64_t const policy = LINES == Lines::kStay ? stayingPolicy() : 0;
+    auto const read = [&](uint32_t at) {
+        if constexpr (LINES == Lines::kStay)
+        {
+            return loadOneStaying(x + at, policy);
+        }
+        else if constexpr (LINES == Lines::kLeave)
+        {
+            return __ldcs(x + at);
+        }
+        else
+        {
+            return __ldg(x + at);
+        }
+    };
     Pack<T, V> packs[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        uint32_t const index = first + i * kThreads * V;
+        uint32_t const index = first + i * THREADS * V;
         if (index < elements)
         {
             uint32_t from[V];
@@ -242,14 +265,14 @@ __global__ void __launch_bounds__(kThreads) padGathered(T const* __restrict__ x,
 #pragma unroll
             for (int v = 0; v < V; ++v)
             {
-                packs[i].value[v] = index + v < elements ? __ldg(x + from[v]) : T{};
+                packs[i].value[v] = index + v < elements ? read(from[v]) : T{};
             }
         }
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        uint32_t const index = first + i * kThreads * V;
+        uint32_t const index = first + i * THREADS * V;
         if (index + V <= elements)
         {
             store<T, V>(y + index, packs[i]);

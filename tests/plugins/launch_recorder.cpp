@@ -119,6 +119,17 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int)
     }
     return cudaSuccess;
 }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const*)
+{
+    *attributes = {};
+    attributes->ptxVersion = 90;
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
 cudaError_t cudaFuncSetAttribute(void const*, cudaFuncAttribute, int)
 {
     return cudaSuccess;

@@ -1,0 +1,183 @@
+// Planes that whole warps hold exactly, with packs of 16 bytes: no predicates, one pass of shuffles, at most one barrier,
+// and the channel's parameters on their way together with x.
+#pragma once
+
+#include "instance_norm/planes.cuh"
+
+namespace trtconv::instance_norm
+{
+// The mean of values - shift and the sum of squared differences from that mean, over a power of two of values.
+struct Spread
+{
+    float mean;
+    float squares;
+};
+
+// Threads of a block of evenPlanes.
+template <int WARPS>
+inline constexpr int32_t kEvenThreads = WARPS == 1 ? kWarpThreads : WARPS * 32;
+
+// Of the packs that a lane holds, seen from `shift`. The squares are of differences from the lane's own first value, which
+// is one of the plane's: what is lost in them is at most as many last places as the lane has values.
+template <typename T, int V, int ITEMS>
+__device__ __forceinline__ Spread laneSpread(Pack<T, V> const (&held)[ITEMS], float shift)
+{
+    float const own = toFloat(held[0].value[0]);
+    float total = 0.0F;
+    float squares = 0.0F;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i)
+    {
+        float values[V];
+        unpack(held[i], values);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+        {
+            float const away = values[v] - own;
+            total += away;
+            squares = fmaf(away, away, squares);
+        }
+    }
+    float const mean = total * (1.0F / static_cast<float>(V * ITEMS));
+    return {(own - shift) + mean, fmaxf(fmaf(-total, mean, squares), 0.0F)};
+}
+
+// Makes the compiler convert 16-bit values once more where they are used again, rather than keep twice their size in
+// registers. `zero` is zero, which only the caller knows.
+template <typename T, int V, int ITEMS>
+__device__ __forceinline__ void forgetConverted(Pack<T, V> (&held)[ITEMS], uint32_t zero)
+{
+    if constexpr (sizeof(T) == 2)
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+#pragma unroll
+            for (int w = 0; w < V / 2; ++w)
+            {
+                reinterpret_cast<uint32_t*>(&held[i])[w] ^= zero;
+            }
+        }
+    }
+}
+
+// Of all lanes together, of which each holds `count` values: pairs of equal size, merged without a division.
+template <int P>
+__device__ __forceinline__ void mergeLanes(Spread (&spreads)[P], float count)
+{
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2)
+    {
+#pragma unroll
+        for (int q = 0; q < P; ++q)
+        {
+            Spread& s = spreads[q];
+            float const mean = __shfl_xor_sync(0xffffffffU, s.mean, step);
+            float const squares = __shfl_xor_sync(0xffffffffU, s.squares, step);
+            float const away = mean - s.mean;
+            s.mean = 0.5F * (s.mean + mean);
+            s.squares = fmaf(away * away, 0.5F * count, s.squares + squares);
+        }
+        count *= 2.0F;
+    }
+}
+
+// The moments of the plane from those of its warps. Every thread of the block, which has no other plane, calls this.
+template <int WARPS>
+__device__ __forceinline__ Moments mergeWarps(Moments const& own)
+{
+    if constexpr (WARPS == 1)
+    {
+        return own;
+    }
+    else
+    {
+        __shared__ Moments shared[WARPS];
+        if (threadIdx.x % 32 == 0)
+        {
+            shared[threadIdx.x / 32] = own;
+        }
+        __syncthreads();
+        Moments all = shared[0];
+        all.count = own.count;
+#pragma unroll
+        for (int w = 1; w < WARPS; ++w)
+        {
+            Moments next = shared[w];
+            next.count = own.count; // known to the compiler, unlike that in memory
+            all = merged(all, next);
+        }
+        return all;
+    }
+}
+
+// P planes at a time to WARPS warps that hold ITEMS packs of each in every lane, so that a plane has
+// 32 * WARPS * ITEMS * V values. P is 1 where WARPS is not. `p.planes` is under 2^31.
+template <typename T, int WARPS, int ITEMS, int P>
+__global__ void __launch_bounds__(kEvenThreads<WARPS>) evenPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+{
+    static_assert(P == 1 || WARPS == 1, "several planes are for warps of their own");
+    constexpr int V = kVectorBytes / static_cast<int>(sizeof(T));
+    constexpr int32_t threads = 32 * WARPS;
+    constexpr int32_t area = threads * ITEMS * V;
+    constexpr int32_t groups = kEvenThreads<WARPS> / threads;
+    int64_t const first = (static_cast<int64_t>(blockIdx.x) * groups + threadIdx.x / threads) * P;
+    if (WARPS == 1 && first >= p.planes)
+    {
+        return; // whole warps leave
+    }
+    int32_t const me = threadIdx.x % threads;
+    Pack<T, V> held[P][ITEMS] = {};
+    float scale[P];
+    float bias[P];
+#pragma unroll
+    for (int q = 0; q < P; ++q)
+    {
+        bool const there = P == 1 || first + q < p.planes;
+        T const* const from = x + (first + q) * area;
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            if (there)
+            {
+                held[q][i] = loadOnce<T, V>(from + (i * threads + me) * V);
+            }
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < P; ++q)
+    {
+        uint32_t const channel = static_cast<uint32_t>(first + q) % static_cast<uint32_t>(p.channels);
+        scale[q] = parameter(p.scale, p.parameterType, channel);
+        bias[q] = parameter(p.bias, p.parameterType, channel);
+    }
+    Spread spreads[P];
+    float shifts[P];
+#pragma unroll
+    for (int q = 0; q < P; ++q)
+    {
+        // Any value of the plane lies within sqrt(area) deviations of the mean, so that differences from it lose nothing.
+        shifts[q] = __shfl_sync(0xffffffffU, toFloat(held[q][0].value[0]), 0);
+        spreads[q] = laneSpread(held[q], shifts[q]);
+    }
+    mergeLanes(spreads, static_cast<float>(V * ITEMS));
+#pragma unroll
+    for (int q = 0; q < P; ++q)
+    {
+        Moments const own = {shifts[q], spreads[q].mean, spreads[q].squares, static_cast<float>(32 * V * ITEMS)};
+        Moments moments = mergeWarps<WARPS>(own);
+        moments.count = static_cast<float>(area);
+        Affine const affine = affineOf(moments, p.epsilon, scale[q], bias[q]);
+        forgetConverted(held[q], static_cast<uint32_t>(p.planes >> 32));
+        T* const to = y + (first + q) * area;
+        if (P == 1 || first + q < p.planes)
+        {
+#pragma unroll
+            for (int i = 0; i < ITEMS; ++i)
+            {
+                store<T, V>(to + (i * threads + me) * V, apply(held[q][i], affine, p.relu));
+            }
+        }
+    }
+}
+} // namespace trtconv::instance_norm
