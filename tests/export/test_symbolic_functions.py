@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from trtconv.export.symbolic import linear_algebra, numerics, order, resize, windows
+from trtconv.export.symbolic import linear_algebra, numerics, order, resize, short_time, windows
 from trtconv.export.symbolic.adaptive import pool_to
 from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear
 from trtconv.export.symbolic.mode import handlers
@@ -67,7 +67,36 @@ def test_order_statistics(size):
     torch.testing.assert_close(order.cumprod(None, x, 1), x.cumprod(1))
     torch.testing.assert_close(order.logcumsumexp(None, x, 1), x.logcumsumexp(1))
     assert torch.equal(order.median(None, x), x.median())
+    assert torch.equal(order.median(None, x, 1, True).indices, x.median(1, keepdim=True).indices)
+    assert torch.equal(order.extreme_of_all(torch.amax, x), x.amax())
+    assert torch.equal(order.extreme_of_all(torch.amin, x, keepdim=True), x.amin(keepdim=True))
+    assert order.extreme_of_all(torch.amax, x, 1) is NotImplemented
     assert torch.equal(order.tensor_unfold(None, x, 2, 3, 1), x.unfold(2, 3, 1))
+
+
+@pytest.mark.parametrize("shape", [(3, 1000), (999,)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_fft": 400, "hop_length": 160}, {"n_fft": 24, "hop_length": 7, "win_length": 15},
+        {"n_fft": 25, "center": False, "normalized": True}, {"n_fft": 24, "onesided": False, "pad_mode": "constant"},
+    ],
+)  # fmt: skip
+def test_short_time_transforms(shape, settings):
+    torch.manual_seed(0)
+    x, window = torch.randn(shape), torch.hann_window(settings.get("win_length", settings["n_fft"]))
+    wanted = torch.stft(x, window=window, return_complex=True, **settings)
+    made = short_time.stft(None, x, window=window, return_complex=True, **settings)
+    torch.testing.assert_close(made, wanted, atol=3e-5, rtol=1e-5)
+    parts = short_time.stft(None, x, window=window, return_complex=False, **settings)
+    assert torch.equal(parts, torch.view_as_real(made))
+    bare = torch.stft(x, return_complex=True, **settings, window=torch.ones(len(window)))
+    torch.testing.assert_close(short_time.stft(None, x, return_complex=True, **settings), bare, atol=5e-5, rtol=1e-5)
+
+
+def test_short_time_transforms_of_powers_of_two_stay():
+    assert short_time.stft(None, torch.randn(2, 900), 512, return_complex=True) is NotImplemented
+    assert short_time.stft(None, torch.randn(2, 900).double(), 400, return_complex=True) is NotImplemented
 
 
 def test_searching():

@@ -27,6 +27,22 @@ class Spectrogram(nn.Module):
         return torch.view_as_real(s).pow(2).sum(-1)
 
 
+class LogMel(nn.Module):
+    """A speech front end: frames that are no power of two, a shorter window, mel bands, clamped below the peak."""
+
+    def __init__(self, frame: int = 40, window: int = 30) -> None:
+        super().__init__()
+        self.frame = frame
+        self.register_buffer("window", torch.hann_window(window))
+        self.register_buffer("bands", torch.rand(8, frame // 2 + 1, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        s = torch.stft(x, self.frame, 16, len(self.window), self.window, return_complex=True)
+        power = s[..., :-1].abs() ** 2
+        level = (self.bands @ power).clamp(min=1e-10).log10()
+        return torch.maximum(level, level.amax() - 4.0) / 4.0 + 1.0
+
+
 class SpectrogramByConv(nn.Module):
     """The same by a convolution with sines and cosines, as deployable front ends have it."""
 
@@ -120,6 +136,9 @@ CASES: tuple[Case, ...] = (
     module("stft_centre", Spectrogram, WAVE, SAMPLES),
     module("stft", lambda: Spectrogram(False), WAVE, SAMPLES),
     module("stft_by_conv", SpectrogramByConv, WAVE, SAMPLES),
+    module("log_mel", LogMel, WAVE, SAMPLES),
+    module("log_mel_power_of_two", lambda: LogMel(32, 32), WAVE, SAMPLES),
+    of("stft_all_bins", lambda x: torch.view_as_real(torch.stft(x, 32, 8, window=torch.hann_window(32), center=False, normalized=True, onesided=False, return_complex=True)), WAVE, SAMPLES),
     module("global_filter", GlobalFilter, LINE, STEPS),
     module("fourier_mix", FourierMix, LINE, STEPS),
     of("rfft_of_dynamic_axis", lambda x: torch.fft.rfft(x, dim=1).abs(), LINE, STEPS),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.symbolic import convolution, fourier, grids, linear_algebra, numerics, order, resize
+from trtconv.export.symbolic import convolution, fourier, grids, linear_algebra, numerics, order, resize, short_time
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, max_pool
 
@@ -37,6 +37,8 @@ def handlers() -> dict[str, Handler]:
         "logaddexp": numerics.logaddexp, "cov": numerics.covariance, "corrcoef": numerics.correlation,
         "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
+        "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle, "argsort": order.argsort,
+        "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

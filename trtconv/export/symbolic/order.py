@@ -19,7 +19,7 @@ def median(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The lower median along an axis, or of all elements."""
     if dim is None:
         flat = x.reshape(-1)
-        return flat.sort(0)[0].narrow(0, (flat.shape[0] - 1) // 2, 1).squeeze(0)
+        return flat.sort(0)[0].select(0, (flat.shape[0] - 1) // 2)
     return _ranked(x, (x.shape[dim] - 1) // 2, dim, keepdim)
 
 
@@ -30,8 +30,18 @@ def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) ->
 
 def _ranked(x: Any, place: Any, dim: int, keepdim: bool) -> ValuesIndices:
     values, indices = x.sort(dim)
-    picked = values.narrow(dim, place, 1), indices.narrow(dim, place, 1)
-    return ValuesIndices(*picked) if keepdim else ValuesIndices(*(p.squeeze(dim) for p in picked))
+    if keepdim:
+        return ValuesIndices(values.narrow(dim, place, 1), indices.narrow(dim, place, 1))
+    # Not a slice and squeeze: of a size that moves, the TorchScript exporter writes an If with a branch for each rank,
+    # which TensorRT 8.6 refuses.
+    return ValuesIndices(values.select(dim, place), indices.select(dim, place))
+
+
+def extreme_of_all(func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """amax and amin of all elements: the exporters want the axes named."""
+    if (dim is not None and (isinstance(dim, int) or len(dim))) or x.dim() == 0:
+        return NotImplemented
+    return func(x, list(range(x.dim())), keepdim)
 
 
 def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
@@ -162,6 +172,13 @@ def sort(func: Any, x: Any, *args: Any, stable: bool | None = None, **named: Any
     if not stable:
         return NotImplemented
     return func(x, *args, **named)
+
+
+def argsort(func: Any, x: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
+    """A stable one: see `sort`."""
+    import torch
+
+    return torch.sort(x, dim, descending)[1] if stable else NotImplemented
 
 
 def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
