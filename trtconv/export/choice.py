@@ -14,6 +14,7 @@ from trtconv.export.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.explain import Fork, find_fork, where
 from trtconv.export.float_sizes import computes_sizes_in_floats
 from trtconv.export.guards import guarded_sizes
+from trtconv.export.nested import nested_hint
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.scan import scanned
@@ -193,7 +194,7 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
         )  # fmt: skip
     if wrong is not None and wrong.failure is not None:
         special = wrong.at is not None and wrong.at.values != "random"
-        hint = "no file was written; see the lines above for what each exporter gave"
+        hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
         if special and wrong.at is not None:
             hint = (
                 f"the inputs are all {wrong.at.values} there; if yours never are, say what they are with a value range "
