@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -25,10 +26,36 @@ def cdist(func: Any, x: Any, y: Any, p: float = 2.0, compute_mode: Any = None) -
 
 
 def logaddexp(func: Any, x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)), from the larger of both."""
+    """log(exp(x) + exp(y)), from the larger of both; of two equal infinities the difference is no number."""
     import torch
 
-    return torch.maximum(x, y) + torch.log(torch.exp(-(x - y).abs()) + 1.0)
+    gap = torch.where(x == y, torch.zeros_like(x), -(x - y).abs())
+    return torch.maximum(x, y) + torch.log(torch.exp(gap) + 1.0)
+
+
+def atan2(func: Any, y: Any, x: Any) -> Any:
+    """The angle of (x, y) by the sign of y, that of a zero too: the exporters give -pi for (-1, 0).
+
+    Where both are zero the angle is 0, also for an x of -0.0, of which torch says pi.
+    """
+    import torch
+
+    if not isinstance(y, torch.Tensor) or not isinstance(x, torch.Tensor) or not y.dtype.is_floating_point:
+        return NotImplemented
+    half_turn = torch.where(torch.reciprocal(y) < 0, -math.pi, math.pi)
+    slope = torch.atan(y / x)
+    whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, half_turn * 0.5, slope))
+    return torch.where(torch.logical_and(x == 0, y == 0), torch.zeros_like(whole), whole)
+
+
+def angle(func: Any, x: Any) -> Any:
+    """The angle of complex numbers."""
+    import torch
+
+    if not x.dtype.is_complex:
+        return NotImplemented
+    parts = torch.view_as_real(x)
+    return atan2(func, parts[..., 1], parts[..., 0])
 
 
 def covariance(func: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
