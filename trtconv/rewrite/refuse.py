@@ -25,7 +25,7 @@ LAYOUT_HINT = (
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
-ADVISING = ("selection-count", "unique", "integer-power")
+ADVISING = ("selection-count", "unique", "unique-values", "integer-power")
 
 
 def advice(skipped: Sequence[Skipped]) -> list[str]:

@@ -73,6 +73,7 @@ from trtconv.rewrite.rules import (
     trilu,
     uint8,
     unique,
+    unique_values,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     masked_reduce.RULE,
     selection_count.RULE,
     unique.RULE,
+    unique_values.RULE,
     resize_by_size.RULE,
     drop_expand.RULE,
     l2norm.RULE,

@@ -27,12 +27,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
             return NOT_THIS
         if node.attr("start", 0) > 0:
             return NOT_THIS
-        problem = _problem(graph, unique)
+        problem = problem_of(graph, unique)
         return Skip(problem) if problem else Found((unique, node), partial(_count, node=node, unique=unique), note=NOTE)
     used = [i for i, o in enumerate(node.outputs) if o and (graph.uses(o) or o in graph.outputs)]
     if used != [2]:
-        return NOT_THIS if _only_length(graph, node, used) else Skip(REMEDY)
-    problem = _problem(graph, node)
+        # Where the size of a result may depend on the data, the rule unique-values takes the rest.
+        return Skip(REMEDY) if graph.target.is_rtx and not _only_length(graph, node, used) else NOT_THIS
+    problem = problem_of(graph, node)
     return Skip(problem) if problem else Found((node,), partial(_inverse, node=node), note=NOTE)
 
 
@@ -43,7 +44,8 @@ def _only_length(graph: Graph, node: Node, used: list[int]) -> bool:
     return lengths and set(used) <= {0, 2}
 
 
-def _problem(graph: Graph, node: Node) -> str:
+def problem_of(graph: Graph, node: Node) -> str:
+    """Why the values of a Unique cannot be compared with each other, or nothing."""
     if node.attr("axis") is not None and graph.rank(node.inputs[0]) != 1:
         return "unique rows along an axis"
     if graph.dtype(node.inputs[0]) not in NUMBERS or graph.rank(node.inputs[0]) is None:
@@ -72,7 +74,15 @@ def _count(b: Builder, node: Node, unique: Node) -> str:
 
 
 def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
-    """How many distinct values are smaller, or came first where the values are not sorted."""
+    inverse = inverse_of(b, node)
+    return tuple(inverse if i == 2 else "" for i in range(len(node.outputs)))
+
+
+def inverse_of(b: Builder, node: Node) -> str:
+    """Which of the unique values each value is, [n] int64.
+
+    That is how many distinct values are smaller, or came first where the values are not sorted.
+    """
     row, column, first = _first(b, node)
     if node.attr("sorted", 1):
         ahead = b.op("Less", row, column)
@@ -83,8 +93,7 @@ def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
         far = b.op("Where", same, b.unsqueeze(place, 0), count)
         ahead = b.op("Less", b.unsqueeze(place, 0), b.reduce("ReduceMin", far, [1]))
     chosen = b.cast(b.op("And", ahead, b.unsqueeze(first, 0)), INT32)
-    inverse = b.cast(b.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
-    return tuple(inverse if i == 2 else "" for i in range(len(node.outputs)))
+    return b.cast(b.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
 
 
 RULE = Rule(
