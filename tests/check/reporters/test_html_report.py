@@ -108,6 +108,18 @@ def test_equal_rewrites_are_drawn_once():
     assert first["before"].count("<rect") == 3, "two nodes and the value that comes in"
 
 
+def test_the_first_rewrite_with_something_to_see_is_open(tmp_path):
+    save_model(small_net(), tmp_path / "model.trt.onnx")
+    entries = [entry(0, ["Identity"], []), entry(1, ["Pow", "Div"], ["Relu"]), entry(2, ["Cast"], [])]
+    (tmp_path / "model.rewrites.json").write_text(json.dumps({"entries": entries, "proofs": [], "rejected": []}))
+    page = tmp_path / "r.html"
+    write_reports(report(comparison("y", "p (N=1)"), subject=str(tmp_path / "model.trt.onnx"), extras={}), html=page)
+    text = page.read_text()
+    assert text.count('<details class="rewrite" open>') == 1
+    assert text.index("Identity: 1 into 0") < text.index('<details class="rewrite" open>')
+    assert text.index('<details class="rewrite" open>') < text.index("Pow, Div: 2 into 1 node") < text.index("Cast: 1")
+
+
 def test_a_drawing_takes_cycles_and_unordered_nodes():
     nodes = [{"op": o, "name": o, "inputs": i, "outputs": u, "attributes": ""}
              for o, i, u in (("B", ["a"], ["b"]), ("A", ["b"], ["a"]), ("C", ["a", "b"], ["c"]))]  # fmt: skip
