@@ -120,7 +120,7 @@ def _tunings(case: Case) -> list[dict[str, int]]:
     if case.op == "l2norm":
         return _l2norm_tunings(case.shape)
     if case.op == "instance_norm":
-        routes = [{"route": r} for r in (1, *range(4, 18))]
+        routes = [{"route": r} for r in (1, *range(4, 20))]
         return [*routes, *({"route": 3, "cluster": n} for n in (2, 4, 8, 16))]
     if case.op == "reflection_pad":
         return [{"route": r} for r in range(2, 12)]

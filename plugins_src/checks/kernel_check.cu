@@ -314,7 +314,7 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
         for (Route const route : {Route::kSplitHinted, Route::kSplitBlock, Route::kSplitChained, Route::kSplitFused,
-                 Route::kSplitStay, Route::kSplitOut})
+                 Route::kSplitStay, Route::kSplitOut, Route::kSplitGroups, Route::kSplitGroupsStay})
         {
             checkNorm(tally, type, planes, 1, area, route, 0, large, area % 2);
         }
@@ -338,6 +338,13 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
             checkNorm(tally, type, quick ? 46 : 1030, 5, area, route, 0, -large, 0);
         }
         checkNorm(tally, type, 5, 5, 1000, route, 0, 1.0F, 0);
+    }
+    for (Route const route : {Route::kSplitFused, Route::kSplitGroups, Route::kSplitGroupsStay})
+    {
+        // Groups of one, of two and of a thousand planes and a rest.
+        checkNorm(tally, type, 5, 3, quick ? 100000 : 2250001, route, 0, large, 0);
+        checkNorm(tally, type, 5, 5, (quick ? 400000 : 8000000) / sizeOf(type), route, 0, 1.0F, 0);
+        checkNorm(tally, type, quick ? 100 : 2500, 7, 9001, route, 0, large, 1);
     }
     // More planes than blocks or clusters, so that shared memory is used again.
     int64_t const part = 65000 / sizeOf(type);

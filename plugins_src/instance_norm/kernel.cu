@@ -165,6 +165,8 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kSplitChained:
     case Route::kSplitFused:
     case Route::kSplitStay:
+    case Route::kSplitGroups:
+    case Route::kSplitGroupsStay:
     case Route::kSplitOut: return launchSplit<T>(l, problem.route);
     case Route::kEvenWarp:
     case Route::kEvenTwo:

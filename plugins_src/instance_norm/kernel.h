@@ -24,6 +24,8 @@ enum class Route : int32_t
     kSplitFused = 11,   // the same without a kernel between the reads
     kSplitStay = 12,    // the same, with what the second read begins with to stay in L2
     kSplitOut = 13,     // kSplitFused, with y first to leave L2
+    kSplitGroups = 18,  // kSplitFused for a few planes at a time, which the second read finds in L2
+    kSplitGroupsStay = 19, // the same, with those planes last to leave L2
     kEvenWarp = 14, // one warp that the plane fills exactly
     kEvenTwo = 15,  // the same, two planes at a time
     kEvenPair = 16, // two warps that the plane fills exactly

@@ -80,6 +80,42 @@ cudaError_t launchReads(Launch<T> const& l, Plane p, int64_t kept)
     return status != cudaSuccess ? status : launchLater(chained, second, blocks, l.stream, l.x, l.y, moments, affine, p);
 }
 
+// The same for groups of planes of up to `most` bytes, one group after another, in one chain of kernels.
+template <typename T, Hint HINT>
+cudaError_t launchGroups(Launch<T> const& l, int64_t most)
+{
+    constexpr int64_t mostParts = 1024;
+    constexpr int64_t mostGroups = 256;
+    Plane p = l.plane;
+    p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
+    int64_t const parts = ceilDiv(p.area, p.part);
+    int64_t const bytes = p.area * static_cast<int64_t>(sizeof(T));
+    int64_t const group = bytes < most ? most / bytes : 1;
+    auto const second = splitApply<T, HINT, true>;
+    if (parts > mostParts || bytes > most || ceilDiv(l.plane.planes, group) > mostGroups || !mayChain(second, l.device))
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    p.parts = static_cast<int32_t>(parts);
+    cudaError_t status = cudaSuccess;
+    for (p.begin = 0; p.begin < l.plane.planes && status == cudaSuccess; p.begin += group)
+    {
+        int64_t const rest = l.plane.planes - p.begin;
+        p.planes = rest < group ? rest : group;
+        int64_t const blocks = p.planes * parts;
+        p.kept = static_cast<uint32_t>(blocks);
+        auto* const moments = static_cast<Moments*>(l.workspace) + p.begin * parts;
+        T const* const x = l.x + p.begin * p.area;
+        // The first of the chain begins when all that was launched before has ended.
+        status = launchLater(p.begin > 0, splitMoments<T, HINT>, blocks, l.stream, x, moments, p);
+        if (status == cudaSuccess)
+        {
+            status = launchLater(true, second, blocks, l.stream, x, l.y + p.begin * p.area, moments, nullptr, p);
+        }
+    }
+    return status;
+}
+
 template <typename T>
 cudaError_t launchSplit(Launch<T> const& l, Route route)
 {
@@ -90,6 +126,8 @@ cudaError_t launchSplit(Launch<T> const& l, Route route)
     case Route::kSplitBlock: return launchReads<T, Hint::kNone, false, true, false>(l, l.plane, 0);
     case Route::kSplitChained: return launchReads<T, Hint::kNone, false, true, true>(l, l.plane, 0);
     case Route::kSplitFused: return launchReads<T, Hint::kNone, true, true, true>(l, l.plane, 0);
+    case Route::kSplitGroups: return launchGroups<T, Hint::kOutLeaves>(l, cache / 10 * 4);
+    case Route::kSplitGroupsStay: return launchGroups<T, Hint::kLateStay>(l, cache / 10 * 4);
     case Route::kSplitStay: return launchReads<T, Hint::kLateStay, true, true, true>(l, l.plane, cache / 10 * 4);
     case Route::kSplitOut: return launchReads<T, Hint::kOutLeaves, true, true, true>(l, l.plane, 0);
     default: return launchReads<T, Hint::kNone, false, false, false>(l, l.plane, 0);

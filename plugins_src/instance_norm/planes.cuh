@@ -25,7 +25,8 @@ struct Plane
     ElementType parameterType;
     void const* scale;
     void const* bias;
-    uint32_t kept{0}; // last blocks of the first read whose parts are to stay in L2
+    uint32_t kept{0};  // last blocks of the first read whose parts are to stay in L2
+    int64_t begin{0};  // number of the first plane among those of all launches of a chain
 
     __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
     {

@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
         held.template takeGlobal<Stay::kPlain>(part);
     }
     Moments const own = blockMoments(held.warpMoments(part), warps);
+    waitForEarlier(); // the end of this kernel means that those before it have ended, too
     if (threadIdx.x == 0)
     {
         moments[blockIdx.x] = own;
@@ -93,6 +94,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restri
     Moments const* moments, Affine const* affine, Plane const p)
 {
     constexpr bool passing = HINT == Hint::kEarlyLeave || HINT == Hint::kLateStay;
+    letLaterBegin();
     int64_t const block = gridDim.x - 1 - static_cast<int64_t>(blockIdx.x);
     int64_t const plane = block / p.parts;
     int32_t const index = static_cast<int32_t>(block % p.parts);
@@ -103,7 +105,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restri
     Affine scaling;
     if constexpr (COMBINES)
     {
-        int64_t const channel = plane % p.channels;
+        int64_t const channel = (p.begin + plane) % p.channels;
         float const scale = parameter(p.scale, p.parameterType, channel);
         float const bias = parameter(p.bias, p.parameterType, channel);
         waitForEarlier();
