@@ -92,6 +92,27 @@ def test_a_rank_that_moves_is_refused_everywhere(target, tmp_path):
     assert "squeeze(dim)" in caught.value.hint
 
 
+INT8_ENDS = [
+    Case("input", "y = Cast<to=1>(x)", "int8[N,8] x", "float[a,b] y"),
+    Case("output", "y = Cast<to=3>(x)", "float[N,8] x", "int8[a,b] y"),
+]
+QUANTISED = Case(
+    "quantised", "y = DequantizeLinear(x, s, z)", "int8[N,8] x", "float[a,b] y", "float s = {0.5}, int8 z = {0}"
+)
+
+
+@pytest.mark.parametrize("case", INT8_ENDS, ids=str)
+def test_int8_that_is_not_quantised_is_refused_by_8_6(case, tmp_path):
+    with pytest.raises(UnsupportedError, match=f"the {case.name} '[xy]' is int8") as caught:
+        rewrite(case, tmp_path)
+    assert "int32" in caught.value.hint
+    assert rewrite(case, tmp_path, "tensorrt-rtx")
+
+
+def test_int8_of_a_quantised_graph_is_not_refused(tmp_path):
+    assert rewrite(QUANTISED, tmp_path)
+
+
 @pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt-rtx"])
 def test_a_layout_that_no_rule_takes_away_is_refused(target, tmp_path):
     case = Case("gru", "y = GRU<hidden_size=3,layout=1>(x, w, r)", "float[N,H,4] x, float[1,9,4] w, float[1,9,3] r")

@@ -39,6 +39,7 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
         _refuse_everywhere(index_model(model, target), target)
     if target.generation != 8:
         return
+    _refuse_int8_ends(model, target)
     graph = index_model(model, target)
     for scope in graph.scopes():
         for node in list(scope.nodes.values()):
@@ -53,6 +54,20 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
                 )
     if opset_of(model) > target.max_opset:
         raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
+
+
+def _refuse_int8_ends(model: onnx.ModelProto, target: Target) -> None:
+    """An int8 input or output of 8.6 is a quantised value: without Q/DQ nodes it wants a dynamic range."""
+    if any(n.op_type in ("QuantizeLinear", "DequantizeLinear") for n in model.graph.node):
+        return
+    known = {t.name for t in model.graph.initializer}
+    for end, values in (("input", model.graph.input), ("output", model.graph.output)):
+        for value in values:
+            if value.type.tensor_type.elem_type == onnx.TensorProto.INT8 and value.name not in known:
+                raise UnsupportedError(
+                    f"the {end} '{value.name}' is int8, which {target} has for quantised values alone",
+                    hint=f"declare the {end} as int32, or as uint8 with 128 added, and cast inside the module",
+                )
 
 
 def _may_be_misread(graph: onnx.GraphProto) -> bool:
