@@ -90,6 +90,7 @@ CASES: tuple[Case, ...] = (
     of("bool_input", lambda x: torch.where(x, 1.0, -1.0).mean(1), "x:bool[N,T]", STEPS),
     replace(of("float16_input", lambda x: F.relu(x * 2 + 1), "x:float16[N,T,16]", STEPS), precision="auto"),
     of("float64_input", lambda x: x.mean(1).exp(), "x:float64[N,T,16]", STEPS),
+    of("float64_in_range", lambda x: x.mean(1).exp(), "x:float64[N,T,16]=-4:4", STEPS),
     of("int32_input", lambda x: x.float().mean(1), "x:int32[N,T]=0:29", STEPS),
     of("cast_chain", lambda x: (x * 3).to(torch.int64).to(torch.float32) + x.long().float()),
     of("bool_to_float_mean", lambda x: (x > 0).float().mean((2, 3))),

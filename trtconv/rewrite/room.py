@@ -17,6 +17,7 @@ from trtconv.rewrite.align import settle_sizes
 from trtconv.rewrite.engine import Record, Setting, apply_rules
 from trtconv.rewrite.facts import opset_of
 from trtconv.rewrite.float64 import kept_of, require_equal, without_float64
+from trtconv.rewrite.float64_range import require_within_float32
 from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
@@ -56,6 +57,8 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     if request.proof and narrowed.nodes:
         with Original(given, space, specs) as before:
             require_equal(before, narrowed, request.target)
+            if not before.unreadable:
+                require_within_float32(given, narrowed, space, specs, request.target)
     original = narrowed.model
     declined: dict[tuple[str, str], Skipped] = {}
     rules = where_it_pays(rules, request, original, space, specs, declined)
