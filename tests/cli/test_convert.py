@@ -1,6 +1,8 @@
 """The whole line on a small module, as a user runs it."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +150,23 @@ def test_what_a_later_room_would_refuse_is_refused_before_the_export(
     assert message in err
     assert code in (2, 4)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_how_to_of_rules_as_it_is_written(trtconv, tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for name, source in zip(
+        ("my_rules.py", "net.py"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True
+    ):
+        (tmp_path / name).write_text(source)
+    export, rewrite = (line.split()[1:] for line in text.splitlines() if line.startswith("trtconv "))
+    assert trtconv(*export)[0] == 0
+    code, out, err = trtconv(*rewrite, "--target", "tensorrt-rtx")
+    assert code == 0, err
+    assert "rewrote  my-hard-swish" in out
+    wrong = (tmp_path / "my_rules.py").read_text().replace('b.op("HardSwish", value)', 'b.op("Relu", value)')
+    (tmp_path / "my_rules.py").write_text(wrong)
+    code, out, _ = trtconv(*rewrite, "--target", "tensorrt-rtx")
+    assert code == 0
+    assert "none was kept" in out
+    assert out.count("the proof found a difference") == 1

@@ -141,6 +141,13 @@ def test_a_rule_that_returns_too_few_values_is_named():
         run(model, Rule("half", "For the test.", ("Split",), find))
 
 
+@pytest.mark.parametrize("answer", [None, 3, ()])
+def test_a_rule_that_returns_something_else_is_named(answer):
+    model = model_of(Case("r", "y = Relu(x)"))
+    with pytest.raises(TrtconvError, match=r"the rule 'odd' fails at Relu .*not Found, Skip or NOT_THIS"):
+        run(model, Rule("odd", "For the test.", ("Relu",), lambda _graph, _node: answer))
+
+
 def test_a_rewrite_that_changes_the_element_type_is_rejected():
     def find(graph, node):
         return Found((node,), lambda b: b.cast(b.op("Relu", node.inputs[0]), onnx.TensorProto.DOUBLE))

@@ -66,7 +66,11 @@ def command(
 
         progress.stage("rewrite")
         result = rewrite_model(request, progress)
-    show(rewrite_summary(result), as_json=as_json, quiet=values["quiet"] and not explain and not diff)
+    summary = rewrite_summary(result)
+    if explain:  # which tells them with their places
+        told = tuple(line for line in summary.lines if line[0] not in ("rejected", "note"))
+        summary = dataclasses.replace(summary, lines=told)
+    show(summary, as_json=as_json, quiet=values["quiet"] and not explain and not diff)
     if explain or diff:
         from trtconv.rewrite.explain import diff_lines, explain_lines
 

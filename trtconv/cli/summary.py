@@ -82,7 +82,7 @@ def rewrite_summary(result: RewriteResult) -> Summary:
     fired = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
     lines = [
         ("model", _file(result.model)),
-        ("rewrites", fired or "none was needed"),
+        ("rewrites", fired or ("none was kept" if result.rejected else "none was needed")),
     ]
     lines += [("rejected", f"{e.rule}: {getattr(e, 'reason', '')}") for e in result.rejected]
     lines += [("note", note) for note in result.notes]

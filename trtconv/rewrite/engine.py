@@ -25,7 +25,7 @@ from trtconv.rewrite.halves import in_float32
 from trtconv.rewrite.points import Points
 from trtconv.rewrite.proof import Prover
 from trtconv.rewrite.result import Entry, NodeText, Proof, Rejected, Skipped
-from trtconv.rewrite.rule import Found, Rule
+from trtconv.rewrite.rule import Found, Rule, Skip
 from trtconv.rewrite.splice import splice, write_back
 
 # Rounds that are always allowed. More only while they neither come back to a graph that was there nor make it grow.
@@ -152,6 +152,9 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
             raise naming(rule, node, error) from error
         if isinstance(found, Found):
             _try(graph, rule, found, prover, record)
+        elif not isinstance(found, Skip):
+            words = f"find returned {type(found).__name__}, not Found, Skip or NOT_THIS"
+            raise naming(rule, node, TypeError(words))
         elif found.reason:
             record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
 
