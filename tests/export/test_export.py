@@ -333,3 +333,9 @@ def test_a_value_range_is_kept(export, write_module):
     write_module(f"{net}def make():\n    return Net()\n")
     result = export("net.py:make", ["x:float32[N,4]=0:9"], "N=1:2:4")
     assert all(np.nanmin(s.inputs["x"]) >= 0 for s in read_samples(result.reference))
+
+
+def test_a_range_of_one_and_two_stays_dynamic(export, write_module):
+    """torch.export itself would make the constant 2 of it."""
+    write_module(NET)
+    assert export("net.py:make", IMAGES, "N=1:1:2 H=16:24:40 W=16:32:48%16", exporter="dynamo").exporter == "dynamo"

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import ExportRequest, ModuleSource
@@ -90,9 +91,39 @@ class GuardsNan(nn.Module):
         return x.softmax(-1)
 
 
+class OneArea(nn.Module):
+    """torch.export leaves a condition on two dims to run time; only 20 x 20 and its like go the other way."""
+
+    def forward(self, x):
+        return x * 2.0 if x.shape[2] * x.shape[3] == 400 else x * 3.0
+
+
+class NearlySquare(nn.Module):
+    def forward(self, x):
+        return x * 2.0 if abs(x.shape[2] - x.shape[3]) < 2 else x * 3.0
+
+
+class SmallAsItIs(nn.Module):
+    """One side of the branch is the input itself."""
+
+    def forward(self, x):
+        return x if x.shape[2] * x.shape[3] <= 900 else x - x.mean((2, 3), keepdim=True)
+
+
+class TransposedIfSquare(nn.Module):
+    """The sum only has a shape where both sizes are equal, so that no If can hold it for the whole space."""
+
+    def forward(self, x):
+        return x + x.transpose(2, 3) if x.shape[2] == x.shape[3] else x
+
+
 MODULES = {
-    c.__name__: c for c in (CeilOfTenths, WholeNumbers, TwoDims, OneResidue, AllTrue, AllFull, BytesOrUnits, GuardsNan)
-}
+    c.__name__: c
+    for c in (
+        CeilOfTenths, WholeNumbers, TwoDims, OneResidue, AllTrue, AllFull, BytesOrUnits, GuardsNan, OneArea,
+        NearlySquare, SmallAsItIs, TransposedIfSquare,
+    )
+}  # fmt: skip
 
 
 def make(name):
@@ -136,6 +167,27 @@ def test_a_branch_by_value_that_no_point_takes_is_noted(tmp_path):
     result = exported(tmp_path, "GuardsNan", ("x:float32[N,T,4]",), "N=1:2:3 T=5:7:9")
     note = next(n for n in result.notes if "decides by values" in n)
     assert "`if torch.isnan(x).any():` at tests/export/test_unseen.py:" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("OneArea", [(20, 20), (16, 25), (19, 20), (40, 11)]),
+        ("NearlySquare", [(20, 20), (20, 21), (33, 32), (20, 22), (11, 40)]),
+        ("SmallAsItIs", [(30, 30), (29, 31), (30, 31), (41, 41), (10, 11)]),
+    ],
+)
+def test_a_condition_on_two_dims_is_not_taken_for_true(tmp_path, name, sizes):
+    result = exported(tmp_path, name, IMAGE, "N=1:2:3 H=10:20:41 W=11:23:41")
+    run, module = OnnxRuntimeRunner(result.model), make(name)
+    for h, w in sizes:
+        x = torch.randn(2, 4, h, w)
+        torch.testing.assert_close(torch.from_numpy(run({"x": x.numpy()})["output"]), module(x), msg=f"{h}x{w}")
+
+
+def test_a_branch_that_only_square_images_take_is_refused(tmp_path):
+    with pytest.raises(AccuracyError, match=r"x\.shape\[2\] == x\.shape\[3\]"):
+        exported(tmp_path, "TransposedIfSquare", IMAGE, "N=1:2:3 H=10:20:41 W=11:23:40")
 
 
 FLOAT_SIZES = """

@@ -129,9 +129,9 @@ def rounds_sizes(made: Attempt) -> bool:
     return made.candidate is not None and computes_sizes_in_floats(load_model(made.candidate.model).graph)
 
 
-def edges(attempts: list[Attempt], space: ShapeSpace) -> tuple[tuple[str, int], ...]:
+def edges(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
     """Sizes next to which dynamo saw a branch: the last of one side and the first of the other."""
-    found: list[tuple[str, int]] = []
+    found: list[dict[str, int]] = []
     for before in attempts:
         found += guarded_sizes(str(before.error), space)
         try:
@@ -139,8 +139,8 @@ def edges(attempts: list[Attempt], space: ShapeSpace) -> tuple[tuple[str, int], 
         except CannotSplitError:
             continue
         first = min((v for v in space[cut.dim].values() if v > cut.last), default=cut.last)
-        found += [(cut.dim, cut.last), (cut.dim, first)]
-    return tuple(dict.fromkeys(found))
+        found += [{cut.dim: cut.last}, {cut.dim: first}]
+    return [sizes for i, sizes in enumerate(found) if sizes not in found[:i]]
 
 
 def worth_trying(way: Way, before: list[Attempt]) -> bool:

@@ -15,7 +15,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.export.finish import Origins, finish
 from trtconv.export.flat_module import PREFIX
 from trtconv.export.graph_cleanup import clean_up
-from trtconv.export.guards import hold_everywhere
+from trtconv.export.guards import fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.trace import Candidate, Trace
 from trtconv.export.user_code import innermost_user_frame, is_machinery, is_tracing_root, python_frames, shown
 
@@ -51,7 +51,9 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
         with torch.no_grad(), _whole_stacks():
-            return torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+            program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+        require_guards(program, trace)
+        return program
 
     try:
         return run(dynamic_shapes(trace))
@@ -66,6 +68,30 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
         if stepped or not hold_everywhere(str(error), trace.space, trace.region):
             raise
         return run(hinted_shapes(trace))
+
+
+def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
+    """Raise torch's own error for a condition on several dims that fails at some sizes of the space.
+
+    torch.export refuses one on a single dim. One like `H*W <= 3000` or `H != W` it leaves to a check at run time, which
+    no file has. A condition that cannot be read is left to the comparison.
+    """
+    from torch._dynamo.exc import UserError, UserErrorType
+
+    sizes = {
+        f"L['tensors'][{i}].size()[{axis}]": dim
+        for i, spec in enumerate(trace.specs) for axis, dim in enumerate(spec.dims) if isinstance(dim, str)
+    }  # fmt: skip
+    shown = " and ".join(f"{dim} = {place}" for place, dim in sizes.items())
+    failing = []
+    for code in getattr(program, "_guards_code", None) or ():
+        line = f"  - Not all values of {shown} in the specified ranges satisfy the generated guard {code}."
+        if any(fails_somewhere(g, trace.space, trace.region) for g in unproved_guards(line)):
+            failing.append(line)
+    if failing:
+        raise UserError(
+            UserErrorType.CONSTRAINT_VIOLATION, "\n".join(["Constraints violated by several dims!", *failing])
+        )
 
 
 def hinted_shapes(trace: Trace) -> Any:
@@ -108,7 +134,8 @@ def dynamic_shapes(trace: Trace) -> Any:
     for name in Counter(n for s in trace.specs for n in s.names()):
         rng = trace.space[name]
         if trace.dynamic(name):
-            low, high = max(1, rng.min // rng.multiple), rng.max // rng.multiple
+            # Of a size up to 2 torch.export makes the constant 2, since it takes 0 and 1 for special cases.
+            low, high = max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)
             unit = Dim(f"{name}_unit" if rng.multiple > 1 else name, min=low, max=high)
             dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
     return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
@@ -124,6 +151,9 @@ def to_onnx(program: torch.export.ExportedProgram, trace: Trace, opset: int) -> 
     )  # fmt: skip
     assert made is not None
     clean_up(made.model)
+    for spec, value in zip(trace.specs, made.model.graph.inputs, strict=True):
+        # An input that is an output as it is has been given another name.
+        value.name = spec.name
     return made.model
 
 

@@ -20,7 +20,7 @@ OPERATORS: Mapping[type[ast.AST], str] = {
     ast.GtE: "GreaterOrEqual",
 }  # fmt: skip
 CALLS = {"Mod": "Mod", "FloorDiv": "FloorDiv", "CleanDiv": "FloorDiv", "Eq": "Equal", "Ne": "NotEqual",
-         "Max": "Max", "Min": "Min"}  # fmt: skip
+         "Max": "Max", "Min": "Min", "Abs": "Abs", "abs": "Abs"}  # fmt: skip
 
 
 class NoConditionError(Exception):

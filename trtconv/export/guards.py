@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -17,13 +18,17 @@ _GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
-_PLAIN = re.compile(r"[\w\s+\-*/%()<>=!,]+\Z")
+# Digits, names and operators, with a point in numbers only.
+_PLAIN = re.compile(r"(?:[\w\s+\-*/%()<>=!,]|(?<=\d)\.(?=\d))+\Z")
+_PREFIX = re.compile(r"\b(?:math|torch)\.(?=[a-z_]+\()")
 # A condition is tried at every combination of sizes; one with more than these is not taken for true.
 MOST_TRIED = 200_000
+MOST_FAILING = 1000
 FUNCTIONS = {
     "Mod": lambda a, b: a % b, "FloorDiv": lambda a, b: a // b, "CleanDiv": lambda a, b: a // b,
     "Max": max, "Min": min, "Eq": lambda a, b: a == b, "Ne": lambda a, b: a != b,
-    "IntTrueDiv": lambda a, b: a / b, "CeilDiv": lambda a, b: math.ceil(a / b),
+    "IntTrueDiv": lambda a, b: a / b, "CeilDiv": lambda a, b: math.ceil(a / b), "Abs": abs, "abs": abs,
+    "trunc": math.trunc, "ceil": math.ceil, "floor": math.floor, "sym_float": float, "sym_int": int,
 }  # fmt: skip
 
 
@@ -41,12 +46,16 @@ class Guard:
         """
         return next(self.failing(space, region), None)
 
-    def failing(self, space: ShapeSpace, region: Region = ()) -> Iterator[dict[str, int]]:
-        """All sizes at which it does not hold, by the names in it. Raises ValueError as `fails_at` does."""
+    def failing(self, space: ShapeSpace, region: Region = (), *, some: bool = False) -> Iterator[dict[str, int]]:
+        """All sizes at which it does not hold, by the names in it. Raises ValueError as `fails_at` does.
+
+        With `some` those among as many sizes as can be tried.
+        """
         names = tuple(dict.fromkeys((*self.names, *(n for guard, _ in region for n in guard.names))))
         if not self.names or not all(n in space for n in names):
             raise ValueError(self.text)
-        ranges = [space[n].values() for n in names]
+        each = int(MOST_TRIED ** (1 / len(names)))
+        ranges = [_some(space[n].values(), each) if some else space[n].values() for n in names]
         if math.prod(map(len, ranges)) > MOST_TRIED:
             raise ValueError(f"{self.text} (too many sizes to try)")
         for values in itertools.product(*ranges):
@@ -79,7 +88,7 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
     names = {m["size"]: m["name"] for m in _NAME.finditer(text)}
     found = []
     for match in _GUARD.finditer(text):
-        guard = match["guard"]
+        guard = _PREFIX.sub("", match["guard"])
         for size, name in names.items():
             guard = guard.replace(size, name)
         words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
@@ -116,16 +125,33 @@ def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:
         return False
 
 
-def guarded_sizes(text: str, space: ShapeSpace) -> list[tuple[str, int]]:
-    """Sizes of single dims at which a guard in torch's message does not hold."""
-    found = []
+def fails_somewhere(guard: Guard, space: ShapeSpace, region: Region = ()) -> bool:
+    """True when it fails at some sizes of the space; False for one that cannot be read.
+
+    Where there are too many sizes to try them all, the lowest and others drawn at random are tried.
+    """
+    try:
+        return next(guard.failing(space, region, some=True), None) is not None
+    except ValueError:
+        return False
+
+
+def _some(values: range, most: int) -> Sequence[int]:
+    if len(values) <= most:
+        return values
+    return [*values[: most // 2], *random.Random(most).sample(values[most // 2 :], most - most // 2)]
+
+
+def guarded_sizes(text: str, space: ShapeSpace) -> list[dict[str, int]]:
+    """For each guard in torch's message sizes at which it does not hold: the first ones, and the last found."""
+    found: list[dict[str, int]] = []
     for guard in unproved_guards(text):
         try:
-            sizes = guard.fails_at(space)
+            failing = list(itertools.islice(guard.failing(space, some=True), MOST_FAILING))
         except ValueError:
             continue
-        found += list((sizes or {}).items())
-    return found
+        found += [failing[0], failing[-1]] if failing else []
+    return [sizes for i, sizes in enumerate(found) if sizes not in found[:i]]
 
 
 def in_words(text: str) -> str:

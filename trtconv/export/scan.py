@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
@@ -32,15 +32,14 @@ DRAWN = 8
 MOST_SHARED = 4096
 
 
-def scan_points(job: Job, edges: Sequence[tuple[str, int]]) -> Iterator[SamplePoint]:
+def scan_points(job: Job, edges: Sequence[Mapping[str, int]]) -> Iterator[SamplePoint]:
     """The edges; then in turns sizes of each dim, the others as traced, and sizes at which all dims share something.
 
     A dim with more than `MOST_PER_DIM` sizes gives those next to its ends, and others drawn at random: an even step
     would show only odd ones, or only multiples of something.
     """
     base, seed, space = dict(job.sizes), job.request.source.seed, job.request.space
-    single = [(n, v) for n, v in edges if v in space[n]]
-    wanted = [{n: v} for n, v in single]
+    wanted = [dict(sizes) for sizes in edges if all(v in space[n] for n, v in sizes.items())]
     lists = [[{n: v} for v in _spread(r, base[n])] for n, r in space.dims]
     lists.append(list(_together(space, batch_dims(job.request.inputs))))
     wanted += [sizes for turn in itertools.zip_longest(*lists) for sizes in turn if sizes is not None]
@@ -95,11 +94,11 @@ def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> Outp
     return first_failure(compare_at(runner, replace(sample, rounding=rounding), job.request.tolerance))
 
 
-def scanned(job: Job, made: Attempt, edges: Sequence[tuple[str, int]] = ()) -> Attempt:
+def scanned(job: Job, made: Attempt, edges: Sequence[Mapping[str, int]] = ()) -> Attempt:
     """The attempt, no longer equal when one of the scanned sizes differs.
 
-    `edges` are sizes of single dims at which something is known to change. Stops after SECONDS, and with the less
-    likely ones (all dims have had ENOUGH sizes each) after LESS_SECONDS.
+    `edges` are sizes at which something is known to change, the other dims as traced. Stops after SECONDS, and with
+    the less likely ones (all dims have had ENOUGH sizes each) after LESS_SECONDS.
     """
     if made.candidate is None or made.verdict is None:
         return made
