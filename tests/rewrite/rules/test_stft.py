@@ -2,12 +2,16 @@
 """Short-time Fourier transforms."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper
 
 from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, runner
+from trtconv.core.progress import SilentProgress
 from trtconv.core.provenance import SPACE_KEY
+from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
+from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.rules.stft import RULE, fourier_rows
 
 SIZES = ({"N": 2, "T": 64}, {"N": 1, "T": 67}, {"N": 3, "T": 211})
@@ -95,3 +99,14 @@ def test_quarter_turns_are_exact():
 def test_not_needed_where_the_parser_has_it():
     assert not RULE.needed(parse_target("tensorrt-rtx"))
     assert not RULE.needed(parse_target("tensorrt==11"))
+
+
+def test_the_convolution_stays_in_fp32_as_the_transform_did(tmp_path):
+    case = Case("half", stft(), constants="int64 s = {8}, int64 l = {16}", edit=hann(16), **SOUND)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_of(case).SerializeToString())
+    request = RewriteRequest(path, tmp_path / "half.onnx", parse_target("tensorrt==8.6"), precision="fp16")
+    model = onnx.load(str(rewrite_model(request, SilentProgress()).model))
+    types = {t.name: t.data_type for t in model.graph.initializer}
+    (conv,) = [n for n in model.graph.node if n.op_type == "Conv"]
+    assert types[conv.input[1]] == onnx.TensorProto.FLOAT

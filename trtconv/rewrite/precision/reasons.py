@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from trtconv.core.provenance import RULE_KEY
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT, values_of
 from trtconv.rewrite.precision.operators import (
@@ -34,6 +35,8 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return REASONS[node.key]
     if node.key in plan.block:
         return REASONS.get(node.key, Reason("asked", f"{node.key} is blocked"))
+    if node.key == "Conv" and "STFT" in plan.block and _made_by(node) == "stft":
+        return REASONS["STFT"]
     if node.key in LACKING.get(plan.to.name, ()):
         return Reason("target", f"TensorRT has no {plan.to.name} {node.key}")
     if node.key == "Cast":
@@ -44,6 +47,11 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return Reason("custom", f"{node.key} is not known to take {plan.to.name}")
     found = _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
     return found or _decision(plan, graph, node)
+
+
+def _made_by(node: Node) -> str:
+    """The rule that made the node, or nothing."""
+    return next((str(p.value) for p in node.proto.metadata_props if p.key == RULE_KEY), "")
 
 
 def _cast(plan: Plan, graph: Graph, node: Node) -> Reason | None:
