@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+import trtconv
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError
 from trtconv.core.onnx_file import signature
@@ -339,3 +340,16 @@ def test_a_range_of_one_and_two_stays_dynamic(export, write_module):
     """torch.export itself would make the constant 2 of it."""
     write_module(NET)
     assert export("net.py:make", IMAGES, "N=1:1:2 H=16:24:40 W=16:32:48%16", exporter="dynamo").exporter == "dynamo"
+
+
+def test_what_torch_export_puts_in_is_nobodys_line(export, write_module):
+    text = (
+        "class Grid(nn.Module):\n    def forward(self, x):\n        h = x.shape[2]\n        y = torch.arange(h) / h\n"
+    )
+    text += "        return x + y[:, None] + x.shape[3]\n"
+    model = onnx.load(export(f"{write_module(text)}:Grid", ["x:float32[N,2,H,W]"], "N=1:1:3 H=8:9:14 W=8:11:15").model)
+    assert (model.producer_name, model.producer_version) == ("trtconv", trtconv.__version__)
+    origins = {(n.op_type, origin_of(n).module, origin_of(n).source) for n in model.graph.node}
+    assert ("Shape", "", "") in origins, "torch.export reads the sizes before the first line of forward"
+    assert {source.split(":")[0] for _, _, source in origins} == {"", "net.py"}
+    assert {module for _, module, _ in origins} == {""}

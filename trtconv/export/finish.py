@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trtconv import __version__
 from trtconv.core.errors import TrtconvError
 from trtconv.core.onnx_file import load_model, set_metadata
 from trtconv.core.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import onnx
 
 Origins = dict[str, tuple[str, str]]
+# torch/_export/passes/_node_metadata_hook.py: nodes that torch.export itself put in, such as the sizes of an input.
+_NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
 
 
 class StaticAxisError(TrtconvError):
@@ -42,7 +45,7 @@ def finish(
     floor_negative_divisions(model.graph, trace, floors)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
-    model.producer_name = "trtconv"
+    model.producer_name, model.producer_version = "trtconv", __version__
     model.graph.name = "main"
     path.write_bytes(model.SerializeToString(deterministic=True))
 
@@ -129,6 +132,8 @@ def _rename_uses(graph: onnx.GraphProto, shorter: Mapping[str, str]) -> None:
 
 def _describe(node: onnx.NodeProto, origin: tuple[str, str], last: tuple[str, str]) -> tuple[str, str]:
     """Write the origin; a node without one (a constant, a cast put in) takes that of the node before it."""
+    if origin[0] == _NO_MODULE:
+        origin = ("", origin[1])
     chosen = origin if any(origin) else last
     node.doc_string = ""
     del node.metadata_props[:]

@@ -14,6 +14,8 @@ from pathlib import Path
 _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
 Frame = tuple[str, int]
+# The place that torch.export writes for the sizes that it reads itself (torch/export/exported_program.py).
+_WRITTEN_BY_TORCH = "torch/fx/passes/runtime_assert.py"
 
 
 @cache
@@ -42,12 +44,12 @@ def is_tracing_root(file: str) -> bool:
 def is_library(file: str) -> bool:
     """True for torch, installed packages, the standard library, trtconv's tracing code and generated code."""
     generated = file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file
-    return generated or file.startswith((f"{_own_folder()}/", *_library_folders()))
+    return generated or file == _WRITTEN_BY_TORCH or file.startswith((f"{_own_folder()}/", *_library_folders()))
 
 
 def is_machinery(file: str) -> bool:
     """True for frames that can never be the author's: torch, trtconv itself, generated code."""
-    return file.startswith(("<", f"{_own_folder()}/", *_machinery_folders()))
+    return file == _WRITTEN_BY_TORCH or file.startswith(("<", f"{_own_folder()}/", *_machinery_folders()))
 
 
 def innermost_user_frame(frames: Iterable[Frame]) -> Frame | None:
