@@ -4,7 +4,7 @@
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
-from trtconv.rewrite.rules.resize_nearest import RULE
+from trtconv.rewrite.rules.resize_nearest import RULE, whole_ratio
 
 CASES = (
     [
@@ -30,6 +30,16 @@ CASES = (
             gone=("Resize",),
             target="tensorrt==8.6",
         ),
+    ]
+    + [
+        Case(
+            f"scale {scale} in whole numbers",
+            'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , s)',
+            constants=f"float[4] s = {{1,1,{scale},{scale}}}",
+            gone=("Resize", "Floor", "Cast"),
+            target="tensorrt==8.6",
+        )
+        for scale in ("0.33333334", "0.5", "0.4", "2.5", "0.75")
     ]
     + [
         Case(
@@ -84,3 +94,14 @@ def test_fires(case):
 @pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
 def test_near_miss(case):
     check_near_miss(RULE, case)
+
+
+@pytest.mark.parametrize(("scale", "high", "ratio"), [
+    (0.5, 4096, (1, 2)), (0.3333333432674408, 4096, (1, 3)), (0.3333333, 4096, None), (0.1234567, 4096, None),
+    (0.5, 1 << 30, None),
+])  # fmt: skip
+def test_sizes_as_whole_numbers_at_every_size(scale, high, ratio):
+    found = whole_ratio(scale, 1, high)
+    assert found == ratio
+    if found:
+        assert all(int(n * scale) == n * found[0] // found[1] for n in range(1, high + 1))

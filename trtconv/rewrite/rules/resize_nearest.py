@@ -9,6 +9,7 @@ from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.rules.resize_like_summand import made_here
 
+MOST_SIZES, USUAL_SIZES = 1 << 20, 1 << 16
 MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
 
 
@@ -28,7 +29,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if scales is None and not node.input(3):
         return Skip("scales are computed while the model runs")
     fixed = None if scales is None else [float(s) for s in scales]
-    return Found((node,), lambda b: _build(b, node, rank, fixed))
+    return Found((node,), lambda b: _build(b, node, rank, fixed, _ranges(graph, node.inputs[0], rank)))
+
+
+def _ranges(graph: Graph, value: str, rank: int) -> list[tuple[int, int]]:
+    """The sizes that each axis can have; where none are recorded, those that images have."""
+    dims = graph.dims(value) or (None,) * rank
+    return [graph.dim_range(d) or (1, USUAL_SIZES) for d in dims]
 
 
 def _plain(node: Node) -> bool:
@@ -36,21 +43,62 @@ def _plain(node: Node) -> bool:
     return mode in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"))
 
 
-def _build(b: Builder, node: Node, rank: int, scales: list[float] | None) -> str:
+def _build(b: Builder, node: Node, rank: int, scales: list[float] | None, ranges: list[tuple[int, int]]) -> str:
     value = node.inputs[0]
     for axis in range(2, rank):
         if scales is not None and scales[axis] == 1.0:
             continue
         size = b.squeeze(b.size(node.inputs[0], axis), 0)
-        wide = b.cast(size, FLOAT)
         if scales is not None:
-            scale = b.scalar(scales[axis])
-            out = b.cast(b.op("Floor", b.op("Mul", wide, scale)), 7)
+            out = _scaled_size(b, size, scales[axis], ranges[axis])
+            rows = _whole_indices(b, node, size, out, scales[axis], ranges[axis])
+            rows = rows or _indices(b, node, size, out, b.scalar(scales[axis]))
         else:
             out = b.op("Gather", node.inputs[3], b.scalar(axis, dtype=7), axis=0)
-            scale = b.op("Div", b.cast(out, FLOAT), wide)
-        value = b.op("Gather", value, _indices(b, node, size, out, scale), axis=axis)
+            rows = _indices(b, node, size, out, b.op("Div", b.cast(out, FLOAT), b.cast(size, FLOAT)))
+        value = b.op("Gather", value, rows, axis=axis)
     return value
+
+
+def _scaled_size(b: Builder, size: str, scale: float, within: tuple[int, int]) -> str:
+    """floor(size * scale).
+
+    In integers where that is the same for every size in the range: TensorRT 8.6 computes sizes in floating point twice,
+    for the shape and for the values, and the two did not agree on 48 / 3 (measured on an H200).
+    """
+    ratio = whole_ratio(scale, *within)
+    if ratio is None:
+        return b.cast(b.op("Floor", b.op("Mul", b.cast(size, FLOAT), b.scalar(scale))), 7)
+    above, below = (b.scalar(part, dtype=7) for part in ratio)
+    return b.op("Div", b.op("Mul", size, above), below)
+
+
+def whole_ratio(scale: float, low: int, high: int) -> tuple[int, int] | None:
+    """p and q with floor(n * scale) == n * p // q for all n from `low` to `high`; None when no q up to 100 does."""
+    if high - low > MOST_SIZES:
+        return None
+    sizes = np.arange(low, high + 1, dtype=np.int64)
+    wanted = np.floor(sizes.astype(np.float64) * scale).astype(np.int64)
+    for below in range(1, 101):
+        above = round(scale * below)
+        if above and np.array_equal(sizes * above // below, wanted):
+            return above, below
+    return None
+
+
+def _whole_indices(b: Builder, node: Node, size: str, out: str, scale: float, within: tuple[int, int]) -> str | None:
+    """floor(place / scale) in integers, for the mode in which that is all and where it is the same at every place."""
+    mode = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", "round_prefer_floor")
+    ratio = whole_ratio(scale, *within) if mode == ("asymmetric", "floor") else None
+    if ratio is None:
+        return None
+    above, below = ratio
+    places = np.arange(within[1] * above // below, dtype=np.int64)
+    if not np.array_equal(np.floor(places.astype(np.float32) / np.float32(scale)), places * below // above):
+        return None
+    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
+    at = b.op("Div", b.op("Mul", b.op("Range", zero, out, one), b.scalar(below, dtype=7)), b.scalar(above, dtype=7))
+    return b.op("Min", at, b.op("Sub", size, one))
 
 
 def _indices(b: Builder, node: Node, size: str, out: str, scale: str) -> str:
