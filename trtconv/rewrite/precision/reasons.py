@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from trtconv.core.provenance import RULE_KEY
 from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.precision.fourier import multiplies_by_waves
 from trtconv.rewrite.precision.half import FLOAT, values_of
 from trtconv.rewrite.precision.operators import (
     ALWAYS,
@@ -35,7 +36,7 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return REASONS[node.key]
     if node.key in plan.block:
         return REASONS.get(node.key, Reason("asked", f"{node.key} is blocked"))
-    if node.key == "Conv" and "STFT" in plan.block and _made_by(node) == "stft":
+    if "STFT" in plan.block and (multiplies_by_waves(graph, node) or (node.key == "Conv" and _made_by(node) == "stft")):
         return REASONS["STFT"]
     if node.key in LACKING.get(plan.to.name, ()):
         return Reason("target", f"TensorRT has no {plan.to.name} {node.key}")
