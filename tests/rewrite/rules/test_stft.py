@@ -3,6 +3,7 @@
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import numpy_helper
 
@@ -60,6 +61,8 @@ NEAR_MISSES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
+    if case.name == "complex" and tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 23):
+        pytest.skip("this ONNX Runtime gives infinities for the transform of a complex signal")
     check_case(RULE, case)
 
 
