@@ -120,10 +120,10 @@ def _tunings(case: Case) -> list[dict[str, int]]:
     if case.op == "l2norm":
         return _l2norm_tunings(case.shape)
     if case.op == "instance_norm":
-        routes = [{"route": r} for r in (1, *range(4, 20))]
-        return [*routes, *({"route": 3, "cluster": n} for n in (2, 4, 8, 16))]
+        routes = [{"route": r} for r in (1, 4, 5, 7, 11, 14, 17, 18, 19, 21, 22, 23, 24)]
+        return [*routes, *({"route": r, "cluster": n} for r in (3, 20) for n in (2, 4, 8, 16))]
     if case.op == "reflection_pad":
-        return [{"route": r} for r in range(2, 12)]
+        return [{"route": r} for r in range(2, 17)]
     return []
 
 

@@ -313,22 +313,22 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, 3, area, Route::kAuto, 0, large, 1);
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
-        for (Route const route : {Route::kSplitHinted, Route::kSplitBlock, Route::kSplitChained, Route::kSplitFused,
-                 Route::kSplitStay, Route::kSplitOut, Route::kSplitGroups, Route::kSplitGroupsStay})
+        for (Route const route : {Route::kSplitFused, Route::kSplitFusedStay, Route::kSplitFusedHalf, Route::kSplitGroups,
+                 Route::kSplitGroupsStay})
         {
             checkNorm(tally, type, planes, 1, area, route, 0, large, area % 2);
         }
-        for (Route const route : {Route::kWarpWide, Route::kWarpStream, Route::kTeam})
+        for (Route const route : {Route::kWarpWide, Route::kTeam})
         {
             checkNorm(tally, type, planes, 3, area, route, 0, large, 0);
         }
         for (int32_t cluster = 2; cluster <= 16; cluster *= 2)
         {
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);
+            checkNorm(tally, type, planes, 3, area, Route::kClusterStay, cluster, 1.0F, area % 2);
         }
     }
-    checkNorm(tally, type, quick ? 500 : 20000, 7, 784, Route::kWarpStream, 0, 1.0F, 0);
-    for (Route const route : {Route::kEvenWarp, Route::kEvenTwo, Route::kEvenPair, Route::kEvenTeam})
+    for (Route const route : {Route::kEvenWarp, Route::kEvenWarpStay, Route::kEvenTeam, Route::kEvenTeamStay})
     {
         // One to eight packs to a lane, numbers of planes that leave warps and pairs of planes over, and one plane.
         for (int64_t area = 128; area <= 8192; area *= 2)
@@ -339,7 +339,7 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         }
         checkNorm(tally, type, 5, 5, 1000, route, 0, 1.0F, 0);
     }
-    for (Route const route : {Route::kSplitFused, Route::kSplitGroups, Route::kSplitGroupsStay})
+    for (Route const route : {Route::kSplit, Route::kSplitFused, Route::kSplitGroups, Route::kSplitGroupsStay})
     {
         // Groups of one, of two and of a thousand planes and a rest.
         checkNorm(tally, type, 5, 3, quick ? 100000 : 2250001, route, 0, large, 0);
@@ -367,7 +367,7 @@ void checkPadShapes(Tally& tally, ElementType type)
     {
         checkPad(tally, type, 3, 19, 64 + left % 3, {3, left, 1, 9 - left}, 0);
         checkPad(tally, type, 2, 33, 101, {0, left, 2, 0}, left % 2);
-        for (int32_t route = 1; route <= 11; ++route)
+        for (int32_t route = 1; route <= 16; ++route)
         {
             checkPad(tally, type, 3, 11, 37 + left % 5, {3, left, 1, 9 - left}, 0, reflection_pad::Route(route));
             checkPad(tally, type, 5, 9, 2 + left % 3, {2, 1, 8, 1}, 0, reflection_pad::Route(route));

@@ -2,6 +2,7 @@
 // and the channel's parameters on their way together with x.
 #pragma once
 
+#include "common/retention.cuh"
 #include "instance_norm/planes.cuh"
 
 namespace trtconv::instance_norm
@@ -113,7 +114,7 @@ __device__ __forceinline__ Moments mergeWarps(Moments const& own)
 
 // P planes at a time to WARPS warps that hold ITEMS packs of each in every lane, so that a plane has
 // 32 * WARPS * ITEMS * V values. P is 1 where WARPS is not. `p.planes` is under 2^31.
-template <typename T, int WARPS, int ITEMS, int P>
+template <typename T, int WARPS, int ITEMS, int P, Lines LINES>
 __global__ void __launch_bounds__(kEvenThreads<WARPS>) evenPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
     static_assert(P == 1 || WARPS == 1, "several planes are for warps of their own");
@@ -127,6 +128,7 @@ __global__ void __launch_bounds__(kEvenThreads<WARPS>) evenPlanes(T const* __res
         return; // whole warps leave
     }
     int32_t const me = threadIdx.x % threads;
+    uint64_t const policy = linesPolicy<LINES>();
     Pack<T, V> held[P][ITEMS] = {};
     float scale[P];
     float bias[P];
@@ -140,7 +142,8 @@ __global__ void __launch_bounds__(kEvenThreads<WARPS>) evenPlanes(T const* __res
         {
             if (there)
             {
-                held[q][i] = loadOnce<T, V>(from + (i * threads + me) * V);
+                held[q][i]
+                    = loadLines<LINES>(reinterpret_cast<Pack<T, V> const*>(from + (i * threads + me) * V), policy);
             }
         }
     }

@@ -65,7 +65,7 @@ cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t co
 }
 
 // `parts` blocks to a plane.
-template <typename T, bool CLUSTER>
+template <typename T, bool CLUSTER, Lines LINES = Lines::kPlain>
 cudaError_t launchOnChip(Launch<T> l, int32_t parts)
 {
     l.plane.part = partOf<T>(l.plane.area, parts);
@@ -76,7 +76,7 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
     {
         return cudaErrorInvalidConfiguration;
     }
-    auto const kernel = onChipPlanes<T, CLUSTER>;
+    auto const kernel = onChipPlanes<T, CLUSTER, LINES>;
     int32_t const bytes = static_cast<int32_t>(slot);
     cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (status == cudaSuccess && parts > 8)
@@ -159,21 +159,19 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kBlock: return launchOnChip<T, false>(l, 1);
     case Route::kCluster:
         return cluster > 0 ? launchOnChip<T, true>(l, cluster) : cudaErrorInvalidConfiguration;
+    case Route::kClusterStay:
+        return cluster > 0 ? launchOnChip<T, true, Lines::kStay>(l, cluster) : cudaErrorInvalidConfiguration;
     case Route::kSplit:
-    case Route::kSplitHinted:
-    case Route::kSplitBlock:
-    case Route::kSplitChained:
     case Route::kSplitFused:
-    case Route::kSplitStay:
+    case Route::kSplitFusedStay:
+    case Route::kSplitFusedHalf:
     case Route::kSplitGroups:
-    case Route::kSplitGroupsStay:
-    case Route::kSplitOut: return launchSplit<T>(l, problem.route);
+    case Route::kSplitGroupsStay: return launchSplit<T>(l, problem.route);
     case Route::kEvenWarp:
-    case Route::kEvenTwo:
-    case Route::kEvenPair:
-    case Route::kEvenTeam: return launchEven<T>(l, problem.route);
+    case Route::kEvenWarpStay:
+    case Route::kEvenTeam:
+    case Route::kEvenTeamStay: return launchEven<T>(l, problem.route);
     case Route::kWarpWide:
-    case Route::kWarpStream:
     case Route::kTeam: return launchWide<T>(l, problem.route);
     default: break;
     }
@@ -200,7 +198,8 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
             return status;
         }
     }
-    return launchSplit<T>(l, Route::kSplit);
+    cudaError_t const status = launchSplit<T>(l, Route::kSplitFused);
+    return status != cudaErrorInvalidConfiguration ? status : launchSplit<T>(l, Route::kSplit);
 }
 } // namespace
 

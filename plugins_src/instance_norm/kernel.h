@@ -14,22 +14,19 @@ enum class Route : int32_t
     kWarp = 1,    // registers of one warp
     kBlock = 2,   // registers of one block
     kCluster = 3, // registers of a thread-block cluster (compute capability 9.0 and later)
-    kSplit = 4,   // not held: statistics, then a second read
-    kWarpWide = 5,   // kWarp with packs of 16 bytes for every type
-    kWarpStream = 6, // the same, with warps that stay and load the next plane meanwhile
-    kTeam = 7,       // registers of a block of four warps
-    kSplitHinted = 8, // kSplit, with x to stay in L2 rather than y
-    kSplitBlock = 9,    // kSplit, with a block to a plane between the reads
-    kSplitChained = 10, // the same, each kernel beginning before the one ahead of it has ended
-    kSplitFused = 11,   // the same without a kernel between the reads
-    kSplitStay = 12,    // the same, with what the second read begins with to stay in L2
-    kSplitOut = 13,     // kSplitFused, with y first to leave L2
-    kSplitGroups = 18,  // kSplitFused for a few planes at a time, which the second read finds in L2
-    kSplitGroupsStay = 19, // the same, with those planes last to leave L2
-    kEvenWarp = 14, // one warp that the plane fills exactly
-    kEvenTwo = 15,  // the same, two planes at a time
-    kEvenPair = 16, // two warps that the plane fills exactly
-    kEvenTeam = 17, // four warps that the plane fills exactly
+    kSplit = 4,       // not held: statistics, then a second read, with a kernel between them
+    kWarpWide = 5,    // kWarp with packs of 16 bytes for every type
+    kTeam = 7,        // registers of a block of four warps
+    kSplitFused = 11, // kSplit without a kernel between the reads, for planes of up to 1024 parts
+    kEvenWarp = 14,   // one warp that the plane fills exactly
+    kEvenTeam = 17,   // four warps that the plane fills exactly
+    kSplitGroups = 18, // kSplitFused for a few planes at a time, which the second read finds in L2
+    kSplitGroupsStay = 19, // the same, with x last to leave L2, as in those that follow
+    kClusterStay = 20,
+    kEvenWarpStay = 21,
+    kEvenTeamStay = 22,
+    kSplitFusedStay = 23,
+    kSplitFusedHalf = 24, // in the second read only
 };
 
 struct Problem

@@ -66,31 +66,17 @@ cudaError_t launchWide(Launch<T> const& l, Route route)
         teamPlanes<T, V, each><<<static_cast<uint32_t>(l.plane.planes), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
         return cudaGetLastError();
     }
-    int64_t blocks = ceilDiv(l.plane.planes, warps);
+    int64_t const blocks = ceilDiv(l.plane.planes, warps);
     if (!wideFits(l, 32, items) || blocks > kMaxGrid)
     {
         return cudaErrorInvalidConfiguration;
     }
-    if (route == Route::kWarpWide)
-    {
-        warpPlanes<T, V, items><<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
-        return cudaGetLastError();
-    }
-    auto const kernel = streamedPlanes<T, V, items>;
-    int32_t resident = 0;
-    cudaError_t const status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kWarpThreads, 0);
-    if (status != cudaSuccess || resident < 1)
-    {
-        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
-    }
-    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
-    blocks = blocks < most ? blocks : most;
-    kernel<<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
+    warpPlanes<T, V, items><<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
     return cudaGetLastError();
 }
 
 // A plane to `WARPS` warps that hold it exactly, P planes at a time.
-template <typename T, int WARPS, int P>
+template <typename T, int WARPS, int P, Lines LINES>
 cudaError_t launchEvenPlanes(Launch<T> const& l)
 {
     constexpr int64_t unit = 32 * WARPS * perGranule<T>();
@@ -106,10 +92,10 @@ cudaError_t launchEvenPlanes(Launch<T> const& l)
     };
     switch (l.plane.area / unit)
     {
-    case 1: return start(evenPlanes<T, WARPS, 1, P>);
-    case 2: return start(evenPlanes<T, WARPS, 2, P>);
-    case 4: return start(evenPlanes<T, WARPS, 4, P>);
-    case 8: return start(evenPlanes<T, WARPS, 8, P>);
+    case 1: return start(evenPlanes<T, WARPS, 1, P, LINES>);
+    case 2: return start(evenPlanes<T, WARPS, 2, P, LINES>);
+    case 4: return start(evenPlanes<T, WARPS, 4, P, LINES>);
+    case 8: return start(evenPlanes<T, WARPS, 8, P, LINES>);
     default: return cudaErrorInvalidConfiguration;
     }
 }
@@ -119,10 +105,10 @@ cudaError_t launchEven(Launch<T> const& l, Route route)
 {
     switch (route)
     {
-    case Route::kEvenWarp: return launchEvenPlanes<T, 1, 1>(l);
-    case Route::kEvenTwo: return launchEvenPlanes<T, 1, 2>(l);
-    case Route::kEvenPair: return launchEvenPlanes<T, 2, 1>(l);
-    default: return launchEvenPlanes<T, 4, 1>(l);
+    case Route::kEvenWarp: return launchEvenPlanes<T, 1, 1, Lines::kPlain>(l);
+    case Route::kEvenWarpStay: return launchEvenPlanes<T, 1, 1, Lines::kStay>(l);
+    case Route::kEvenTeam: return launchEvenPlanes<T, 4, 1, Lines::kPlain>(l);
+    default: return launchEvenPlanes<T, 4, 1, Lines::kStay>(l);
     }
 }
 } // namespace

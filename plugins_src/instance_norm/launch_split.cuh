@@ -46,53 +46,46 @@ cudaError_t launchLater(bool chained, void (*kernel)(Parameters...), int64_t blo
     return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-// COMBINES: the second read combines the moments of its plane; otherwise a kernel between the reads does, with a block to
-// a plane where BLOCK, else a warp. CHAINED: see mayChain.
-template <typename T, Hint HINT, bool COMBINES, bool BLOCK, bool CHAINED>
-cudaError_t launchReads(Launch<T> const& l, Plane p, int64_t kept)
+// How many parts the second read of kSplitFused combines: every one of its blocks goes over all its plane's moments.
+constexpr int64_t kMostCombined = 1024;
+
+// COMBINES: the second read combines the moments of its plane; otherwise a kernel between the reads does.
+template <typename T, Lines FIRST, Lines SECOND, bool COMBINES>
+cudaError_t launchReads(Launch<T> const& l)
 {
-    // Every block of the second read goes over all its plane's moments.
-    constexpr int64_t mostCombined = 1024;
+    Plane p = l.plane;
     p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
     int64_t const parts = ceilDiv(p.area, p.part);
     int64_t const blocks = p.planes * parts;
-    if (blocks > kMaxGrid || (COMBINES && parts > mostCombined))
+    if (blocks > kMaxGrid || (COMBINES && parts > kMostCombined))
     {
         return cudaErrorInvalidConfiguration;
     }
     p.parts = static_cast<int32_t>(parts);
-    p.kept = static_cast<uint32_t>(kept / kSplitBytes);
     auto* const moments = static_cast<Moments*>(l.workspace);
     auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
-    auto const second = splitApply<T, HINT, COMBINES>;
-    bool const chained = CHAINED && mayChain(second, l.device);
-    splitMoments<T, HINT><<<static_cast<uint32_t>(blocks), kSplitThreads, 0, l.stream>>>(l.x, moments, p);
-    cudaError_t status = cudaGetLastError();
-    if (status == cudaSuccess && !COMBINES && BLOCK)
+    auto const second = splitApply<T, SECOND, COMBINES>;
+    bool const chained = mayChain(second, l.device);
+    cudaError_t status = launchLater(false, splitMoments<T, FIRST>, blocks, l.stream, l.x, moments, p);
+    if (status == cudaSuccess && !COMBINES)
     {
-        status = launchLater(chained, splitCombineBlock, p.planes, l.stream, moments, affine, p);
-    }
-    else if (status == cudaSuccess && !COMBINES)
-    {
-        splitCombine<<<static_cast<uint32_t>(p.planes), 32, 0, l.stream>>>(moments, affine, p);
-        status = cudaGetLastError();
+        status = launchLater(chained, splitCombine, p.planes, l.stream, moments, affine, p);
     }
     return status != cudaSuccess ? status : launchLater(chained, second, blocks, l.stream, l.x, l.y, moments, affine, p);
 }
 
-// The same for groups of planes of up to `most` bytes, one group after another, in one chain of kernels.
-template <typename T, Hint HINT>
+// Groups of planes of up to `most` bytes, one group after another, in one chain of kernels.
+template <typename T, Lines LINES>
 cudaError_t launchGroups(Launch<T> const& l, int64_t most)
 {
-    constexpr int64_t mostParts = 1024;
     constexpr int64_t mostGroups = 256;
     Plane p = l.plane;
     p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
     int64_t const parts = ceilDiv(p.area, p.part);
     int64_t const bytes = p.area * static_cast<int64_t>(sizeof(T));
     int64_t const group = bytes < most ? most / bytes : 1;
-    auto const second = splitApply<T, HINT, true>;
-    if (parts > mostParts || bytes > most || ceilDiv(l.plane.planes, group) > mostGroups || !mayChain(second, l.device))
+    auto const second = splitApply<T, LINES, true>;
+    if (parts > kMostCombined || bytes > most || ceilDiv(l.plane.planes, group) > mostGroups || !mayChain(second, l.device))
     {
         return cudaErrorInvalidConfiguration;
     }
@@ -103,11 +96,10 @@ cudaError_t launchGroups(Launch<T> const& l, int64_t most)
         int64_t const rest = l.plane.planes - p.begin;
         p.planes = rest < group ? rest : group;
         int64_t const blocks = p.planes * parts;
-        p.kept = static_cast<uint32_t>(blocks);
         auto* const moments = static_cast<Moments*>(l.workspace) + p.begin * parts;
         T const* const x = l.x + p.begin * p.area;
         // The first of the chain begins when all that was launched before has ended.
-        status = launchLater(p.begin > 0, splitMoments<T, HINT>, blocks, l.stream, x, moments, p);
+        status = launchLater(p.begin > 0, splitMoments<T, LINES>, blocks, l.stream, x, moments, p);
         if (status == cudaSuccess)
         {
             status = launchLater(true, second, blocks, l.stream, x, l.y + p.begin * p.area, moments, nullptr, p);
@@ -122,15 +114,12 @@ cudaError_t launchSplit(Launch<T> const& l, Route route)
     int64_t const cache = l.device.cacheBytes;
     switch (route)
     {
-    case Route::kSplitHinted: return launchReads<T, Hint::kEarlyLeave, false, false, false>(l, l.plane, cache / 10 * 7);
-    case Route::kSplitBlock: return launchReads<T, Hint::kNone, false, true, false>(l, l.plane, 0);
-    case Route::kSplitChained: return launchReads<T, Hint::kNone, false, true, true>(l, l.plane, 0);
-    case Route::kSplitFused: return launchReads<T, Hint::kNone, true, true, true>(l, l.plane, 0);
-    case Route::kSplitGroups: return launchGroups<T, Hint::kOutLeaves>(l, cache / 10 * 4);
-    case Route::kSplitGroupsStay: return launchGroups<T, Hint::kLateStay>(l, cache / 10 * 4);
-    case Route::kSplitStay: return launchReads<T, Hint::kLateStay, true, true, true>(l, l.plane, cache / 10 * 4);
-    case Route::kSplitOut: return launchReads<T, Hint::kOutLeaves, true, true, true>(l, l.plane, 0);
-    default: return launchReads<T, Hint::kNone, false, false, false>(l, l.plane, 0);
+    case Route::kSplitFused: return launchReads<T, Lines::kPlain, Lines::kPlain, true>(l);
+    case Route::kSplitFusedStay: return launchReads<T, Lines::kStay, Lines::kStay, true>(l);
+    case Route::kSplitFusedHalf: return launchReads<T, Lines::kPlain, Lines::kStay, true>(l);
+    case Route::kSplitGroups: return launchGroups<T, Lines::kPlain>(l, cache / 10 * 4);
+    case Route::kSplitGroupsStay: return launchGroups<T, Lines::kStay>(l, cache / 10 * 4);
+    default: return launchReads<T, Lines::kPlain, Lines::kPlain, false>(l);
     }
 }
 } // namespace

@@ -10,14 +10,6 @@
 
 namespace trtconv::instance_norm
 {
-// How long lines that are read are to stay in L2: as others do, least, or longest.
-enum class Stay
-{
-    kPlain,
-    kLeave,
-    kStay,
-};
-
 // Granules that a thread holds in registers.
 inline constexpr int32_t kItems = 8;
 
@@ -71,26 +63,40 @@ struct Slot
     }
 
     // Starts the copy of the part. Earlier reads of the slot are over, and a barrier lies between this and `wait`.
+    template <Lines LINES>
     __device__ void fill(Part<T> const& part) const
     {
 #if TRTCONV_BULK_COPY
         if (threadIdx.x == 0)
         {
-            int32_t const from = part.granules > 0 && !part.whole(0) ? 1 : 0;
+            [[maybe_unused]] uint64_t const policy = linesPolicy<LINES>();
+            int32_t const first = part.granules > 0 && !part.whole(0) ? 1 : 0;
             int32_t const last = part.granules - 1;
-            int32_t const to = last >= from && !part.whole(last) ? last : part.granules;
-            uint32_t const bytes = to > from ? (to - from) * kVectorBytes : 0;
+            int32_t const end = last >= first && !part.whole(last) ? last : part.granules;
+            uint32_t const bytes = end > first ? (end - first) * kVectorBytes : 0;
             expectBytes(barrier, bytes);
             // Several copies, so that more than one is on its way at a time.
             for (uint32_t at = 0; at < bytes; at += kCopyBytes)
             {
                 uint32_t const rest = bytes - at;
-                asm volatile(
-                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                        sharedAddress(held + from * V) + at),
-                    "l"(__cvta_generic_to_global(part.base + from * V) + at),
-                    "r"(rest < kCopyBytes ? rest : kCopyBytes), "r"(sharedAddress(barrier))
-                    : "memory");
+                uint32_t const each = rest < kCopyBytes ? rest : kCopyBytes;
+                uint32_t const to = sharedAddress(held + first * V) + at;
+                auto const source = __cvta_generic_to_global(part.base + first * V) + at;
+                if constexpr (LINES == Lines::kPlain)
+                {
+                    asm volatile(
+                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                        "l"(source), "r"(each), "r"(sharedAddress(barrier))
+                        : "memory");
+                }
+                else
+                {
+                    asm volatile(
+                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                        "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+                        "l"(source), "r"(each), "r"(sharedAddress(barrier)), "l"(policy)
+                        : "memory");
+                }
             }
         }
 #else
@@ -183,24 +189,16 @@ struct Held
         }
     }
 
-    template <Stay STAY = Stay::kPlain>
+    template <Lines LINES = Lines::kPlain>
     __device__ __forceinline__ void takeGlobal(Part<T> const& part)
     {
-        uint64_t const policy = STAY == Stay::kStay ? stayingPolicy() : 0;
+        uint64_t const policy = linesPolicy<LINES>();
 #pragma unroll
         for (int i = 0; i < kItems; ++i)
         {
             if ((whole >> i & 1U) != 0)
             {
-                T const* const from = part.base + granule(i) * V;
-                if constexpr (STAY == Stay::kStay)
-                {
-                    pack[i] = loadStaying<T, V>(from, policy);
-                }
-                else
-                {
-                    pack[i] = STAY == Stay::kLeave ? loadOnce<T, V>(from) : *reinterpret_cast<Pack<T, V> const*>(from);
-                }
+                pack[i] = loadLines<LINES>(reinterpret_cast<Pack<T, V> const*>(part.base + granule(i) * V), policy);
             }
         }
         if (edge != 0)
@@ -231,8 +229,7 @@ struct Held
         return {shift, offset, fmaxf(sums.y - sums.x * offset, 0.0F), count};
     }
 
-    // Writes the scaled values to y, whose first element of the part is `to`. LEAVING: they need not stay in L2.
-    template <bool LEAVING = false>
+    // Writes the scaled values to y, whose first element of the part is `to`.
     __device__ __forceinline__ void write(Part<T> const& part, T* to, Affine const& affine, bool relu) const
     {
         T* const base = to - part.skip;
@@ -242,7 +239,7 @@ struct Held
         {
             if (aligned && (whole >> i & 1U) != 0)
             {
-                store<T, V, LEAVING>(base + granule(i) * V, apply(pack[i], affine, relu));
+                store<T, V>(base + granule(i) * V, apply(pack[i], affine, relu));
             }
         }
         uint32_t const single = aligned ? edge : edge | whole;

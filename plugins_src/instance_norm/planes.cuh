@@ -25,7 +25,6 @@ struct Plane
     ElementType parameterType;
     void const* scale;
     void const* bias;
-    uint32_t kept{0};  // last blocks of the first read whose parts are to stay in L2
     int64_t begin{0};  // number of the first plane among those of all launches of a chain
 
     __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
@@ -139,34 +138,6 @@ __global__ void __launch_bounds__(kWarpThreads) warpPlanes(T const* __restrict__
     share.write(y, plane * p.area, area, lane, 32, planeAffine(p, shift, sums, count, plane), p.relu);
 }
 
-// A plane to a warp that stays, and loads the next plane meanwhile.
-template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kWarpThreads) streamedPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
-{
-    int64_t const step = static_cast<int64_t>(gridDim.x) * (kWarpThreads / 32);
-    int64_t plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
-    int32_t const lane = threadIdx.x % 32;
-    int32_t const area = static_cast<int32_t>(p.area);
-    auto const count = static_cast<float>(area);
-    Share<T, V, ITEMS> next;
-    if (plane < p.planes)
-    {
-        next.load(x, plane * p.area, area, lane, 32);
-    }
-    for (; plane < p.planes; plane += step)
-    {
-        Share<T, V, ITEMS> share = next;
-        if (plane + step < p.planes)
-        {
-            next.load(x, (plane + step) * p.area, area, lane, 32);
-        }
-        float const shift = trtconv::warpSum(share.sum(area, lane, 32)) / count;
-        float2 const sums = warpSum(share.differences(shift, area, lane, 32));
-        keepPacked(share.held);
-        share.write(y, plane * p.area, area, lane, 32, planeAffine(p, shift, sums, count, plane), p.relu);
-    }
-}
-
 // A plane to a block of a few warps.
 template <typename T, int V, int ITEMS>
 __global__ void __launch_bounds__(kWarpThreads) teamPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
@@ -252,7 +223,7 @@ struct Together
 
 // A block, or a cluster of `p.parts` blocks, takes a plane. Blocks stay, and the next part is
 // copied to shared memory as soon as the one before it has been taken into registers.
-template <typename T, bool CLUSTER>
+template <typename T, bool CLUSTER, Lines LINES = Lines::kPlain>
 __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
     extern __shared__ __align__(128) unsigned char memory[];
@@ -269,7 +240,7 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
     Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
     slot.prepare();
-    slot.fill(partOf(first));
+    slot.template fill<LINES>(partOf(first));
     __syncthreads();
     if constexpr (CLUSTER)
     {
@@ -286,7 +257,7 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
         __syncthreads();
         if (plane + step < p.planes)
         {
-            slot.fill(partOf(plane + step));
+            slot.template fill<LINES>(partOf(plane + step));
         }
         Moments const own = blockMoments(held.warpMoments(part), warps);
         keepPacked(held.pack);

@@ -8,17 +8,8 @@ namespace trtconv::instance_norm
 {
 inline constexpr int32_t kSplitThreads = 256;
 
-// What the reads want of L2 beside x in its order.
-enum class Hint
-{
-    kNone,
-    kEarlyLeave, // first read: parts to which the second comes late leave at once; second read: x and y do
-    kLateStay,   // first read: parts to which the second comes early leave last; second read: x and y leave at once
-    kOutLeaves,  // second read: y leaves at once
-};
-
 // First read: a block's part of a plane to its moments.
-template <typename T, Hint HINT>
+template <typename T, Lines LINES>
 __global__ void __launch_bounds__(kSplitThreads, 3)
     splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
@@ -27,19 +18,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
     Held<T> held(part);
-    bool const late = blockIdx.x + p.kept >= gridDim.x;
-    if (HINT == Hint::kEarlyLeave && !late)
-    {
-        held.template takeGlobal<Stay::kLeave>(part);
-    }
-    else if (HINT == Hint::kLateStay && late)
-    {
-        held.template takeGlobal<Stay::kStay>(part);
-    }
-    else
-    {
-        held.template takeGlobal<Stay::kPlain>(part);
-    }
+    held.template takeGlobal<LINES>(part);
     Moments const own = blockMoments(held.warpMoments(part), warps);
     waitForEarlier(); // the end of this kernel means that those before it have ended, too
     if (threadIdx.x == 0)
@@ -63,20 +42,9 @@ __device__ __forceinline__ Moments blockCombine(Moments const* row, int32_t part
     return combine(RowReader{shared}, warps);
 }
 
-// Between the reads: a warp to a plane.
-__global__ void __launch_bounds__(32) splitCombine(Moments const* __restrict__ moments, Affine* __restrict__ affine, Plane const p)
-{
-    Moments const all = combine(RowReader{moments + static_cast<int64_t>(blockIdx.x) * p.parts}, p.parts);
-    if (threadIdx.x == 0)
-    {
-        affine[blockIdx.x] = p.affine(all, blockIdx.x);
-    }
-}
-
-// The same with a block to a plane. What another kernel of the chain wrote is not __restrict__ here and below: the compiler
-// might read it before the wait.
-__global__ void __launch_bounds__(kSplitThreads)
-    splitCombineBlock(Moments const* moments, Affine* affine, Plane const p)
+// Between the reads: a block to a plane. What another kernel of the chain wrote is not __restrict__ here and below: the
+// compiler might read it before the wait.
+__global__ void __launch_bounds__(kSplitThreads) splitCombine(Moments const* moments, Affine* affine, Plane const p)
 {
     letLaterBegin();
     waitForEarlier();
@@ -89,11 +57,10 @@ __global__ void __launch_bounds__(kSplitThreads)
 
 // Second read: the part's values out. The parts that were read last come first, since L2 still has them. COMBINES: each
 // block combines its plane's moments while it waits for x.
-template <typename T, Hint HINT, bool COMBINES>
+template <typename T, Lines LINES, bool COMBINES>
 __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restrict__ x, T* __restrict__ y,
     Moments const* moments, Affine const* affine, Plane const p)
 {
-    constexpr bool passing = HINT == Hint::kEarlyLeave || HINT == Hint::kLateStay;
     letLaterBegin();
     int64_t const block = gridDim.x - 1 - static_cast<int64_t>(blockIdx.x);
     int64_t const plane = block / p.parts;
@@ -101,7 +68,7 @@ __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restri
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
     Held<T> held(part);
-    held.template takeGlobal<passing ? Stay::kLeave : Stay::kPlain>(part);
+    held.template takeGlobal<LINES>(part);
     Affine scaling;
     if constexpr (COMBINES)
     {
@@ -116,6 +83,6 @@ __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restri
         waitForEarlier();
         scaling = affine[plane];
     }
-    held.template write<HINT != Hint::kNone>(part, y + at, scaling, p.relu);
+    held.write(part, y + at, scaling, p.relu);
 }
 } // namespace trtconv::instance_norm

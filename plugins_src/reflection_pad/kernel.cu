@@ -44,10 +44,15 @@ cudaError_t launchTyped(Layout const& l, Route route, T const* x, T* y, cudaStre
     case Route::kGathered: return start(padGathered<T, 1>, V);
     case Route::kGathered2: return start(padGathered<T, 2>, 2 * V);
     case Route::kGatheredStay: return start(padGathered<T, 2, Lines::kStay>, 2 * V);
-    case Route::kGatheredStay1: return start(padGathered<T, 1, Lines::kStay>, V);
-    case Route::kGatheredLeave: return start(padGathered<T, 2, Lines::kLeave>, 2 * V);
+    case Route::kGatheredHalf: return start(padGathered<T, 2, Lines::kHalfStay>, 2 * V);
     case Route::kGathered128: return start(padGathered<T, 2, Lines::kPlain, 128>, 2 * V, 128);
-    case Route::kGathered512: return start(padGathered<T, 2, Lines::kPlain, 512>, 2 * V, 512);
+    case Route::kGatheredOut: return start(padGathered<T, 2, Lines::kLeave>, 2 * V);
+    case Route::kGatheredStay1: return start(padGathered<T, 1, Lines::kStay>, V);
+    case Route::kGatheredStay128: return start(padGathered<T, 2, Lines::kStay, 128>, 2 * V, 128);
+    case Route::kGathered1Stay128: return start(padGathered<T, 1, Lines::kStay, 128>, V, 128);
+    case Route::kGathered4Stay128: return start(padGathered<T, 4, Lines::kStay, 128>, 4 * V, 128);
+    case Route::kGranulesStay: return start(padGranules<T, 2, true, Lines::kStay>, 2 * V);
+    case Route::kGranules1Stay: return start(padGranules<T, 1, true, Lines::kStay>, V);
     case Route::kScalar: return start(padScalar<T, 4>, 4);
     default: return start(padElements<T>, 1);
     }

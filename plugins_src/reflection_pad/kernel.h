@@ -19,10 +19,15 @@ enum class Route : int32_t
     kGathered2 = 5, // the same with two granules to a thread
     kScalar = 6,    // element by element, four to a thread, neighbours in neighbouring threads
     kGatheredStay = 7,  // kGathered2, with x last to leave L2
-    kGatheredLeave = 8, // kGathered2, with x first to leave L2
+    kGatheredHalf = 8,  // the same with half of x
     kGathered128 = 9,   // kGathered2 with blocks of 128 threads
-    kGathered512 = 10,  // kGathered2 with blocks of 512 threads
-    kGatheredStay1 = 11, // kGathered, with x last to leave L2
+    kGatheredOut = 10,  // kGathered2, with y first to leave L2
+    kGatheredStay1 = 11,   // kGathered, with x last to leave L2
+    kGatheredStay128 = 12, // kGathered128, with x last to leave L2
+    kGathered1Stay128 = 13, // the same with one granule to a thread
+    kGathered4Stay128 = 14, // the same with four
+    kGranulesStay = 15,  // kGranules, with x last to leave L2
+    kGranules1Stay = 16, // the same with one granule to a thread
 };
 
 struct Problem

@@ -104,12 +104,13 @@ __device__ __forceinline__ uint4 extract(uint4 const& low, uint4 const& high, in
 // The values of a granule inside one row lie side by side in x, at any alignment: they are taken out of the two aligned
 // granules of x that they touch. Granules with a border in them are put on the block's list, and the block does the list's
 // elements one to a thread afterwards: few, and without a branch in the first part that most warps would take both ways.
-template <typename T, int ITEMS, bool NARROW>
+template <typename T, int ITEMS, bool NARROW, Lines LINES = Lines::kPlain>
 __global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     using I = Index<NARROW>;
     constexpr int32_t V = kVectorBytes / sizeof(T);
     auto const elements = static_cast<I>(l.elements);
+    uint64_t const policy = linesPolicy<LINES>();
     __shared__ uint16_t listed[kThreads * ITEMS];
     __shared__ int32_t length;
     if (threadIdx.x == 0)
@@ -138,8 +139,9 @@ __global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x,
             if (whole && column >= 0 && column + V <= static_cast<I>(l.width))
             {
                 shift[i] = static_cast<int32_t>(from - aligned) * static_cast<int32_t>(sizeof(T));
-                low[i] = __ldg(reinterpret_cast<uint4 const*>(x + aligned));
-                high[i] = __ldg(reinterpret_cast<uint4 const*>(x + aligned) + 1);
+                auto const* const granules = reinterpret_cast<uint4 const*>(x + aligned);
+                low[i] = loadLines<LINES>(granules, policy);
+                high[i] = loadLines<LINES>(granules + 1, policy);
             }
             else
             {
@@ -223,14 +225,6 @@ __device__ __forceinline__ void sources(Layout const& l, uint32_t index, uint32_
     }
 }
 
-// How long the lines of x are to stay in L2.
-enum class Lines
-{
-    kPlain,
-    kStay,
-    kLeave,
-};
-
 // Neighbouring loads of a thread meet in L1.
 template <typename T, int ITEMS, Lines LINES = Lines::kPlain, int32_t THREADS = kThreads>
 __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, T* __restrict__ y, Layout const l)
@@ -238,21 +232,9 @@ __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, 
     constexpr int32_t V = kVectorBytes / sizeof(T);
     auto const elements = static_cast<uint32_t>(l.elements);
     uint32_t const first = (blockIdx.x * static_cast<uint32_t>(THREADS) * ITEMS + threadIdx.x) * V;
-    uint64_t const policy = LINES == Lines::kStay ? stayingPolicy() : 0;
-    auto const read = [&](uint32_t at) {
-        if constexpr (LINES == Lines::kStay)
-        {
-            return loadOneStaying(x + at, policy);
-        }
-        else if constexpr (LINES == Lines::kLeave)
-        {
-            return __ldcs(x + at);
-        }
-        else
-        {
-            return __ldg(x + at);
-        }
-    };
+    constexpr bool outLeaves = LINES == Lines::kLeave;
+    constexpr Lines in = outLeaves ? Lines::kPlain : LINES;
+    uint64_t const policy = linesPolicy<LINES>();
     Pack<T, V> packs[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
@@ -265,7 +247,7 @@ __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, 
 #pragma unroll
             for (int v = 0; v < V; ++v)
             {
-                packs[i].value[v] = index + v < elements ? read(from[v]) : T{};
+                packs[i].value[v] = index + v < elements ? loadLines<in>(x + from[v], policy) : T{};
             }
         }
     }
@@ -275,7 +257,7 @@ __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, 
         uint32_t const index = first + i * THREADS * V;
         if (index + V <= elements)
         {
-            store<T, V>(y + index, packs[i]);
+            storeLines<outLeaves ? Lines::kLeave : Lines::kPlain>(y + index, packs[i], policy);
         }
         else
         {
