@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - the text of a model stands on one line
 """Nearest Resize for TensorRT 8.6."""
 
+import numpy as np
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
@@ -68,6 +69,16 @@ CASES = (
         ),
     ]
 )
+CASES.append(
+    Case(
+        "sizes that FP32 rounds up",
+        'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , s)',
+        constants="float[4] s = {1,1,1.9,1.9}",
+        gone=("Resize",),
+        target="tensorrt==8.6",
+        sizes=({"N": 1, "H": 10, "W": 20}, {"N": 2, "H": 30, "W": 9}, {"N": 1, "H": 11, "W": 40}),
+    )
+)
 NEAR_MISSES = [
     Case(
         "scale 2",
@@ -98,10 +109,10 @@ def test_near_miss(case):
 
 @pytest.mark.parametrize(("scale", "high", "ratio"), [
     (0.5, 4096, (1, 2)), (0.3333333432674408, 4096, (1, 3)), (0.3333333, 4096, None), (0.1234567, 4096, None),
-    (0.5, 1 << 30, None),
+    (0.5, 1 << 30, None), (float(np.float32(1.9)), 64, (19, 10)), (float(np.float32(0.7)), 64, (7, 10)),
 ])  # fmt: skip
 def test_sizes_as_whole_numbers_at_every_size(scale, high, ratio):
     found = whole_ratio(scale, 1, high)
     assert found == ratio
     if found:
-        assert all(int(n * scale) == n * found[0] // found[1] for n in range(1, high + 1))
+        assert all(int(np.float32(n) * np.float32(scale)) == n * found[0] // found[1] for n in range(1, high + 1))

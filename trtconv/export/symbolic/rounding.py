@@ -20,7 +20,11 @@ def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
     if any(isinstance(v, torch.Tensor) for v in (length, out, factor)):
         return True
     if factor is not None:
-        longest = max((pair[0] for pair in _pairs(length, length)), default=1)
+        lengths = [pair[0] for pair in _pairs(length, length)]
+        # torch copies an axis that keeps its size and repeats one that doubles, where the factor would pick otherwise.
+        if factor not in (1.0, 2.0) and any(int(n * factor) in (n, 2 * n) for n in lengths):
+            return False
+        longest = max(lengths, default=1)
         return _agree(int(longest * factor), 1.0 / factor, factor)
     return all(_agree(o, n / o, o / n) for n, o in _pairs(length, out) if o > 0 and n > 0)
 
