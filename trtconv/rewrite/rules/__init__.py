@@ -74,6 +74,7 @@ from trtconv.rewrite.rules import (
     uint8,
     unique,
     unique_values,
+    unroll_lstm,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -103,6 +104,7 @@ RULES: tuple[Rule, ...] = (
     max_unpool.RULE,
     log_sum_exp.RULE,
     recurrent_layout.RULE,
+    unroll_lstm.RULE,
     reduce_nothing.RULE,
     sin_cos.RULE,
     scatter_elements.RULE,
