@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 from importlib import resources
@@ -12,6 +13,8 @@ from trtconv.check.reporters.junit import junit_xml
 from trtconv.check.reporters.markdown import markdown_text
 from trtconv.check.reporters.problems import Problem, problems, split_source
 from trtconv.check.reporters.sarif import sarif_dict
+from trtconv.check.reporters.text import print_report
+from trtconv.cli.console import make_console
 from trtconv.core.report import Finding
 
 from .cases import ALL, BAD, EMPTY, GOOD
@@ -172,3 +175,19 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
 ])  # fmt: skip
 def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, place):
     assert Problem("error", "accuracy", "off", **parts).place == place
+
+
+def test_the_terminal_takes_any_path_and_tells_what_could_not_be_judged(capsys):
+    budgets = [
+        {"name": "engine_bytes", "measured": "2 B", "limit": "at most 1 B", "passed": False, "value": 2, "bound": 1},
+        {"name": "latency_ms at opt", "measured": "not measured", "limit": "at most 1 ms", "passed": False,
+         "value": None, "bound": 1},
+    ]  # fmt: skip
+    made = dataclasses.replace(GOOD, subject="a[red]b[/x]/m.onnx", extras={"budgets": budgets})
+    made = dataclasses.replace(made, comparisons=(dataclasses.replace(made.comparisons[0], output="y[/z]"),))
+    print_report(made, make_console())
+    out = capsys.readouterr().out
+    assert "a[red]b[/x]/m.onnx equals the reference" in out
+    assert "y[/z]" in out
+    assert "over    engine_bytes 2 B" in out
+    assert "open    latency_ms at opt not measured" in out

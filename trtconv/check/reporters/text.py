@@ -22,7 +22,7 @@ def print_report(report: CheckReport, console: Console) -> None:
         for heading in ("output", "points", "max abs", "max rel", "of 1+|x|", "cosine", "mismatched", "worst at"):
             table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
         for name in dict.fromkeys(c.output for c in report.comparisons):
-            table.add_row(*_row([c for c in report.comparisons if c.output == name]))
+            table.add_row(*(escape(cell) for cell in _row([c for c in report.comparisons if c.output == name])))
         console.print(table)
     for failure in [c for c in report.comparisons if not c.passed][:10]:
         console.print(f"[red]differs[/red]  {escape(describe_failure(failure))}")
@@ -32,9 +32,12 @@ def print_report(report: CheckReport, console: Console) -> None:
         hint = f"\n  -> {problem.hint}" if problem.hint else ""
         console.print(f"[{colour}]{problem.level}[/{colour}]  {escape(problem.message + place + hint)}")
     for row in report.extras.get("budgets", ()):
-        mark = "[green]within[/green]" if row["passed"] else "[red]over[/red]  "
-        console.print(f"{mark}  {escape(str(row['name']))} {row['measured']}, limit {row['limit']}")
-    console.print(verdict_line(report))
+        word = "open" if row.get("value") is None else "within" if row["passed"] else "over"
+        colour = "red" if not row["passed"] else "dim" if word == "open" else "green"
+        shown = f"{row['name']} {row['measured']}, limit {row['limit']}"
+        console.print(f"[{colour}]{word:<6}[/{colour}]  {escape(shown)}")
+    colour, word, text = verdict(report)
+    console.print(f"[{colour}]{word}[/{colour}]  {escape(text)}")
 
 
 def _row(results: list[OutputComparison]) -> tuple[str, ...]:
@@ -50,15 +53,15 @@ def _row(results: list[OutputComparison]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def verdict_line(report: CheckReport) -> str:
-    """`PASSED  model.engine equals the reference at 12 sample points (...)`."""
+def verdict(report: CheckReport) -> tuple[str, str, str]:
+    """Colour and words: `PASSED`, `model.engine equals the reference at 12 sample points (...)`."""
     points = len({c.point for c in report.comparisons})
     allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
     if report.passed:
-        return f"[green]PASSED[/green]  {report.subject} equals the reference at {points} sample points ({allowed})"
+        return "green", "PASSED", f"{report.subject} equals the reference at {points} sample points ({allowed})"
     if not report.comparisons:
-        return f"[red]NOT CHECKED[/red]  {report.subject}"
+        return "red", "NOT CHECKED", report.subject
     bad = len({c.point for c in report.comparisons if not c.passed})
     if not bad:
-        return f"[red]FAILED[/red]  {report.subject} equals the reference ({allowed}), but see the errors above"
-    return f"[red]FAILED[/red]  {report.subject} differs at {bad} of {points} sample points ({allowed})"
+        return "red", "FAILED", f"{report.subject} equals the reference ({allowed}), but see the errors above"
+    return "red", "FAILED", f"{report.subject} differs at {bad} of {points} sample points ({allowed})"
