@@ -102,6 +102,13 @@ def test_a_missing_file_names_the_ones_that_are_there(tmp_path):
     assert "net.onnx" in (caught.value.hint or "")
 
 
+def test_a_name_that_is_not_utf_8_is_one_error(tmp_path):
+    place = os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff.onnx")
+    Path(place).write_bytes(b"")
+    with pytest.raises(InvalidRequestError, match="is not UTF-8"):
+        require_file(Path(place), "ONNX model")
+
+
 def test_json_is_the_same_for_the_same_content(tmp_path):
     write_json(tmp_path / "a", {"b": 1, "a": [1.5, "x"]})
     write_json(tmp_path / "b", {"a": [1.5, "x"], "b": 1})

@@ -17,6 +17,12 @@ from trtconv.core.errors import InvalidRequestError
 
 def require_file(path: Path, what: str) -> Path:
     """Return `path` when it is a readable file; raise InvalidRequestError naming `what` it should be."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        # torch and ONNX Runtime take no other names.
+        shown = str(path).encode(errors="replace").decode()
+        raise InvalidRequestError(f"the name of {what} '{shown}' is not UTF-8", hint="rename it") from error
     if path.is_dir():
         raise InvalidRequestError(f"{what} '{path}' is a directory", hint="name the file inside it")
     if not path.exists():
