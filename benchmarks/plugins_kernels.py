@@ -128,19 +128,16 @@ def _tunings(case: Case) -> list[dict[str, int]]:
 
 
 def _l2norm_tunings(shape: tuple[int, ...]) -> list[dict[str, int]]:
-    """Where each row is one position: lanes to a row, threads to a block. Else windows of granules and older routes."""
+    """Where each row is one position: lanes to a row, threads to a block. Else cuts of windows. Both: hints to caches."""
+    hints = (0, 1, 2, 3)
     if shape[2:] == (1, 1):
-        cuts = [(0, 0), (0, 256), (64, 128), (64, 256), (96, 96), (96, 192), (96, 384), (192, 192), (192, 384)]
-        fast = [{"route": r, "lanes": n, "threads": t} for r in (10, 11) for n, t in cuts]
-        return [{"route": 2}, {"route": 3}, *fast]
-    aligned = _count(shape[2:]) % 8 == 0
+        cuts = [(32, 128), (32, 256), (64, 128), (64, 256), (96, 96)]
+        return [{"route": 2}, *({"route": 4, "lanes": n, "threads": t, "access": a} for n, t in cuts for a in hints)]
+    cuts3 = [(n, c, d) for n in (8, 16) for c in (1, 2, 4, 8) for d in (0, 1)]
     windows = [
-        {"route": r, "lanes": n, "threads": t, "cluster": c, "depth": d}
-        for r in ((8,) if aligned else (8, 9)) for n in (8, 16) for t in (256, 512)
-        for c in ((1, 2, 4, 8) if shape[1] > 512 else (1, 2, 4)) for d in ((0, 1, 2) if aligned else (0, 1))
-    ]  # fmt: skip
-    leaving = [{**w, "leaving": k} for w in windows if aligned and w["depth"] == 1 and w["lanes"] == 8 for k in (1, 2)]
-    return [*({"route": r} for r in (1, 4, 7)), *windows, *leaving]
+        {"route": 3, "lanes": n, "cluster": c, "depth": d, "access": a} for n, c, d in cuts3 for a in (*hints, 4)
+    ]
+    return [{"route": 1}, *windows]
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -42,14 +42,14 @@ std::string text(std::initializer_list<int64_t> numbers)
 
 void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, int64_t inner, int32_t mode, int64_t skip,
     int32_t depth = -1, l2norm::Route route = l2norm::Route::kAuto, int32_t lanes = 0, int32_t threads = 0,
-    int32_t cluster = 0, int32_t leaving = 0)
+    int32_t cluster = 0, int32_t access = 0)
 {
     ElementType const scaleType = mode == 1 ? ElementType::kFloat32 : type;
     Input const x(type, outer * channels * inner, 1, 0.0F, skip);
     Input const scale(scaleType, channels, 2, 1.0F, 0);
     Output y(type, outer * channels * inner, skip);
-    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, lanes, depth, route, cluster,
-        threads, leaving};
+    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, route, lanes, depth, cluster,
+        threads, access};
     cudaError_t const status = l2norm::launch(p, x.data, scale.data, y.data, nullptr);
     if (status == cudaErrorInvalidConfiguration && route != l2norm::Route::kAuto)
     {
@@ -77,7 +77,7 @@ void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, in
         }
     }
     tally.add("l2norm " + text({outer, channels, inner, mode, skip, depth, static_cast<int64_t>(route), lanes, threads,
-                              cluster, leaving}),
+                              cluster, access}),
         type, y.error(wanted));
 }
 
@@ -196,59 +196,45 @@ void checkPool(Tally& tally, ElementType type, int64_t planes, int64_t height, i
 // Windows of granules: every cut, rows that begin anywhere in a granule, blocks that stay and blocks that do not.
 void checkL2Windows(Tally& tally, ElementType type, bool quick)
 {
-    using l2norm::Route;
+    auto const route = l2norm::Route::kWindows;
     int64_t const shapes[][3] = {{8, 5, 1}, {2, 40, 7}, {8, 3, 29}, {2, 256, 75}, {1, 512, 361}, {3, 128, 122},
-        {8, 33, 1000}, {2, 264, 1024}, {8, 21, 4100}, {2, 300, 5625}, {1, 1000, 200}, {9, 64, 57}};
-    for (Route const route : {Route::kWindows, Route::kHaloWindows})
+        {8, 33, 1000}, {2, 264, 1024}, {8, 21, 4100}, {2, 300, 5625}, {1, 1000, 200}, {9, 64, 57}, {1, 2048, 49},
+        {2, 4096, 24}};
+    for (int32_t cut = 0; cut < 16; ++cut)
     {
-        for (int32_t cut = 0; cut < 16; ++cut)
+        int32_t const lanes = cut % 2 == 0 ? 8 : 16;
+        int32_t const depth = cut / 2 % 2;
+        int32_t const cluster = 1 << cut / 4;
+        for (auto const& [outer, channels, inner] : shapes)
         {
-            int32_t const lanes = cut % 2 == 0 ? 8 : 16;
-            int32_t const threads = cut / 2 % 2 == 0 ? 256 : 512;
-            int32_t const cluster = 1 << cut / 4;
-            for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s)
+            if (!quick || outer * channels * inner < 200000)
             {
-                auto const& [outer, channels, inner] = shapes[s];
-                if (outer * channels * inner > (quick || cut % 3 != 0 ? 200000 : 10000000))
-                {
-                    continue;
-                }
-                auto const turn = static_cast<int32_t>(s) + cut;
-                checkL2(tally, type, outer, channels, inner, turn % 3, 0, turn % 4 == 3 ? 0 : turn % 4, route, lanes,
-                    threads, cluster);
+                checkL2(tally, type, outer, channels, inner, cut % 3, 0, depth, route, lanes, 0, cluster);
+                checkL2(tally, type, outer, channels, inner, 0, 0, depth, route, lanes, 0, cluster, 1 + cut % 4);
             }
         }
-    }
-    // More tiles than blocks, so that blocks go round their rings and clusters use their barriers again.
-    for (int32_t cluster = 1; cluster <= 8; cluster *= 2)
-    {
-        for (int32_t depth = 1; depth <= 2 && !quick; ++depth)
+        // More tiles than blocks, so that blocks go round their rings and clusters use their barriers again.
+        if (depth > 0 && !quick)
         {
-            checkL2(tally, type, 24, 8, 9001, 0, 0, depth, Route::kWindows, 8, 256, cluster);
-            checkL2(tally, type, 8, 18, 20000, 2, 0, depth, Route::kWindows, 16, 512, cluster);
-            checkL2(tally, type, 24, 9, 9001, 1, 0, depth, Route::kHaloWindows, 16, 256, cluster);
+            checkL2(tally, type, 24, 8, 9001, 0, 0, depth, route, lanes, 0, cluster);
+            checkL2(tally, type, 8, 18, 20000, 2, 0, depth, route, lanes, 0, cluster);
+            checkL2(tally, type, 24, 9, 9001, 1, 0, depth, route, lanes, 0, cluster);
         }
-    }
-    for (int32_t leaving = 1; leaving <= 2; ++leaving)
-    {
-        checkL2(tally, type, 2, 100, 1000, 0, 0, 1, Route::kWindows, 8, 256, 1, leaving);
-        checkL2(tally, type, 2, 200, 1001, 0, 0, 1, Route::kHaloWindows, 8, 512, 2, leaving);
     }
 }
 
 // Rows of whole granules, a warp or several to each.
 void checkL2Rows(Tally& tally, ElementType type, bool quick)
 {
-    using l2norm::Route;
-    for (int64_t const channels : {8, 16, 100, 256, 264, 512, 520, 768, 1000, 1024, 1536, 2048, 2056, 4096})
+    auto const route = l2norm::Route::kPackedRows;
+    for (int64_t const channels : {8, 16, 100, 256, 264, 512, 520, 768, 1000, 1024, 1536, 2048, 2056, 4096, 9000})
     {
         int32_t const cuts[][2] = {{0, 0}, {32, 256}, {64, 0}, {64, 256}, {96, 192}, {192, 384}, {256, 512}};
         for (auto const& [lanes, threads] : cuts)
         {
-            int64_t const rows = quick ? 61 : 501;
-            checkL2(tally, type, rows, channels, 1, 0, 0, -1, Route::kPackedRows, lanes, threads);
-            checkL2(tally, type, 5, channels, 1, 1, 0, -1, Route::kPackedRows, lanes, threads);
-            checkL2(tally, type, 7, channels, 1, 2, 0, -1, Route::kPlainRows, lanes, threads);
+            checkL2(tally, type, quick ? 61 : 501, channels, 1, 0, 0, -1, route, lanes, threads);
+            checkL2(tally, type, 5, channels, 1, 1, 0, -1, route, lanes, threads);
+            checkL2(tally, type, 7, channels, 1, 2, 0, -1, route, lanes, threads, 0, 1 + lanes / 32 % 3);
         }
     }
 }
@@ -272,29 +258,21 @@ void checkL2Shapes(Tally& tally, ElementType type, bool quick)
             checkL2(tally, type, s[0], s[1], s[2], 2, 1);
         }
     }
-    using l2norm::Route;
-    for (Route const route : {Route::kBulk, Route::kRagged4, Route::kRagged8, Route::kRagged16})
+    // What the library chooses, and what it falls back to.
+    int64_t const more[][3] = {{3, 8, 45000}, {2, 200, 9001}, {2, 500, 2002}, {40, 64, 10000}, {2, 2048, 49}, {1, 5000, 40},
+        {3, 7, 333}, {5, 40, 12}, {200, 768, 1}, {200, 767, 1}, {30, 9000, 1}, {2, 70000, 1}};
+    for (auto const& s : more)
     {
-        int64_t const odd[][3] = {{3, 5, 1}, {2, 40, 7}, {2, 256, 75}, {1, 512, 361}, {3, 33, 1000}, {2, 264, 1024},
-            {9, 20, 8200}, {2, 300, 5625}, {1, 1000, 200}};
-        for (auto const& s : odd)
+        if (!quick || s[0] * s[1] * s[2] < 200000)
         {
-            checkL2(tally, type, s[0], s[1], s[2], 0, 0, -1, route);
+            checkL2(tally, type, s[0], s[1], s[2], 0, 0);
+            checkL2(tally, type, s[0], s[1], s[2], 1, 0);
+            checkL2(tally, type, s[0], s[1], s[2], 2, 0, -1, l2norm::Route::kColumns);
+            checkL2(tally, type, s[0], s[1], s[2], 0, 0, -1, l2norm::Route::kRows);
         }
     }
     checkL2Windows(tally, type, quick);
     checkL2Rows(tally, type, quick);
-    for (int64_t const channels : {8, 100, 256, 500, 768, 1000, 1024})
-    {
-        checkL2(tally, type, quick ? 300 : 20000, channels, 1, 0, 0, -1, Route::kStreamedRows);
-    }
-    // More tiles than blocks, so that blocks go round their rings.
-    for (int32_t depth = 0; depth <= 3; ++depth)
-    {
-        checkL2(tally, type, 3, 8, 45000, 0, 0, depth);
-        checkL2(tally, type, 2, 200, 9001, 2, 0, depth);
-        checkL2(tally, type, 2, 500, 2002, 1, 0, depth);
-    }
 }
 
 void checkNormShapes(Tally& tally, ElementType type, bool quick)

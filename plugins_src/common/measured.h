@@ -6,19 +6,21 @@
 
 namespace trtconv::measured
 {
-// Granules of a run of L2Norm on rows at any alignment, by the number of channels; 0: another kernel.
-constexpr int32_t l2normRagged(int32_t size, int64_t channels)
+// Granules of 16 bytes side by side in a window of L2Norm on rows of whole granules, and how many tiles its blocks copy
+// ahead where there are many.
+constexpr int32_t l2normLanes(int32_t size)
 {
-    return size == 2 && channels <= 384 ? 16 : 0;
+    return size == 4 ? 16 : 8;
+}
+constexpr int32_t l2normDepth(int32_t size)
+{
+    return size == 4 ? 1 : 0;
 }
 
-// Packs of 16 bytes that a thread of L2Norm holds where each row is one position, at most, while the row's warps allow.
-constexpr int32_t l2normRowPacks(int32_t size)
-{
-    return size == 4 ? 8 : 8;
-}
+// Granules that a thread of L2Norm holds where each row is one position, at most, while the row's warps allow.
+inline constexpr int32_t kL2NormRowPacks = 4;
 
-// Whether L2Norm on rows at any alignment reads x twice rather than hold slivers of columns in registers.
+// Whether L2Norm on packs of one element or two reads x twice rather than hold slivers of columns in registers.
 constexpr bool l2normReloads(int32_t size)
 {
     return size == 4;

@@ -1,6 +1,6 @@
 // One block takes all channels of a run of neighbouring positions (a tile) and keeps them in registers between the sum and
 // the scaling, so that x is read from device memory once. Lanes lie along `inner` (coalesced), rows of lanes along
-// channels. With many tiles blocks stay and copy the next tiles to shared memory while they work on one.
+// channels. For what windows.cuh does not take: packs of any width.
 #pragma once
 
 #include "common/pack.cuh"
@@ -135,100 +135,6 @@ __global__ void __launch_bounds__(kThreads, 2)
             store<T, V>(y + base + i * step, scaled(held[i], sum, factor));
         }
     }
-}
-
-// The tile that a block works on, and how to get to the one `blocks` further without a division.
-struct Cursor
-{
-    int64_t outer;
-    int64_t tile;
-
-    __device__ __forceinline__ void advance(Column const& p, int64_t outerStep, int64_t tileStep)
-    {
-        outer += outerStep;
-        tile += tileStep;
-        if (tile >= p.tiles)
-        {
-            tile -= p.tiles;
-            ++outer;
-        }
-    }
-};
-
-// DEPTH tiles are on their way while one is in registers. A thread reads only what it copied itself, so that only the
-// sum needs a barrier.
-template <typename T, int V, int ITEMS, int DEPTH>
-__global__ void __launch_bounds__(kThreads, DEPTH* ITEMS* V * sizeof(T) <= 192 ? 2 : 1) streamedColumns(
-    T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
-{
-    extern __shared__ __align__(128) unsigned char memory[];
-    auto* const ring = reinterpret_cast<Pack<T, V>*>(memory) + threadIdx.x;
-    int32_t const lanes = 1 << p.lanesLog2;
-    int32_t const rows = kThreads >> p.lanesLog2;
-    int32_t const row = threadIdx.x >> p.lanesLog2;
-    int32_t const lane = static_cast<int32_t>(threadIdx.x) & (lanes - 1);
-    int64_t const step = rows * p.inner;
-    int64_t const outerStep = gridDim.x / p.tiles;
-    int64_t const tileStep = gridDim.x % p.tiles;
-    auto const positionOf = [&](Cursor const& at) { return (at.tile * lanes + lane) * V; };
-    auto const baseOf = [&](Cursor const& at) { return (at.outer * p.channels + row) * p.inner + positionOf(at); };
-    auto const start = [&](Cursor const& at, int32_t slot) {
-        if (at.outer < outer && positionOf(at) < p.inner)
-        {
-            T const* const from = x + baseOf(at);
-#pragma unroll
-            for (int i = 0; i < ITEMS; ++i)
-            {
-                if (row + i * rows < p.channels)
-                {
-                    startCopy<T, V>(ring + (slot * ITEMS + i) * kThreads, from + i * step);
-                }
-            }
-        }
-        commitCopies();
-    };
-
-    Cursor next{blockIdx.x / p.tiles, blockIdx.x % p.tiles};
-    Cursor now = next;
-#pragma unroll
-    for (int d = 0; d < DEPTH; ++d)
-    {
-        start(next, d);
-        next.advance(p, outerStep, tileStep);
-    }
-    for (int32_t slot = 0; now.outer < outer; slot = slot + 1 == DEPTH ? 0 : slot + 1)
-    {
-        bool const inside = positionOf(now) < p.inner;
-        waitCopies<DEPTH - 1>();
-        Pack<T, V> held[ITEMS];
-        float sum[V] = {};
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            held[i] = {};
-            if (inside && row + i * rows < p.channels)
-            {
-                held[i] = ring[(slot * ITEMS + i) * kThreads];
-            }
-        }
-        addSquares(held, sum);
-        keepPacked(held);
-        start(next, slot); // the slot's values are in registers
-        next.advance(p, outerStep, tileStep);
-        reciprocalNorms<V>(sum, lanes, p.epsilon, p.mode);
-        T* const to = y + baseOf(now);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            if (inside && row + i * rows < p.channels)
-            {
-                float const factor = parameter(scale, p.scaleType, row + i * rows);
-                store<T, V>(to + i * step, scaled(held[i], sum, factor));
-            }
-        }
-        now.advance(p, outerStep, tileStep);
-    }
-    waitCopies<0>();
 }
 
 // Columns that are too long for registers: x is read again, mostly from L2.

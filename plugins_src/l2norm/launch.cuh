@@ -16,8 +16,7 @@ struct Launch
     Column column;
     int64_t outer;
     int32_t depth;
-    int32_t leaving;
-    ElementType type;
+    int32_t access;
     Device device;
     cudaStream_t stream;
 };

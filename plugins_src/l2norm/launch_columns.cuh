@@ -1,68 +1,49 @@
-// Tiles of whole packs: blocks that do one each, or stay with a ring of them.
+// Tiles of packs of any width, a block to each.
 #pragma once
 
+#include "common/measured.h"
 #include "l2norm/launch.cuh"
 
 namespace trtconv::l2norm
 {
-// As many blocks as fit, each with its ring of DEPTH tiles.
-template <typename T, int V, int ITEMS, int DEPTH>
-cudaError_t stream(Launch<T> const& l)
-{
-    auto const kernel = streamedColumns<T, V, ITEMS, DEPTH>;
-    int32_t const bytes = DEPTH * ITEMS * kThreads * V * static_cast<int32_t>(sizeof(T));
-    cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    int32_t resident = 0;
-    if (status == cudaSuccess)
-    {
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, bytes);
-    }
-    if (status != cudaSuccess || resident < 1)
-    {
-        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
-    }
-    int64_t const tiles = l.outer * l.column.tiles;
-    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
-    kernel<<<static_cast<uint32_t>(tiles < most ? tiles : most), kThreads, bytes, l.stream>>>(
-        l.x, l.scale, l.y, l.outer, l.column);
-    return cudaGetLastError();
-}
+constexpr int64_t kMostItems = 8;
+// Device memory moves in sectors of this size: runs of lanes that are shorter read more than they use.
+constexpr int64_t kSectorBytes = 32;
 
-// The deepest ring of which the device holds two blocks' worth; 0: blocks do not stay.
-int32_t chooseDepth(int64_t tileBytes, int64_t tiles, Device const& device)
+// The widest run of lanes whose column fits the registers, then narrower while the device has idle multiprocessors
+// or lanes would lie past the end; a run stays at least a 32-byte sector wide.
+template <typename T>
+int32_t chooseLanes(Launch<T> const& l, int32_t width)
 {
-    if (device.major < 8 || tiles < 4 * device.multiprocessors)
+    int32_t lanes = 32;
+    int64_t const channels = l.column.channels;
+    auto const blocks = [&](int32_t n) { return l.outer * ceilDiv(l.column.inner, static_cast<int64_t>(n) * width); };
+    while (lanes > 1 && ceilDiv(channels, kThreads / lanes) > kMostItems)
     {
-        return 0;
+        lanes /= 2;
     }
-    int64_t const each = device.sharedPerBlock / 2 - 18 * 1024;
-    int64_t const depth = each / tileBytes;
-    return static_cast<int32_t>(depth < 3 ? depth : 3);
+    while (lanes > 1 && (lanes / 2) * width >= l.column.inner)
+    {
+        lanes /= 2;
+    }
+    while (lanes > 1 && (lanes / 2) * width * sizeof(T) >= kSectorBytes && blocks(lanes) < 2 * l.device.multiprocessors
+        && ceilDiv(channels, kThreads / lanes) > 1)
+    {
+        lanes /= 2;
+    }
+    return lanes;
 }
 
 template <typename T, int V, int ITEMS>
 cudaError_t columns(Launch<T> const& l)
 {
-    if constexpr (sizeof(T) * V >= 4)
-    {
-        constexpr int64_t tileBytes = static_cast<int64_t>(ITEMS) * kThreads * V * sizeof(T);
-        int32_t const depth
-            = l.depth >= 0 ? l.depth : chooseDepth(tileBytes, l.outer * l.column.tiles, l.device);
-        switch (depth)
-        {
-        case 1: return stream<T, V, ITEMS, 1>(l);
-        case 2: return stream<T, V, ITEMS, 2>(l);
-        case 3: return stream<T, V, ITEMS, 3>(l);
-        default: break;
-        }
-    }
     heldColumns<T, V, ITEMS>
         <<<static_cast<uint32_t>(l.outer * l.column.tiles), kThreads, 0, l.stream>>>(l.x, l.scale, l.y, l.column);
     return cudaGetLastError();
 }
 
 template <typename T, int V>
-cudaError_t columnsOf(Launch<T> const& l, int64_t items)
+cudaError_t heldOf(Launch<T> const& l, int64_t items)
 {
     if (items <= 2)
     {
@@ -77,5 +58,34 @@ cudaError_t columnsOf(Launch<T> const& l, int64_t items)
         return columns<T, V, 8>(l);
     }
     return cudaErrorInvalidValue;
+}
+
+// Tiles in registers, or read twice where they do not fit. `lanes` side by side along `inner`; 0 chooses.
+template <typename T>
+cudaError_t columnsOf(Launch<T> l, int32_t lanes)
+{
+    int64_t const inner = l.column.inner;
+    int32_t const width = inner == 1 ? 1 : widestPack<T>(inner, l.x, l.y);
+    bool const chosen = lanes == 0;
+    lanes = chosen ? chooseLanes(l, width) : lanes;
+    int64_t const items = ceilDiv(l.column.channels, kThreads / lanes);
+    int64_t const run = static_cast<int64_t>(lanes) * width;
+    bool const slivers = chosen && width * static_cast<int32_t>(sizeof(T)) < 8 && measured::l2normReloads(sizeof(T))
+        && items > 2 && l.outer * ceilDiv(inner, 32) >= 4 * l.device.multiprocessors;
+    bool const held = !slivers && items <= kMostItems
+        && (run >= inner || run * static_cast<int64_t>(sizeof(T)) >= kSectorBytes);
+    l.column.lanesLog2 = log2Of(held ? lanes : 32);
+    l.column.tiles = ceilDiv(inner, held ? run : 32);
+    if (l.outer * l.column.tiles > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    if (!held)
+    {
+        reloadedColumns<T><<<static_cast<uint32_t>(l.outer * l.column.tiles), kThreads, 0, l.stream>>>(
+            l.x, l.scale, l.y, l.column);
+        return cudaGetLastError();
+    }
+    return dispatchWidth<T>(width, [&](auto v) { return heldOf<T, decltype(v)::value>(l, items); });
 }
 } // namespace trtconv::l2norm

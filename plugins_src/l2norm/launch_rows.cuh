@@ -10,7 +10,7 @@
 namespace trtconv::l2norm
 {
 template <typename T, int V>
-cudaError_t rowsOf(Launch<T> const& l)
+cudaError_t launchHeldRows(Launch<T> const& l)
 {
     auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, kRowThreads / 32));
     if (l.column.channels <= 32 * V * 2)
@@ -24,13 +24,25 @@ cudaError_t rowsOf(Launch<T> const& l)
     return cudaGetLastError();
 }
 
-template <typename T, typename S, bool PLAIN>
+// Rows of packs of any width, a warp to each.
+template <typename T>
+cudaError_t rowsOf(Launch<T> const& l)
+{
+    int32_t const width = widestPack<T>(l.column.channels, l.x, l.y);
+    if (l.column.inner != 1 || l.column.channels > 32 * width * 8 || ceilDiv(l.outer, kRowThreads / 32) > kMaxGrid)
+    {
+        return cudaErrorInvalidConfiguration;
+    }
+    return dispatchWidth<T>(width, [&](auto v) { return launchHeldRows<T, decltype(v)::value>(l); });
+}
+
+template <typename T, typename S, Access ACCESS>
 cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
 {
     constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
     auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, threads / 32 / team));
     auto const go = [&](auto items) {
-        packedRows<T, S, decltype(items)::value, PLAIN><<<blocks, static_cast<uint32_t>(threads), 0, l.stream>>>(
+        packedRows<T, S, decltype(items)::value, ACCESS><<<blocks, static_cast<uint32_t>(threads), 0, l.stream>>>(
             l.x, static_cast<S const*>(l.scale), l.y, l.outer, team, l.column);
         return cudaGetLastError();
     };
@@ -49,15 +61,15 @@ cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
 }
 
 // Warps to a row of `packs` whole granules, so that a thread holds few of them.
-inline int32_t chooseTeam(int64_t packs, int32_t size)
+inline int32_t chooseTeam(int64_t packs)
 {
-    int64_t const team = ceilDiv(packs, 32 * measured::l2normRowPacks(size));
+    int64_t const team = ceilDiv(packs, 32 * measured::kL2NormRowPacks);
     return static_cast<int32_t>(std::clamp<int64_t>(team, 1, kMostRowThreads / 32));
 }
 
 // Rows and a scale of whole 16-byte words, the scale in the rows' type or in float. `lanes` to a row, and `threads` to a
 // block (0: chosen here).
-template <typename T, bool PLAIN>
+template <typename T>
 cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
 {
     constexpr auto own = std::is_same_v<T, float> ? ElementType::kFloat32
@@ -66,7 +78,7 @@ cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
     constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
     bool const words = widestPack<T>(l.column.channels, l.x, l.y) == V
         && reinterpret_cast<uint64_t>(l.scale) % kVectorBytes == 0;
-    int32_t const team = lanes >= 32 ? lanes / 32 : chooseTeam(l.column.channels / V, static_cast<int32_t>(sizeof(T)));
+    int32_t const team = lanes >= 32 ? lanes / 32 : chooseTeam(l.column.channels / V);
     int32_t const block = threads > 0 ? threads : static_cast<int32_t>(roundUp(kRowThreads, team * 32));
     if (!words || l.column.inner != 1 || block > kMostRowThreads || block % (team * 32) != 0
         || ceilDiv(l.outer, block / 32 / team) > kMaxGrid)
@@ -75,59 +87,15 @@ cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
     }
     if (l.column.scaleType == own)
     {
-        return launchPackedRows<T, T, PLAIN>(l, team, block);
+        switch (l.access)
+        {
+        case 1: return launchPackedRows<T, T, Access::kLeavingStores>(l, team, block);
+        case 2: return launchPackedRows<T, T, Access::kWideLoads>(l, team, block);
+        case 3: return launchPackedRows<T, T, Access::kWideLeaving>(l, team, block);
+        default: return launchPackedRows<T, T, Access::kPlain>(l, team, block);
+        }
     }
-    return l.column.scaleType == ElementType::kFloat32 ? launchPackedRows<T, float, PLAIN>(l, team, block)
+    return l.column.scaleType == ElementType::kFloat32 ? launchPackedRows<T, float, Access::kPlain>(l, team, block)
                                                        : cudaErrorInvalidConfiguration;
-}
-
-// As many blocks as fit, or as there are rows for.
-template <typename T, int V, int ITEMS>
-cudaError_t launchStreamedRows(Launch<T> const& l)
-{
-    auto const kernel = streamedRows<T, V, ITEMS>;
-    int32_t resident = 0;
-    cudaError_t const status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kRowThreads, 0);
-    if (status != cudaSuccess || resident < 1)
-    {
-        return status != cudaSuccess ? status : cudaErrorInvalidConfiguration;
-    }
-    int64_t const wanted = ceilDiv(l.outer, kRowThreads / 32);
-    int64_t const most = static_cast<int64_t>(resident) * l.device.multiprocessors;
-    kernel<<<static_cast<uint32_t>(wanted < most ? wanted : most), kRowThreads, 0, l.stream>>>(
-        l.x, l.scale, l.y, l.outer, l.column);
-    return cudaGetLastError();
-}
-
-template <typename T, int V>
-cudaError_t streamedRowsOf(Launch<T> const& l)
-{
-    if constexpr (V * sizeof(T) < 8)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    else
-    {
-        switch (ceilDiv(l.column.channels, 32 * V))
-        {
-        case 1: return launchStreamedRows<T, V, 1>(l);
-        case 2: return launchStreamedRows<T, V, 2>(l);
-        case 3: return launchStreamedRows<T, V, 3>(l);
-        case 4: return launchStreamedRows<T, V, 4>(l);
-        default: break;
-        }
-        if constexpr (V <= 4)
-        {
-            switch (ceilDiv(l.column.channels, 32 * V))
-            {
-            case 5:
-            case 6: return launchStreamedRows<T, V, 6>(l);
-            case 7:
-            case 8: return launchStreamedRows<T, V, 8>(l);
-            default: break;
-            }
-        }
-        return cudaErrorInvalidConfiguration;
-    }
 }
 } // namespace trtconv::l2norm

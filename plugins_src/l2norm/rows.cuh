@@ -1,6 +1,7 @@
 // inner == 1: the values of a row lie side by side, and a warp takes a row.
 #pragma once
 
+#include "l2norm/access.cuh"
 #include "l2norm/columns.cuh"
 
 namespace trtconv::l2norm
@@ -61,8 +62,8 @@ __global__ void __launch_bounds__(kRowThreads)
     }
 }
 // Rows of whole 16-byte packs, `team` warps to each. Loads of x and of the scale (in 16-byte words) are on their way before
-// the first of them is used. PLAIN: loads that may stay in the caches.
-template <typename T, typename S, int ITEMS, bool PLAIN = false>
+// the first of them is used.
+template <typename T, typename S, int ITEMS, Access ACCESS = Access::kPlain>
 __global__ void __launch_bounds__(kMostRowThreads)
     packedRows(T const* __restrict__ x, S const* __restrict__ scale, T* __restrict__ y, int64_t outer, int32_t team,
         Column const p)
@@ -85,14 +86,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
         held[i] = {};
         if (column + i * step < count)
         {
-            if constexpr (PLAIN)
-            {
-                *reinterpret_cast<uint4*>(&held[i]) = __ldg(reinterpret_cast<uint4 const*>(from + i * step));
-            }
-            else
-            {
-                held[i] = loadOnce<T, V>(from + i * step);
-            }
+            held[i] = loadGranule<ACCESS, T, V>(from + i * step);
         }
     }
     Pack<S, W> factor[ITEMS][V / W];
@@ -153,77 +147,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
                     values[w * W + v] *= inverse * factors[v];
                 }
             }
-            store<T, V>(to + i * step, repack<T>(values));
-        }
-    }
-}
-
-// Warps stay, load the next row while they work on one, and keep the scale.
-template <typename T, int V, int ITEMS>
-__global__ void __launch_bounds__(kRowThreads)
-    streamedRows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, int64_t outer, Column const p)
-{
-    int32_t const lane = threadIdx.x % 32;
-    int64_t const step = static_cast<int64_t>(gridDim.x) * (kRowThreads / 32);
-    int64_t index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + threadIdx.x / 32;
-    auto const load = [&](Pack<T, V>(&packs)[ITEMS], int64_t row) {
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            packs[i] = {};
-            int32_t const c = (i * 32 + lane) * V;
-            if (row < outer && c < p.channels)
-            {
-                packs[i] = loadOnce<T, V>(x + row * p.channels + c);
-            }
-        }
-    };
-    Pack<T, V> next[ITEMS];
-    load(next, index);
-    float factors[ITEMS * V];
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            int32_t const c = (i * 32 + lane) * V + v;
-            factors[i * V + v] = c < p.channels ? parameter(scale, p.scaleType, c) : 0.0F;
-        }
-    }
-    for (; index < outer; index += step)
-    {
-        Pack<T, V> held[ITEMS];
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            held[i] = next[i];
-        }
-        load(next, index + step);
-        float sums[V] = {};
-        addSquares(held, sums);
-        float sum = 0.0F;
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-        {
-            sum += sums[v];
-        }
-        float const inverse = reciprocalNorm(warpSum(sum), p.epsilon, p.mode);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            int32_t const c = (i * 32 + lane) * V;
-            if (c < p.channels)
-            {
-                float values[V];
-                unpack(held[i], values);
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                {
-                    values[v] *= inverse * factors[i * V + v];
-                }
-                store<T, V>(y + index * p.channels + c, repack<T>(values));
-            }
+            storeWhole<ACCESS>(to + i * step, repack<T>(values));
         }
     }
 }

@@ -1,9 +1,10 @@
-// Rows at any alignment, in 16-byte granules that stay in registers. A warp's channels lie a multiple of WARPS rows apart,
-// and WARPS rows are whole granules, so that all of them begin equally far inside a granule: a thread loads and stores whole
+// Rows at any alignment, in 16-byte granules that stay in registers. A warp's channels lie a multiple of kWarps rows apart,
+// and kWarps rows are whole granules, so that all of them begin equally far inside a granule: a thread loads and stores whole
 // granules, and only its place among the sums is shifted. The channels of a tile may be split over a cluster of blocks.
 #pragma once
 
 #include "common/cluster.cuh"
+#include "l2norm/access.cuh"
 #include "l2norm/columns.cuh"
 
 namespace trtconv::l2norm
@@ -16,8 +17,8 @@ struct Window
     int32_t channels;
     int32_t blockChannels; // those of one block of the cluster, at most
     int32_t inner;
-    int32_t run;
-    int32_t halo;   // 1: a granule more is read at both ends, and every granule is written by one tile
+    int32_t run;    // a multiple of a granule's elements
+    int32_t halo;   // 1: rows are not whole granules; one more is read at both ends, and each is written by one tile
     uint32_t tiles; // of one outer index
     uint32_t work;  // tiles of all
     int32_t clusterLog2;
@@ -26,15 +27,14 @@ struct Window
     ElementType scaleType;
 };
 
-template <typename T, int THREADS, int LANES>
+template <typename T, int LANES>
 struct WindowShape
 {
     static constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
-    static constexpr int32_t WARPS = THREADS / 32;
-    static constexpr int32_t STEP = THREADS / LANES;   // channels from one granule of a thread to its next
+    static constexpr int32_t STEP = kThreads / LANES;    // channels from one granule of a thread to its next
     static constexpr int32_t SPAN = (LANES + 1) * V;   // sums of a tile: of every position that some warp sees
     static constexpr int32_t KEPT = V * LANES / 32;    // sums of a thread once its warp has added up
-    static_assert(WARPS % V == 0, "channels of a warp have to begin equally far inside a granule");
+    static_assert(kWarps % V == 0, "channels of a warp have to begin equally far inside a granule");
 };
 
 // Where a thread is in a tile.
@@ -56,14 +56,13 @@ struct Granule
         auto const skip = static_cast<int32_t>(start & (V - 1));
         int32_t const ahead = (lane - p.halo) * V - skip;
         int32_t const first = begin + ahead;
-        int32_t const end = min(begin + p.run, p.inner);
         at = start + ahead;
         slot = ahead + (1 + p.halo) * V;
-        needed = first < end && first + V > max(begin - p.halo * (V - 1), 0);
-        // With a halo the granules that begin in a run are the tile's, without one the run's positions are.
-        bool const own = p.halo == 0 || (lane >= 1 && (lane - 1) * V < p.run);
-        low = max((p.halo == 0 ? begin : 0) - first, 0);
-        high = own ? min((p.halo == 0 ? end : p.inner) - first, V) : 0;
+        needed = first < min(begin + p.run, p.inner) && first + V > max(begin - p.halo * (V - 1), 0);
+        // The granules that begin in a run, as their row sees it, are the tile's.
+        bool const own = lane >= p.halo && (lane - p.halo) * V < p.run;
+        low = max(-first, 0);
+        high = own ? min(p.inner - first, V) : 0;
     }
 };
 
@@ -96,12 +95,12 @@ __device__ __forceinline__ float clusterSum(float own, int32_t i, int32_t rank, 
 }
 
 // From the threads' sums of squares the reciprocal norms of their positions.
-template <typename T, int THREADS, int LANES, int V>
+template <typename T, int LANES, int V>
 __device__ __forceinline__ void windowNorms(
     float (&sum)[V], int32_t slot, int32_t rank, Window const& p, uint32_t turn, uint64_t (&barriers)[2])
 {
-    using Shape = WindowShape<T, THREADS, LANES>;
-    __shared__ float partial[Shape::WARPS][Shape::SPAN];
+    using Shape = WindowShape<T, LANES>;
+    __shared__ float partial[kWarps][Shape::SPAN];
     __shared__ float norms[Shape::SPAN];
     __shared__ float incoming[2][kMostCluster][Shape::SPAN];
     // Lanes of the same granules, in other rows, share the adding: each keeps half of what is left.
@@ -132,11 +131,11 @@ __device__ __forceinline__ void windowNorms(
     }
 #endif
     __syncthreads();
-    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < Shape::SPAN; i += THREADS)
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < Shape::SPAN; i += kThreads)
     {
         float total = 0.0F;
 #pragma unroll
-        for (int w = 0; w < Shape::WARPS; ++w)
+        for (int w = 0; w < kWarps; ++w)
         {
             total += partial[w][i];
         }
@@ -154,12 +153,13 @@ __device__ __forceinline__ void windowNorms(
     }
 }
 
-template <bool LEAVING, typename T, int V>
+// Elements [low, high) of a granule.
+template <Access ACCESS, typename T, int V>
 __device__ __forceinline__ void storeGranule(T* to, Pack<T, V> const& pack, int32_t low, int32_t high)
 {
     if (low == 0 && high == V)
     {
-        store<T, V, LEAVING>(to, pack);
+        storeWhole<ACCESS>(to, pack);
         return;
     }
 #pragma unroll
@@ -172,51 +172,26 @@ __device__ __forceinline__ void storeGranule(T* to, Pack<T, V> const& pack, int3
     }
 }
 
-// Which accesses are the first to leave L2; the others stay as long as any.
-enum class Leaving : int32_t
-{
-    kNone = 0, // but for loads straight to registers
-    kLoads = 1,
-    kStores = 2,
-};
-
-// As startCopy of 16 bytes, the first to leave L2.
-template <typename T, int V>
-__device__ __forceinline__ void startLeavingCopy(Pack<T, V>* to, T const* from)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile(
-        "{\n.reg .b64 policy;\n"
-        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy;\n}\n" ::"r"(
-            static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-        "l"(from)
-        : "memory");
-#else
-    *to = loadOnce<T, V>(from);
-#endif
-}
-
 // Blocks on a multiprocessor, by the registers that a thread needs.
-constexpr int32_t windowBlocks(int32_t threads, int32_t items, int32_t depth)
+constexpr int32_t windowBlocks(int32_t items, int32_t depth)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     int32_t const most = 1024;
 #else
     int32_t const most = 1536;
 #endif
-    int32_t const wanted = items <= 2 || (items <= 4 && depth == 0) ? 1536 : items <= 4 ? 1280 : 1024;
-    return (wanted < most ? wanted : most) / threads;
+    int32_t const wanted = items <= 2 || (items <= 4 && depth == 0) ? 1536 : 1024;
+    return (wanted < most ? wanted : most) / kThreads;
 }
 
 // A block (or a cluster) stays and takes every so many tiles; DEPTH tiles are on their way to shared memory while one is in
 // registers. A thread reads there only what it copied itself. x and y begin at a multiple of 16 bytes, and x is a whole
 // number of granules.
-template <typename T, int THREADS, int LANES, int ITEMS, int DEPTH, Leaving LEAVING = Leaving::kNone>
-__global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
+template <typename T, int LANES, int ITEMS, int DEPTH, Access ACCESS = Access::kPlain>
+__global__ void __launch_bounds__(kThreads, windowBlocks(ITEMS, DEPTH))
     windows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Window const p)
 {
-    using Shape = WindowShape<T, THREADS, LANES>;
+    using Shape = WindowShape<T, LANES>;
     constexpr int32_t V = Shape::V;
     constexpr int32_t STEP = Shape::STEP;
     __shared__ float factors[STEP * ITEMS];
@@ -224,7 +199,7 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
     auto const lane = static_cast<int32_t>(threadIdx.x) % LANES;
     // Warp 0, 1, ..., then the next group of lanes of warp 0, 1, ...
     int32_t const row = static_cast<int32_t>(threadIdx.x) / 32
-        + static_cast<int32_t>(threadIdx.x) % 32 / LANES * Shape::WARPS;
+        + static_cast<int32_t>(threadIdx.x) % 32 / LANES * kWarps;
     auto const rank = static_cast<int32_t>(blockIdx.x) & ((1 << p.clusterLog2) - 1);
     int32_t const base = rank * p.blockChannels;
     int32_t const count = min(p.channels - base, p.blockChannels);
@@ -241,21 +216,9 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
         cluster::arrive();
     }
 #endif
-    auto const load = [&](Pack<T, V>(&held)[ITEMS], uint32_t work) {
-        Granule<T> const g(p, work, lane, base + row);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            held[i] = {};
-            if (g.needed && row + i * STEP < count)
-            {
-                held[i] = loadOnce<T, V>(x + g.at + i * step);
-            }
-        }
-    };
     auto const slotOf = [&](int32_t stage) {
         extern __shared__ __align__(128) unsigned char memory[];
-        return reinterpret_cast<Pack<T, V>*>(memory) + stage * ITEMS * THREADS + threadIdx.x;
+        return reinterpret_cast<Pack<T, V>*>(memory) + stage * ITEMS * kThreads + threadIdx.x;
     };
     auto const start = [&](uint32_t work, int32_t stage) {
         if (work < p.work)
@@ -266,14 +229,7 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
             {
                 if (g.needed && row + i * STEP < count)
                 {
-                    if constexpr (LEAVING == Leaving::kLoads)
-                    {
-                        startLeavingCopy<T, V>(slotOf(stage) + i * THREADS, x + g.at + i * step);
-                    }
-                    else
-                    {
-                        startCopy<T, V>(slotOf(stage) + i * THREADS, x + g.at + i * step);
-                    }
+                    startGranule<ACCESS>(slotOf(stage) + i * kThreads, x + g.at + i * step);
                 }
             }
         }
@@ -291,9 +247,22 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
             next += stride;
         }
     }
-    for (int32_t c = static_cast<int32_t>(threadIdx.x); c < count; c += THREADS)
+    // While x is on its way.
+    auto const prepare = [&] {
+        for (int32_t c = static_cast<int32_t>(threadIdx.x); c < count; c += kThreads)
+        {
+            factors[c] = parameter(scale, p.scaleType, base + c);
+        }
+#if TRTCONV_CLUSTERS
+        if (p.clusterLog2 > 0)
+        {
+            cluster::meet(); // the others' barriers are there
+        }
+#endif
+    };
+    if constexpr (DEPTH > 0)
     {
-        factors[c] = parameter(scale, p.scaleType, base + c);
+        prepare();
     }
     int32_t stage = 0;
     for (uint32_t turn = 0; work < p.work; ++turn, work += stride)
@@ -303,26 +272,27 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
         if constexpr (DEPTH > 0)
         {
             waitCopies<DEPTH - 1>();
+        }
 #pragma unroll
-            for (int i = 0; i < ITEMS; ++i)
+        for (int i = 0; i < ITEMS; ++i)
+        {
+            held[i] = {};
+            if (g.needed && row + i * STEP < count)
             {
-                held[i] = {};
-                if (g.needed && row + i * STEP < count)
+                if constexpr (DEPTH > 0)
                 {
-                    held[i] = slotOf(stage)[i * THREADS];
+                    held[i] = slotOf(stage)[i * kThreads];
+                }
+                else
+                {
+                    held[i] = loadGranule<ACCESS, T, V>(x + g.at + i * step);
                 }
             }
         }
-        else
+        if constexpr (DEPTH == 0)
         {
-            load(held, work);
+            prepare();
         }
-#if TRTCONV_CLUSTERS
-        if (p.clusterLog2 > 0 && turn == 0)
-        {
-            cluster::meet(); // the others' barriers are there
-        }
-#endif
         float sum[V] = {};
         addSquares(held, sum);
         keepPacked(held);
@@ -332,13 +302,13 @@ __global__ void __launch_bounds__(THREADS, windowBlocks(THREADS, ITEMS, DEPTH))
             next += stride;
             stage = stage + 1 == DEPTH ? 0 : stage + 1;
         }
-        windowNorms<T, THREADS, LANES, V>(sum, g.slot, rank, p, turn, barriers);
+        windowNorms<T, LANES, V>(sum, g.slot, rank, p, turn, barriers);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
         {
             if (g.high > g.low && row + i * STEP < count)
             {
-                storeGranule<LEAVING == Leaving::kStores>(
+                storeGranule<ACCESS>(
                     y + g.at + i * step, scaled(held[i], sum, factors[row + i * STEP]), g.low, g.high);
             }
         }
