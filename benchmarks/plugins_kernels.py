@@ -128,7 +128,7 @@ def _tunings(case: Case) -> list[dict[str, int]]:
 
 
 def _l2norm_tunings(shape: tuple[int, ...]) -> list[dict[str, int]]:
-    """Where each row is one position: lanes to a row, threads to a block. Else cuts of windows. Both: hints to caches."""
+    """Rows of one position: lanes to a row, threads to a block. Else cuts of windows. Both: hints to the caches."""
     hints = (0, 1, 2, 3)
     if shape[2:] == (1, 1):
         cuts = [(32, 128), (32, 256), (64, 128), (64, 256), (96, 96)]
