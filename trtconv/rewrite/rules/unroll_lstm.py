@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from trtconv.rewrite.builder import Builder
+from trtconv.rewrite.concrete import run_node
 from trtconv.rewrite.graph import Array, Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 
 # A step is a dozen nodes; measured with 40.
 MOST_STEPS = 64
+MOST_WEIGHTS = 1 << 26
+MOVES = ("Slice", "Concat", "Unsqueeze", "Squeeze", "Transpose", "Reshape", "Identity")
 FLOATS = (1, 10)
 SEQUENCE_LENS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -53,17 +56,29 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _weights(graph: Graph, node: Node) -> Weights | None:
-    given, recurrent = (graph.constant(node.inputs[i], limit=1 << 26) for i in (1, 2))
+    given, recurrent = (_value(graph, node.inputs[i]) for i in (1, 2))
     if given is None or recurrent is None:
         return None
     bias = np.zeros(recurrent.shape[:2], recurrent.dtype)
     if node.input(3):
-        both = graph.constant(node.inputs[3])
+        both = _value(graph, node.inputs[3])
         if both is None:
             return None
         bias = both[:, : bias.shape[1]] + both[:, bias.shape[1] :]
     direction = node.attr("direction", "forward")
     return Weights(given, recurrent, bias, DIRECTIONS[direction])
+
+
+def _value(graph: Graph, name: str) -> Array | None:
+    """A constant, or what some slicing and joining of constants gives: exporters reorder the gates in the graph."""
+    value = graph.constant(name, MOST_WEIGHTS)
+    node = graph.maker(name, *MOVES)
+    if value is not None or node is None:
+        return value
+    inputs = [_value(graph, i) if i else None for i in node.inputs]
+    if any(v is None and i for v, i in zip(inputs, node.inputs, strict=True)):
+        return None
+    return np.asarray(run_node(node.proto, inputs, graph.opset)[node.outputs.index(name)])
 
 
 def _build(b: Builder, node: Node, steps: int, weights: Weights) -> tuple[str, ...]:
