@@ -51,8 +51,8 @@ CASES = [
     case("two steps", "y = LSTM<hidden_size=3>(x, w, r, b)", inputs="float[2,N,4] x"),
     case(
         "weights put together",
-        "v = Unsqueeze(w0, zero) w = Concat<axis=1>(v, v) y = LSTM<hidden_size=3>(x, w, r, b)",
-        constants="float[6,4] w0 = {1,2,3,4,-1,-2,-3,-4,.5,.25,1,0,2,1,0,1,-1,0,1,1,.5,.5,-.5,0}, int64[1] zero = {0}",
+        "one = Unsqueeze(w0, zero) w = Concat<axis=1>(one, one) y = LSTM<hidden_size=3>(x, w, r, b)",
+        constants="float[6,4] w0 = {1,2,3,4,-1,-2,-3,-4,0.5,0.25,1,0,2,1,0,1,-1,0,1,1,0.5,0.5,-0.5,0}, int64[1] zero = {0}",
     ),
     case("later opset", "y = LSTM<hidden_size=3>(x, w, r, b)", opset=20),
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trtconv.core.comparison import Tolerance
 from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.concrete import run_node
 from trtconv.rewrite.graph import Array, Graph, Node
@@ -17,6 +18,8 @@ MOST_WEIGHTS = 1 << 26
 MOVES = ("Slice", "Concat", "Unsqueeze", "Squeeze", "Transpose", "Reshape", "Identity")
 FLOATS = (1, 10)
 SEQUENCE_LENS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
+# The proof's large values are 1e4: before a sigmoid stand sums of some 1e4 that FP32 rounds by 1e-3, in another order.
+PROOF = Tolerance(rtol=1e-4, atol=1e-3, why="sums of about 1e4 before a sigmoid, added up in another order")
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
@@ -49,19 +52,21 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("it has sequence lengths or peepholes")
     if any(node.attr(name) for name in ("activations", "clip", "input_forget")):
         return Skip("it has activations of its own, a clip, or coupled gates")
-    weights = _weights(graph, node)
+    makers: dict[str, Node] = {}
+    weights = _weights(graph, node, makers)
     if weights is None:
         return Skip("its weights are computed while the model runs")
-    return Found((node,), lambda b: _build(b, node, steps, weights), note=f"{steps} steps written out")
+    return Found((*makers.values(), node), lambda b: _build(b, node, steps, weights), note=f"{steps} steps written out")
 
 
-def _weights(graph: Graph, node: Node) -> Weights | None:
-    given, recurrent = (_value(graph, node.inputs[i]) for i in (1, 2))
+def _weights(graph: Graph, node: Node, makers: dict[str, Node]) -> Weights | None:
+    """The weights; `makers` takes the nodes that make them out of constants."""
+    given, recurrent = (_value(graph, node.inputs[i], makers) for i in (1, 2))
     if given is None or recurrent is None:
         return None
     bias = np.zeros(recurrent.shape[:2], recurrent.dtype)
     if node.input(3):
-        both = _value(graph, node.inputs[3])
+        both = _value(graph, node.inputs[3], makers)
         if both is None:
             return None
         bias = both[:, : bias.shape[1]] + both[:, bias.shape[1] :]
@@ -69,15 +74,16 @@ def _weights(graph: Graph, node: Node) -> Weights | None:
     return Weights(given, recurrent, bias, DIRECTIONS[direction])
 
 
-def _value(graph: Graph, name: str) -> Array | None:
+def _value(graph: Graph, name: str, makers: dict[str, Node]) -> Array | None:
     """A constant, or what some slicing and joining of constants gives: exporters reorder the gates in the graph."""
     value = graph.constant(name, MOST_WEIGHTS)
     node = graph.maker(name, *MOVES)
     if value is not None or node is None:
         return value
-    inputs = [_value(graph, i) if i else None for i in node.inputs]
+    inputs = [_value(graph, i, makers) if i else None for i in node.inputs]
     if any(v is None and i for v, i in zip(inputs, node.inputs, strict=True)):
         return None
+    makers[node.output] = node
     return np.asarray(run_node(node.proto, inputs, graph.opset)[node.outputs.index(name)])
 
 
@@ -132,6 +138,7 @@ RULE = Rule(
     ops=("LSTM",),
     find=find,
     needed=only_tensorrt_8,
+    tolerance=PROOF,
     before="y, h, c = LSTM(x[40,N,C], w, r, b)",
     after="MatMul(x, w) of all steps at once; 40 times MatMul(h, r), Sigmoid, Tanh, Mul, Add; Concat",
 )
