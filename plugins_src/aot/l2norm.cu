@@ -1,5 +1,5 @@
 // TRTCONV_SCALE (an ElementType), TRTCONV_EPSILON, TRTCONV_MODE, TRTCONV_CHANNELS, TRTCONV_ITEMS (packs that a thread
-// holds), TRTCONV_THREADS where it is not fixed, and one of: TRTCONV_TEAM, the warps that take a row, where `inner` is 1;
+// holds), and one of: TRTCONV_TEAM, the warps that take a row, where `inner` is 1, with TRTCONV_THREADS to a block;
 // TRTCONV_LANES, windows of so many granules; TRTCONV_ROWS, rows of any packs, a warp to each; none of them: tiles of packs,
 // with TRTCONV_PACK, how many elements a thread moves at once, where it is fixed; a pack of 0: the column is read twice.
 #include "aot/begin.cuh"
@@ -32,14 +32,14 @@ extern "C" __global__ void __launch_bounds__(TRTCONV_THREADS)
 #endif
 }
 #elif defined(TRTCONV_LANES)
-extern "C" __global__ void __launch_bounds__(TRTCONV_THREADS, windowBlocks(TRTCONV_THREADS, TRTCONV_ITEMS, 0))
-    TRTCONV_ENTRY(Element const* x, void const* scale, int32_t outer, int32_t inner, int32_t tiles, int32_t run, Element* y)
+extern "C" __global__ void __launch_bounds__(kThreads, windowBlocks(TRTCONV_ITEMS, 0)) TRTCONV_ENTRY(Element const* x,
+    void const* scale, int32_t outer, int32_t inner, int32_t tiles, int32_t run, int32_t halo, Element* y)
 {
-    Window const p{TRTCONV_CHANNELS, TRTCONV_CHANNELS, inner, run, 0, static_cast<uint32_t>(tiles),
+    Window const p{TRTCONV_CHANNELS, TRTCONV_CHANNELS, inner, run, halo, static_cast<uint32_t>(tiles),
         static_cast<uint32_t>(outer) * static_cast<uint32_t>(tiles), 0, TRTCONV_EPSILON, TRTCONV_MODE,
         static_cast<ElementType>(TRTCONV_SCALE)};
     // An empty tensor has one block all the same, and no tiles.
-    windows<Element, TRTCONV_THREADS, TRTCONV_LANES, TRTCONV_ITEMS, 0>(x, scale, y, p);
+    windows<Element, TRTCONV_LANES, TRTCONV_ITEMS, 0>(x, scale, y, p);
 }
 #else
 extern "C" __global__ void __launch_bounds__(kThreads, 2) TRTCONV_ENTRY(Element const* x, void const* scale,

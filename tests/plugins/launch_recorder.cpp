@@ -167,10 +167,11 @@ char const* recorded_launches(int status)
     return answer.c_str();
 }
 
-// The launch of one tile to a block, with the lanes that were chosen elsewhere (0: here). Rows of whole granules and
-// windows of them where they fit.
-char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inner, int lanes)
+// The launch of a block to a tile: rows of whole granules, else of any packs, where `inner` is 1; windows of granules; else
+// columns. With the lanes that were chosen elsewhere (0: here).
+char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inner, int lanes, int windows)
 {
+    using l2norm::Route;
     l2norm::Problem p;
     p.type = static_cast<ElementType>(type);
     p.outer = outer;
@@ -178,27 +179,18 @@ char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inn
     p.inner = inner;
     p.lanes = lanes;
     p.depth = 0;
-    p.route = inner == 1 ? l2norm::Route::kPackedRows : l2norm::Route::kColumns;
+    p.cluster = 1;
+    p.route = inner == 1 ? Route::kPackedRows : windows != 0 ? Route::kWindows : Route::kColumns;
     cudaError_t status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);
-    if (status == cudaErrorInvalidConfiguration && inner == 1)
+    for (Route const route : {Route::kRows, Route::kColumns})
     {
-        p.route = l2norm::Route::kRows;
-        status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);
+        if (status == cudaErrorInvalidConfiguration && inner == 1)
+        {
+            p.route = route;
+            status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);
+        }
     }
     return recorded_launches(status);
-}
-
-char const* record_l2norm_windows(int type, int64_t outer, int64_t channels, int64_t inner)
-{
-    l2norm::Problem p;
-    p.type = static_cast<ElementType>(type);
-    p.outer = outer;
-    p.channels = channels;
-    p.inner = inner;
-    p.depth = 0;
-    p.cluster = 1;
-    p.route = l2norm::Route::kWindows;
-    return recorded_launches(l2norm::launch(p, nullptr, nullptr, nullptr, nullptr));
 }
 
 char const* record_instance_norm(int type, int64_t planes, int64_t channels, int64_t area, int warp)

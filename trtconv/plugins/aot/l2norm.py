@@ -1,13 +1,12 @@
-"""L2Norm's launch: blocks that do one tile each. Those of the library stay, and it asks how many fit the device."""
+"""L2Norm's launch: a block to a tile. The library also has clusters of blocks to one, and blocks that stay."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from trtconv.core.embedded import LARGEST, EmbeddedInput, EmbeddedKernel, KernelTarget
-from trtconv.core.sizes import Size, ceil_div, equal, evaluate, larger, less, product
+from trtconv.core.sizes import Size, ceil_div, divides, equal, evaluate, larger, less, product, round_up
 from trtconv.plugins.aot.launch import (
     ELEMENT_NUMBERS,
     SIZES,
@@ -24,9 +23,8 @@ _THREADS, _ROW_THREADS, _MOST_ROW_THREADS, _WARP = 512, 128, 512, 32
 _MOST_ITEMS = 8
 _ROW_ITEMS = (1, 2, 3, 4, 6, 8)
 _SECTOR_BYTES = 32
-# As in plugins_src/common/measured.h, by the bytes of an element.
-ROW_PACKS: Mapping[int, int] = {4: 8, 2: 8}
-ALIGNED_BYTES = 8
+# As in plugins_src/common/measured.h.
+_ROW_PACKS = 4
 
 
 def output_dims(inputs: Sequence[tuple[Size, ...]], attributes: Mapping[str, Any]) -> tuple[tuple[Size, ...], ...]:
@@ -54,8 +52,10 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         found = _rows(inputs, macros, outer, channels)
         if found is not None:
             return found
-    elif (window := choose_window(inputs, (outer, channels, inner))) is not None:
-        return _windows(inputs, macros, (outer, channels, inner), window)
+    else:
+        lanes = choose_window(inputs, (outer, channels, inner), target)
+        if lanes > 0:
+            return _windows(inputs, macros, (outer, channels, inner), lanes)
     return _columns(inputs, macros, (outer, channels, inner), target)
 
 
@@ -68,7 +68,7 @@ def _rows(
     assert isinstance(pack, int)
     size = SIZES[x.dtype]
     packs = channels // pack
-    team = min(max(1, -(-packs // (_WARP * ROW_PACKS[size]))), _MOST_ROW_THREADS // _WARP)
+    team = min(max(1, -(-packs // (_WARP * _ROW_PACKS))), _MOST_ROW_THREADS // _WARP)
     items = -(-packs // (_WARP * team))
     if pack * size == VECTOR_BYTES and scale.dtype in (x.dtype, "float32") and items <= _MOST_ITEMS:
         threads = -(-_ROW_THREADS // (_WARP * team)) * _WARP * team
@@ -83,43 +83,38 @@ def _rows(
     return kernel(OP_TYPE, "l2norm", inputs, macros, grid=grid, block=threads, arguments=(("outer", outer),))
 
 
-@dataclass(frozen=True)
-class Window:
-    """Granules of 16 bytes side by side that a block works on, and its threads."""
-
-    lanes: int
-    threads: int
-
-
-def choose_window(inputs: Sequence[EmbeddedInput], sizes: tuple[Size, int, Size]) -> Window | None:
-    """For rows that are not aligned at the opt shape, where a block's registers hold all channels; None: no windows.
-
-    The kernel needs x to be a whole number of granules, at every shape.
+def choose_window(inputs: Sequence[EmbeddedInput], sizes: tuple[Size, int, Size], target: KernelTarget) -> int:
+    """Granules side by side in a window, by the opt shape; 0 where a block's registers do not hold a tile, or granules
+    do not fit x at every shape. The library's own choice also has clusters of blocks and blocks that stay.
     """
     dtype, channels = inputs[0].dtype, sizes[1]
-    inner = evaluate(sizes[2], [i.opt for i in inputs])
-    highest = evaluate(sizes[2], [i.high for i in inputs])
-    window = Window(8, 512)
-    aligned = evaluate(widest_pack(inner, dtype), []) * SIZES[dtype] >= ALIGNED_BYTES
-    whole = channels * SIZES[dtype] % VECTOR_BYTES == 0
-    held = channels <= window.threads // window.lanes * _MOST_ITEMS
-    return window if whole and held and not aligned and highest <= LARGEST // 2 else None
+    opt, high = [i.opt for i in inputs], [i.high for i in inputs]
+    if channels * SIZES[dtype] % VECTOR_BYTES or evaluate(sizes[2], high) > LARGEST // 2:
+        return 0
+    outer, inner = evaluate(sizes[0], opt), evaluate(sizes[2], opt)
+    few = outer * evaluate(_window_cut(inner, dtype, 16)[0], []) < target.multiprocessors
+    lanes = 8 if few or inner * SIZES[dtype] % VECTOR_BYTES == 0 or channels > _THREADS // 16 * _MOST_ITEMS else 16
+    return lanes if channels <= _THREADS // lanes * _MOST_ITEMS else 0
+
+
+def _window_cut(inner: Size, dtype: str, lanes: int) -> tuple[Size, Size, Size]:
+    """Tiles of one outer index, positions of each, and whether a granule more is read at both ends (1 or 0)."""
+    width = VECTOR_BYTES // SIZES[dtype]
+    halo = 1 - divides(width, inner)
+    positions = inner + halo * (width - 1)
+    tiles = ceil_div(positions, lanes * width - halo * (2 * width))
+    return tiles, round_up(ceil_div(positions, larger(tiles, 1)), width), halo
 
 
 def _windows(
-    inputs: Sequence[EmbeddedInput], macros: dict[str, object], sizes: tuple[Size, int, Size], window: Window
+    inputs: Sequence[EmbeddedInput], macros: dict[str, object], sizes: tuple[Size, int, Size], lanes: int
 ) -> EmbeddedKernel:
     outer, channels, inner = sizes
-    dtype = inputs[0].dtype
-    width = VECTOR_BYTES // SIZES[dtype]
-    # Positions that are a multiple of this apart begin equally far inside a granule in every row.
-    grain = widest_pack(inner, dtype)
-    tiles = ceil_div(inner, window.lanes * width - width + grain)
-    run = ceil_div(ceil_div(inner, larger(tiles, 1)), grain) * grain
-    items = -(-channels // (window.threads // window.lanes))
-    macros |= {"LANES": window.lanes, "THREADS": window.threads, "ITEMS": next(n for n in (2, 4, 8) if items <= n)}
-    arguments = (("outer", outer), ("inner", inner), ("tiles", tiles), ("run", run))
-    return kernel(OP_TYPE, "l2norm", inputs, macros, grid=outer * tiles, block=window.threads, arguments=arguments)
+    tiles, run, halo = _window_cut(inner, inputs[0].dtype, lanes)
+    items = -(-channels // (_THREADS // lanes))
+    macros |= {"LANES": lanes, "ITEMS": 2 if items <= 2 else 4 if items <= 4 else _MOST_ITEMS}
+    arguments = (("outer", outer), ("inner", inner), ("tiles", tiles), ("run", run), ("halo", halo))
+    return kernel(OP_TYPE, "l2norm", inputs, macros, grid=outer * tiles, block=_THREADS, arguments=arguments)
 
 
 def _columns(
