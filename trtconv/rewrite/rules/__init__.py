@@ -28,6 +28,7 @@ from trtconv.rewrite.rules import (
     integer_power,
     integer_sign,
     inverse,
+    known_branch,
     l2norm,
     layer_norm,
     log_sum_exp,
@@ -79,6 +80,7 @@ from trtconv.rewrite.rules import (
 
 RULES: tuple[Rule, ...] = (
     # What says the same in a form that every size and every target takes.
+    known_branch.RULE,
     pool_whole_axis.RULE,
     masked_fill.RULE,
     masked_reduce.RULE,
