@@ -1,6 +1,7 @@
-"""Export and rewrite the examples for TensorRT 8.6, side by side, with torch: gpu_prepare.py OUT [NAME ...]
+"""Export and rewrite the examples for TensorRT 8.6, side by side, with torch: gpu_prepare.py OUT [--fixed] [NAME ...]
 
-Each ends in OUT/NAME/model.trt.onnx with its reference; OUT/NAME/log says what went wrong otherwise.
+Each ends in OUT/NAME/model.trt.onnx with its reference; OUT/NAME/log says what went wrong otherwise. With --fixed all
+dims but the batch have their opt size, as torch.compile has them when it is asked for static shapes.
 """
 
 from __future__ import annotations
@@ -14,15 +15,24 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
 
 
-def prepare(name: str, out: Path) -> dict[str, object]:
+def fixed_dims(config: str) -> list[str]:
+    """`--dynamic` for one size of every dim and batches up to 8."""
+    from trtconv.cli.assemble import load_config, shape_space
+
+    sizes = shape_space(load_config(Path(config)), ()).pick("opt")
+    return ["--dynamic", " ".join(f"{d}={v}" for d, v in ({**sizes, "N": "1:1:8"}).items())]
+
+
+def prepare(name: str, out: Path, fixed: bool) -> dict[str, object]:
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     config = str(ROOT / "examples" / f"{name}.toml")
     model, rewritten = str(folder / "model.onnx"), str(folder / "model.trt.onnx")
     steps = [
-        ["export", "--config", config, "-o", model],
+        ["export", "--config", config, "-o", model, *(fixed_dims(config) if fixed else [])],
         ["rewrite", model, "-o", rewritten, "--target", "tensorrt==8.6"],
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "4", "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
@@ -38,10 +48,10 @@ def prepare(name: str, out: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    out = Path(sys.argv[1])
-    names = sys.argv[2:] or sorted(p.stem for p in (ROOT / "examples").glob("*.toml"))
+    out, fixed = Path(sys.argv[1]), "--fixed" in sys.argv
+    names = [n for n in sys.argv[2:] if n != "--fixed"] or sorted(p.stem for p in (ROOT / "examples").glob("*.toml"))
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda name: prepare(name, out), names))
+        results = list(pool.map(lambda name: prepare(name, out, fixed), names))
     for result in results:
         print(f"{result['name']}: exit {result['exit_code']} after {result['seconds']} s", flush=True)
     (out / "prepared.json").write_text(json.dumps(results, indent=1))

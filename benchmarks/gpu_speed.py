@@ -1,6 +1,8 @@
-"""Engines beside torch on one GPU in one run, turn by turn: gpu_speed.py FOLDER JSON ENGINE_PYTHON TORCH_PYTHON SECONDS
+"""Engines beside torch on one GPU in one run, turn by turn:
 
-FOLDER/NAME/model.trt.onnx are the examples' graphs for TensorRT 8.6 (benchmarks/gpu_prepare.py, or any weights). Two
+    gpu_speed.py FOLDER JSON ENGINE_PYTHON TORCH_PYTHON SECONDS [SECONDS_FOR_AUTOTUNE]
+
+FOLDER/NAME/model.trt.onnx are the examples' graphs for TensorRT 8.6 (benchmarks/gpu_prepare.py --fixed). Two
 workers, one Python with TensorRT and one with torch, hold engine and module of a case at the same time; they are asked
 in turn, three rounds, so that clocks and neighbours are alike. torch.compile runs before, each case in a process and a
 time limit of its own, into torch's own cache on disk. TF32 is on on both sides. Median device time between two events
@@ -316,8 +318,8 @@ def main() -> None:
         process.kill()
     print(f"built at {time.monotonic() - start:.0f} s", flush=True)
     data["builds"] = {k: v for f in sorted(root.glob("builds*.json")) for k, v in json.loads(f.read_text()).items()}
-    data["tuned"] = compile_all(torch_python, root, True, 4, time.monotonic() + max(0.0, left() - 150))
-    print(f"tuned at {time.monotonic() - start:.0f} s", data["tuned"], flush=True)
+    tuning = float(sys.argv[6]) if len(sys.argv) > 6 else 0.0
+    data["tuned"] = compile_all(torch_python, root, True, 4, time.monotonic() + tuning) if tuning else {}
     keep()
     sides = {"engine": Worker(engine_python, "engine", root), "torch": Worker(torch_python, "torch", root)}
     for name, batch in CASES:

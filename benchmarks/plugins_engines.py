@@ -47,7 +47,7 @@ def build(folder: Path, library: Path) -> None:
 def build_nets(folder: Path, library: Path) -> None:
     """Both forms of every network; those of one batch size share a timing cache, so that they share convolutions."""
     for form in ("native", "plugin"):
-        jobs = []
+        jobs: list[list[str]] = []
         for net in _nets(folder):
             for batch in BATCHES:
                 model, engine = folder / net / f"{form}.onnx", folder / net / f"{form}{batch}.engine"
