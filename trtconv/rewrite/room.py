@@ -22,6 +22,7 @@ from trtconv.rewrite.fragment import with_plugin_bodies
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.ledger import write_ledger
 from trtconv.rewrite.lower import lower_opset
+from trtconv.rewrite.observed import observe
 from trtconv.rewrite.plugin_choice import require_known, where_it_pays, with_declined, with_plugin_rules
 from trtconv.rewrite.points import model_space
 from trtconv.rewrite.refuse import advice, refuse_silently_wrong
@@ -33,7 +34,7 @@ from trtconv.rewrite.tidy import Leftovers, tidy
 from trtconv.rewrite.typed import HALF, require_half, typed
 from trtconv.rewrite.user_rules import load_rules
 from trtconv.rewrite.valid import require_valid
-from trtconv.rewrite.whole import Original
+from trtconv.rewrite.whole import Original, unreadable
 
 if TYPE_CHECKING:
     import onnx
@@ -64,6 +65,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     rules = where_it_pays(rules, request, original, space, specs, declined)
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
+    seen = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     # What the author computed in FP64 has need of more than half precision.
     wide = () if request.precision not in HALF else kept_of(narrowed, model)
     model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
@@ -71,7 +73,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), with_declined(record.skipped, record.entries, declined),
         tuple(record.rejected),
-        time.perf_counter() - started, whole, (*undefined, *narrowed.notes, *record.notes, *notes),
+        time.perf_counter() - started, whole, (*undefined, *narrowed.notes, *record.notes, *seen, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, _facts(request, original, model))

@@ -56,14 +56,8 @@ class Original:
 
     @cached_property
     def unreadable(self) -> str:
-        """Why the whole graph is not run, or nothing. Weights on disk are not read for this."""
-        if external_files(self._model):
-            return "the weights are on disk and were not read; `trtconv check` compares the whole graph"
-        if self._model.ByteSize() > MAX_BYTES:
-            return "the model is over 1 GiB; `trtconv check` compares the whole graph"
-        if _draws(self._model.graph):
-            return "the graph draws random numbers, so that no two runs are alike"
-        return ""
+        """Why the whole graph is not run, or nothing."""
+        return unreadable(self._model)
 
     def start(self) -> None:
         """Begin to run the graph; nothing when it runs already, or cannot be."""
@@ -133,6 +127,17 @@ class Run:
             for name, value in self.expected.items()
             if value.dtype == np.float32 and moved[name].shape == value.shape
         }
+
+
+def unreadable(model: onnx.ModelProto) -> str:
+    """Why a whole graph is not run, or nothing. Weights on disk are not read for this."""
+    if external_files(model):
+        return "the weights are on disk and were not read; `trtconv check` compares the whole graph"
+    if model.ByteSize() > MAX_BYTES:
+        return "the model is over 1 GiB; `trtconv check` compares the whole graph"
+    if _draws(model.graph):
+        return "the graph draws random numbers, so that no two runs are alike"
+    return ""
 
 
 def _draws(graph: onnx.GraphProto) -> bool:
