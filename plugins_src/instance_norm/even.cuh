@@ -14,10 +14,6 @@ struct Spread
     float squares;
 };
 
-// Threads of a block of evenPlanes.
-template <int WARPS>
-inline constexpr int32_t kEvenThreads = WARPS == 1 ? kWarpThreads : WARPS * 32;
-
 // Of the packs that a lane holds, seen from `shift`. The squares are of differences from the lane's own first value, which
 // is one of the plane's: what is lost in them is at most as many last places as the lane has values.
 template <typename T, int V, int ITEMS>
@@ -63,24 +59,19 @@ __device__ __forceinline__ void forgetConverted(Pack<T, V> (&held)[ITEMS], uint3
 }
 
 // Of all lanes together, of which each holds `count` values: pairs of equal size, merged without a division.
-template <int P>
-__device__ __forceinline__ void mergeLanes(Spread (&spreads)[P], float count)
+__device__ __forceinline__ Spread mergeLanes(Spread s, float count)
 {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2)
     {
-#pragma unroll
-        for (int q = 0; q < P; ++q)
-        {
-            Spread& s = spreads[q];
-            float const mean = __shfl_xor_sync(0xffffffffU, s.mean, step);
-            float const squares = __shfl_xor_sync(0xffffffffU, s.squares, step);
-            float const away = mean - s.mean;
-            s.mean = 0.5F * (s.mean + mean);
-            s.squares = fmaf(away * away, 0.5F * count, s.squares + squares);
-        }
+        float const mean = __shfl_xor_sync(0xffffffffU, s.mean, step);
+        float const squares = __shfl_xor_sync(0xffffffffU, s.squares, step);
+        float const away = mean - s.mean;
+        s.mean = 0.5F * (s.mean + mean);
+        s.squares = fmaf(away * away, 0.5F * count, s.squares + squares);
         count *= 2.0F;
     }
+    return s;
 }
 
 // The moments of the plane from those of its warps. Every thread of the block, which has no other plane, calls this.
@@ -112,75 +103,45 @@ __device__ __forceinline__ Moments mergeWarps(Moments const& own)
     }
 }
 
-// P planes at a time to WARPS warps that hold ITEMS packs of each in every lane, so that a plane has
-// 32 * WARPS * ITEMS * V values. P is 1 where WARPS is not. `p.planes` is under 2^31.
-template <typename T, int WARPS, int ITEMS, int P, Lines LINES>
-__global__ void __launch_bounds__(kEvenThreads<WARPS>) evenPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
+// A plane of 32 * WARPS * ITEMS * V values to WARPS warps of a block of four, ITEMS packs to a lane. `p.planes` is under
+// 2^31.
+template <typename T, int ITEMS, Lines LINES = Lines::kPlain, int WARPS = 1>
+__global__ void __launch_bounds__(kWarpThreads) evenPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
-    static_assert(P == 1 || WARPS == 1, "several planes are for warps of their own");
+    static_assert(WARPS == 1 || WARPS == kWarpThreads / 32, "a block has one plane, or a plane for each warp");
     constexpr int V = kVectorBytes / static_cast<int>(sizeof(T));
     constexpr int32_t threads = 32 * WARPS;
     constexpr int32_t area = threads * ITEMS * V;
-    constexpr int32_t groups = kEvenThreads<WARPS> / threads;
-    int64_t const first = (static_cast<int64_t>(blockIdx.x) * groups + threadIdx.x / threads) * P;
-    if (WARPS == 1 && first >= p.planes)
+    constexpr int32_t groups = kWarpThreads / threads;
+    int64_t const plane = static_cast<int64_t>(blockIdx.x) * groups + threadIdx.x / threads;
+    if (plane >= p.planes)
     {
         return; // whole warps leave
     }
     int32_t const me = threadIdx.x % threads;
     uint64_t const policy = linesPolicy<LINES>();
-    Pack<T, V> held[P][ITEMS] = {};
-    float scale[P];
-    float bias[P];
+    T const* const from = x + plane * area;
+    Pack<T, V> held[ITEMS];
 #pragma unroll
-    for (int q = 0; q < P; ++q)
+    for (int i = 0; i < ITEMS; ++i)
     {
-        bool const there = P == 1 || first + q < p.planes;
-        T const* const from = x + (first + q) * area;
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            if (there)
-            {
-                held[q][i]
-                    = loadLines<LINES>(reinterpret_cast<Pack<T, V> const*>(from + (i * threads + me) * V), policy);
-            }
-        }
+        held[i] = loadLines<LINES>(reinterpret_cast<Pack<T, V> const*>(from + (i * threads + me) * V), policy);
     }
+    uint32_t const channel = static_cast<uint32_t>(plane) % static_cast<uint32_t>(p.channels);
+    float const scale = parameter(p.scale, p.parameterType, channel);
+    float const bias = parameter(p.bias, p.parameterType, channel);
+    // Any value of the plane lies within sqrt(area) deviations of the mean, so that differences from it lose nothing.
+    float const shift = __shfl_sync(0xffffffffU, toFloat(held[0].value[0]), 0);
+    Spread const spread = mergeLanes(laneSpread(held, shift), static_cast<float>(V * ITEMS));
+    Moments moments = mergeWarps<WARPS>({shift, spread.mean, spread.squares, static_cast<float>(32 * V * ITEMS)});
+    moments.count = static_cast<float>(area);
+    Affine const affine = affineOf(moments, p.epsilon, scale, bias);
+    forgetConverted(held, static_cast<uint32_t>(p.planes >> 32));
+    T* const to = y + plane * area;
 #pragma unroll
-    for (int q = 0; q < P; ++q)
+    for (int i = 0; i < ITEMS; ++i)
     {
-        uint32_t const channel = static_cast<uint32_t>(first + q) % static_cast<uint32_t>(p.channels);
-        scale[q] = parameter(p.scale, p.parameterType, channel);
-        bias[q] = parameter(p.bias, p.parameterType, channel);
-    }
-    Spread spreads[P];
-    float shifts[P];
-#pragma unroll
-    for (int q = 0; q < P; ++q)
-    {
-        // Any value of the plane lies within sqrt(area) deviations of the mean, so that differences from it lose nothing.
-        shifts[q] = __shfl_sync(0xffffffffU, toFloat(held[q][0].value[0]), 0);
-        spreads[q] = laneSpread(held[q], shifts[q]);
-    }
-    mergeLanes(spreads, static_cast<float>(V * ITEMS));
-#pragma unroll
-    for (int q = 0; q < P; ++q)
-    {
-        Moments const own = {shifts[q], spreads[q].mean, spreads[q].squares, static_cast<float>(32 * V * ITEMS)};
-        Moments moments = mergeWarps<WARPS>(own);
-        moments.count = static_cast<float>(area);
-        Affine const affine = affineOf(moments, p.epsilon, scale[q], bias[q]);
-        forgetConverted(held[q], static_cast<uint32_t>(p.planes >> 32));
-        T* const to = y + (first + q) * area;
-        if (P == 1 || first + q < p.planes)
-        {
-#pragma unroll
-            for (int i = 0; i < ITEMS; ++i)
-            {
-                store<T, V>(to + (i * threads + me) * V, apply(held[q][i], affine, p.relu));
-            }
-        }
+        store<T, V>(to + (i * threads + me) * V, apply(held[i], affine, p.relu));
     }
 }
 } // namespace trtconv::instance_norm

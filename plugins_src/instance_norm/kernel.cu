@@ -175,6 +175,10 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kTeam: return launchWide<T>(l, problem.route);
     default: break;
     }
+    if (cudaError_t const status = launchEven<T>(l, Route::kEvenWarp); status != cudaErrorInvalidConfiguration)
+    {
+        return status;
+    }
     // A block to a plane of few values would have idle threads.
     constexpr auto small = Route(measured::smallPlaneRoute(sizeof(T)));
     if (small != Route::kWarp && (small != Route::kTeam || problem.area * 2 > kWarpThreads * perGranule<T>()))

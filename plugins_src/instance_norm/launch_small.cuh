@@ -75,27 +75,26 @@ cudaError_t launchWide(Launch<T> const& l, Route route)
     return cudaGetLastError();
 }
 
-// A plane to `WARPS` warps that hold it exactly, P planes at a time.
-template <typename T, int WARPS, int P, Lines LINES>
+// A plane to `WARPS` warps that it fills exactly.
+template <typename T, Lines LINES, int WARPS>
 cudaError_t launchEvenPlanes(Launch<T> const& l)
 {
     constexpr int64_t unit = 32 * WARPS * perGranule<T>();
-    constexpr int64_t each = kEvenThreads<WARPS> / 32 / WARPS * P;
-    int64_t const blocks = ceilDiv(l.plane.planes, each);
+    int64_t const blocks = ceilDiv(l.plane.planes, kWarpThreads / 32 / WARPS);
     if (widestPack<T>(l.plane.area, l.x, l.y) != perGranule<T>() || l.plane.area % unit != 0 || l.plane.planes > kMaxGrid)
     {
         return cudaErrorInvalidConfiguration;
     }
     auto const start = [&](auto kernel) {
-        kernel<<<static_cast<uint32_t>(blocks), kEvenThreads<WARPS>, 0, l.stream>>>(l.x, l.y, l.plane);
+        kernel<<<static_cast<uint32_t>(blocks), kWarpThreads, 0, l.stream>>>(l.x, l.y, l.plane);
         return cudaGetLastError();
     };
     switch (l.plane.area / unit)
     {
-    case 1: return start(evenPlanes<T, WARPS, 1, P, LINES>);
-    case 2: return start(evenPlanes<T, WARPS, 2, P, LINES>);
-    case 4: return start(evenPlanes<T, WARPS, 4, P, LINES>);
-    case 8: return start(evenPlanes<T, WARPS, 8, P, LINES>);
+    case 1: return start(evenPlanes<T, 1, LINES, WARPS>);
+    case 2: return start(evenPlanes<T, 2, LINES, WARPS>);
+    case 4: return start(evenPlanes<T, 4, LINES, WARPS>);
+    case 8: return start(evenPlanes<T, 8, LINES, WARPS>);
     default: return cudaErrorInvalidConfiguration;
     }
 }
@@ -105,10 +104,10 @@ cudaError_t launchEven(Launch<T> const& l, Route route)
 {
     switch (route)
     {
-    case Route::kEvenWarp: return launchEvenPlanes<T, 1, 1, Lines::kPlain>(l);
-    case Route::kEvenWarpStay: return launchEvenPlanes<T, 1, 1, Lines::kStay>(l);
-    case Route::kEvenTeam: return launchEvenPlanes<T, 4, 1, Lines::kPlain>(l);
-    default: return launchEvenPlanes<T, 4, 1, Lines::kStay>(l);
+    case Route::kEvenWarp: return launchEvenPlanes<T, Lines::kPlain, 1>(l);
+    case Route::kEvenWarpStay: return launchEvenPlanes<T, Lines::kStay, 1>(l);
+    case Route::kEvenTeam: return launchEvenPlanes<T, Lines::kPlain, 4>(l);
+    default: return launchEvenPlanes<T, Lines::kStay, 4>(l);
     }
 }
 } // namespace

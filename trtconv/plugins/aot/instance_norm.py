@@ -19,6 +19,7 @@ from trtconv.plugins.aot.launch import (
 from trtconv.plugins.instance_norm import OP_TYPE
 
 _WARP, _WARP_THREADS, _WARP_ITEMS, _WIDEST = 32, 128, 8, 4
+_EVEN_ITEMS = (1, 2, 4, 8)
 _ITEMS, _MOST_THREADS = 8, 1024
 _SLACK = 2 * VECTOR_BYTES
 MOST_SHARED = 46 * 1024
@@ -45,6 +46,12 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         "RELU": int(attributes["relu"]),
     }  # fmt: skip
     arguments = (("planes", planes), ("channels", channels), ("area", area))
+    even = even_items(area, x.dtype)
+    if even:
+        return kernel(
+            OP_TYPE, "instance_norm", inputs, macros | {"EVEN": 1, "ITEMS": even},
+            grid=ceil_div(planes, _WARP_THREADS // _WARP), block=_WARP_THREADS, arguments=arguments,
+        )  # fmt: skip
     pack = widest_pack(area, x.dtype, _WIDEST)
     if isinstance(area, int) and isinstance(pack, int) and area <= _WARP * pack * _WARP_ITEMS:
         macros |= {"WARP": 1, "PACK": pack, "ITEMS": 2 if area <= _WARP * pack * 2 else _WARP_ITEMS}
@@ -64,6 +71,12 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         OP_TYPE, "instance_norm", inputs, macros, grid=smaller(planes, resident), block=threads, shared=shared,
         arguments=arguments,
     )  # fmt: skip
+
+
+def even_items(area: Size, dtype: str) -> int:
+    """Packs of 16 bytes in each lane of a warp that a plane of fixed size fills exactly; 0 for other planes."""
+    fits = [n for n in _EVEN_ITEMS if isinstance(area, int) and area == _WARP * n * (VECTOR_BYTES // SIZES[dtype])]
+    return fits[0] if fits else 0
 
 
 def shared_bytes(area: Size, dtype: str) -> Size:
