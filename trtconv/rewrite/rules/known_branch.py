@@ -14,6 +14,7 @@ from trtconv.rewrite.builder import Builder
 from trtconv.rewrite.graph import CHAIN, Graph, Node
 from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.sizes import Size, size_element
+from trtconv.rewrite.slice_length import sliced_length
 from trtconv.rewrite.splice import in_order
 
 PASSED = ("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze")
@@ -72,7 +73,10 @@ def _range(graph: Graph, size: Size) -> tuple[int, int] | None:
     dims = graph.dims(size.value)
     found = None if dims is None else graph.dim_range(dims[size.axis])
     if found is None:
-        return None
+        length = sliced_length(graph, size.value, size.axis)
+        if length is None:
+            return None
+        found = length, length
     ends = sorted(size.mul * end + size.add for end in found)
     return ends[0], ends[1]
 
