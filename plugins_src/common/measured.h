@@ -6,15 +6,11 @@
 
 namespace trtconv::measured
 {
-// Granules of 16 bytes side by side in a window of L2Norm on rows of whole granules, and how many tiles its blocks copy
-// ahead where there are many.
-constexpr int32_t l2normLanes(int32_t size)
+// Whether L2Norm's blocks stay and copy the next tile while they work on one, where rows are whole granules of 16 bytes and
+// tiles are many; runs are 256 bytes wide then.
+constexpr bool l2normCopiesAhead(int32_t size)
 {
-    return size == 4 ? 16 : 8;
-}
-constexpr int32_t l2normDepth(int32_t size)
-{
-    return size == 4 ? 1 : 0;
+    return size == 4;
 }
 
 // Granules that a thread of L2Norm holds where each row is one position, at most, while the row's warps allow.

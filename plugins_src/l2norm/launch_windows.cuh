@@ -31,37 +31,35 @@ constexpr int64_t windowTiles(int32_t lanes, int32_t width, int64_t inner)
 }
 
 // The fewest blocks that hold a tile, and more of them where there are fewer blocks than multiprocessors. cluster is 0 where
-// `most` blocks do not hold one.
+// no cluster holds one.
 inline WindowPlan planWindow(int32_t size, int64_t outer, int64_t channels, int64_t inner, Device const& device)
 {
     int32_t const width = kVectorBytes / size;
     int32_t const most = device.major >= 9 ? kMostCluster : 1;
-    WindowPlan plan{inner % width == 0 ? measured::l2normLanes(size) : 16, 0, 0};
-    auto const need = [&] {
-        int64_t const blocks = ceilDiv(channels, kThreads / plan.lanes * kMostGranules);
-        int32_t cluster = 1;
-        while (cluster < blocks && cluster <= most)
+    auto const planOf = [&](int32_t lanes, int32_t depth) {
+        int64_t const blocks = ceilDiv(channels, kThreads / lanes * kMostGranules);
+        WindowPlan plan{lanes, 1, depth};
+        while (plan.cluster < blocks && plan.cluster <= most)
         {
-            cluster *= 2;
+            plan.cluster *= 2;
         }
-        return cluster;
+        plan.cluster = plan.cluster > most ? 0 : plan.cluster;
+        return plan;
     };
-    auto const few = [&] {
-        return outer * windowTiles(plan.lanes, width, inner) * plan.cluster < device.multiprocessors;
-    };
-    plan.cluster = need();
-    if (plan.lanes == 16 && (plan.cluster > most || few()))
+    auto const blocksOf
+        = [&](WindowPlan const& plan) { return outer * windowTiles(plan.lanes, width, inner) * plan.cluster; };
+    bool const whole = inner % width == 0;
+    WindowPlan const wide = planOf(16, whole ? 1 : 0);
+    // Fewer blocks have nothing to gain from wide runs, nor from copies ahead.
+    if (blocksOf(wide) >= (whole ? 8 : 1) * int64_t{device.multiprocessors} && (!whole || measured::l2normCopiesAhead(size)))
     {
-        plan.lanes = 8;
-        plan.cluster = need();
+        return wide;
     }
-    while (plan.cluster < std::min(most, 4) && few())
+    WindowPlan plan = planOf(8, 0);
+    while (plan.cluster > 0 && plan.cluster < std::min(most, 4) && blocksOf(plan) < device.multiprocessors)
     {
         plan.cluster *= 2;
     }
-    bool const many = outer * windowTiles(plan.lanes, width, inner) * plan.cluster >= 8LL * device.multiprocessors;
-    plan.depth = inner % width == 0 && many ? measured::l2normDepth(size) : 0;
-    plan.cluster = plan.cluster > most ? 0 : plan.cluster;
     return plan;
 }
 
