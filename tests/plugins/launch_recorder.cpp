@@ -193,14 +193,14 @@ char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inn
     return recorded_launches(status);
 }
 
-char const* record_instance_norm(int type, int64_t planes, int64_t channels, int64_t area, int warp)
+char const* record_instance_norm(int type, int64_t planes, int64_t channels, int64_t area, int route)
 {
     instance_norm::Problem p;
     p.type = static_cast<ElementType>(type);
     p.planes = planes;
     p.channels = channels;
     p.area = area;
-    p.route = warp != 0 ? instance_norm::Route::kWarp : instance_norm::Route::kBlock;
+    p.route = static_cast<instance_norm::Route>(route);
     return recorded_launches(instance_norm::launch(p, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
 }
 

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.slow
 H200 = KernelTarget("9.0", 132)
 SOURCES = Path(__file__).resolve().parents[2] / "plugins_src"
 Shape = tuple[int, ...]
+ANY_ROUTE, WARP, BLOCK = 0, 1, 2
+"""Numbers of instance_norm::Route."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def recorded(function: Any, *values: Any) -> tuple[str, tuple[str, ...], int, in
     plain = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout
     found = re.search(r"::(\w+)<([^>]*)>\(", plain)
     assert found, plain
-    arguments = tuple(re.sub(r"\(\w+\)", "", a).strip() for a in found[2].split(","))
+    arguments = tuple(re.sub(r"\([\w:]+\)", "", a).strip() for a in found[2].split(","))
     return found[1], arguments, int(grid), int(block), int(shared)
 
 
@@ -98,7 +100,7 @@ def test_reflection_pad(recorder: Any, dtype: str, pads: tuple[int, ...]) -> Non
         name, arguments, *wanted = recorded(
             recorder.record_reflection_pad, ELEMENT_NUMBERS[dtype], planes, height, width, (ctypes.c_int * 4)(*pads)
         )
-        assert (name, arguments[1:]) == ("padGranules", ("2", "true"))
+        assert (name, arguments[1:]) == ("padGranules", ("2", "true", "0"))
         for kernel in (anywhere, fixed):
             assert geometry(kernel, shape) == tuple(wanted)
             assert [argument(kernel, n, shape) for n in ("planes", "height", "width")] == [planes, height, width]
@@ -213,7 +215,7 @@ def test_instance_norm_of_a_plane_to_a_block(recorder: Any, dtype: str) -> None:
         (1, 63, 65),
     ]:
         shapes = [(n, 24, h, w), (24,), (24,)]
-        values = ELEMENT_NUMBERS[dtype], n * 24, 24, h * w, 0
+        values = ELEMENT_NUMBERS[dtype], n * 24, 24, h * w, BLOCK
         name, arguments, *wanted = recorded(recorder.record_instance_norm, *values)
         assert (name, arguments[1]) == ("onChipPlanes", "false")
         assert geometry(kernel, *shapes) == tuple(wanted), (n, h, w)
@@ -222,13 +224,26 @@ def test_instance_norm_of_a_plane_to_a_block(recorder: Any, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_instance_norm_of_a_plane_to_a_warp(recorder: Any, dtype: str) -> None:
-    for n, h, w in [(1, 1, 1), (2, 8, 8), (3, 16, 16), (1, 32, 32), (5, 3, 5)]:
+    for n, h, w in [(1, 1, 1), (2, 8, 8), (3, 12, 16), (1, 28, 32), (5, 3, 5)]:
         kernel = launch("TrtconvInstanceNorm", [(n, 6, h, w), (6,), (6,)], dtype, (0,), epsilon=1e-5)
-        values = ELEMENT_NUMBERS[dtype], n * 6, 6, h * w, 1
+        values = ELEMENT_NUMBERS[dtype], n * 6, 6, h * w, WARP
         name, arguments, *wanted = recorded(recorder.record_instance_norm, *values)
         assert name == "warpPlanes"
         assert geometry(kernel, (n, 6, h, w), (6,), (6,)) == tuple(wanted)
         assert (macro(kernel, "PACK"), macro(kernel, "ITEMS")) == arguments[1:]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("packs", [1, 2, 4, 8])
+def test_instance_norm_of_a_plane_that_fills_a_warp(recorder: Any, dtype: str, packs: int) -> None:
+    area = 32 * packs * (4 if dtype == "float32" else 8)
+    for n in (1, 5):
+        kernel = launch("TrtconvInstanceNorm", [(n, 6, area // 16, 16), (6,), (6,)], dtype, (0,), epsilon=1e-5)
+        name, arguments, *wanted = recorded(
+            recorder.record_instance_norm, ELEMENT_NUMBERS[dtype], n * 6, 6, area, ANY_ROUTE
+        )
+        assert (name, arguments[1:]) == ("evenPlanes", (macro(kernel, "ITEMS"), "0", "1"))
+        assert geometry(kernel, (n, 6, area // 16, 16), (6,), (6,)) == tuple(wanted)
 
 
 def test_an_empty_tensor_has_one_block() -> None:
