@@ -10,7 +10,7 @@ from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, 
 from trtconv.backends.manifest import EngineManifest, read_engine_manifest, write_manifest
 from trtconv.backends.plan_header import parse_plan_header, read_plan_header
 from trtconv.backends.protocol import Capabilities
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.shapes import parse_space
 from trtconv.core.tensors import parse_tensor
@@ -74,6 +74,19 @@ def test_output_dims_can_be_any_expression(engine):
     manifest = manifest_of(engine, outputs=(odd,), inputs=(parse_tensor("x:int64[N]=0:99"),))
     write_manifest(engine, manifest)
     assert read_engine_manifest(engine) == manifest
+
+
+@pytest.mark.parametrize("key", ["space", "types", "profiles", "inputs", "options", "model_files", "messages", "precision"])
+@pytest.mark.parametrize("value", [None, 3, "x", [1], {"a": 1}])
+def test_a_manifest_that_somebody_edited_is_read_or_refused(engine, key, value):
+    path = manifest_path(engine)
+    write_json(path, {**read_json(path), key: value})
+    try:
+        manifest = read_engine_manifest(engine)
+    except InvalidRequestError:
+        return
+    assert isinstance(manifest.types, dict)
+    assert isinstance(manifest.precision, str)
 
 
 def test_an_engine_that_changed_after_its_manifest_was_written(engine):

@@ -120,6 +120,9 @@ def test_broken_json_is_one_error(tmp_path):
     (tmp_path / "m.json").write_text("{")
     with pytest.raises(InvalidRequestError, match="not readable JSON"):
         read_json(tmp_path / "m.json", "manifest")
+    (tmp_path / "m.json").write_text("[1]")
+    with pytest.raises(InvalidRequestError, match="it holds no object"):
+        read_json(tmp_path / "m.json", "manifest")
 
 
 def test_companions_drop_every_suffix_of_an_artifact():

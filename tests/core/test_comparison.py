@@ -19,6 +19,11 @@ def test_a_tolerance_that_is_no_limit_is_refused(limits):
         Tolerance(**limits)
 
 
+def test_a_rounding_that_is_no_number_allows_nothing():
+    result = compare_output("y", "opt", np.ones(3), np.array([1.0, 2.0, 1.0]), TIGHT, np.full(3, np.nan))
+    assert not result.passed
+
+
 def test_equal_arrays_pass_with_no_error():
     result = compare(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
     assert result.passed

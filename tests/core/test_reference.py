@@ -1,5 +1,9 @@
+import json
+
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.reference import ReferenceInfo, ReferenceSample, read_reference_info, read_samples, write_reference
@@ -39,3 +43,27 @@ def test_another_file_is_no_reference(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(InvalidRequestError, match="is not a reference file"):
         read_reference_info(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header, _: header.pop("points"),
+        lambda header, _: header.update(points=3),
+        lambda header, _: header["points"][0].update(dims={"N": "x"}),
+        lambda header, _: header.update(inputs=None),
+        lambda header, _: header.update(space="N="),
+        lambda header, _: header.update(rounding={"0": {"y": float("nan")}}),
+        lambda header, _: header.update(rounding={"0": {"y": -1.0}}),
+        lambda _, tensors: tensors.pop("p1/input/x"),
+        lambda _, tensors: tensors.update({"p0/rounding/y": np.zeros(7)}),
+    ],
+)
+def test_a_damaged_reference_is_one_error(tmp_path, change):
+    path, _ = make(tmp_path)
+    with safe_open(path, framework="numpy") as stream:
+        header, tensors = json.loads(stream.metadata()["trtconv"]), {n: stream.get_tensor(n) for n in stream.keys()}  # noqa: SIM118
+    change(header, tensors)
+    save_file(tensors, path, metadata={"trtconv": json.dumps(header)})
+    with pytest.raises(InvalidRequestError, match="is damaged"):
+        list(read_samples(path))

@@ -15,6 +15,7 @@ from trtconv.core.shapes import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 
 SCHEMA = 2
+_TABLES = ("model_files", "options", "plugins", "types", "environment", "timing_cache")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
         "outputs": [_tensor_json(s) for s in manifest.outputs],
         "space": str(manifest.space),
         "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in manifest.profiles],
-        **{k: dict(data[k]) for k in ("model_files", "options", "plugins", "types", "environment", "timing_cache")},
+        **{k: dict(data[k]) for k in _TABLES},
         "plugin_kernels": {name: dict(facts) for name, facts in manifest.plugin_kernels.items()},
         "compute_capabilities": list(manifest.compute_capabilities),
         "messages": list(manifest.messages),
@@ -84,11 +85,11 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
             f"'{engine}' has no manifest '{path.name}' beside it", hint="build it with `trtconv build`"
         )
     data = read_json(path, "engine manifest")
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    if data.get("schema") != SCHEMA:
         raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
     try:
         manifest = _from_json(data)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidRequestError(f"'{path}' is damaged: {error}", hint="build the engine again") from error
     if verify and sha256_file(engine) != manifest.engine_sha256:
         size = engine.stat().st_size
@@ -102,6 +103,11 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
 def _from_json(data: dict[str, Any]) -> EngineManifest:
     profiles = tuple({n: _triple(t) for n, t in p.items()} for p in data["profiles"])
     known = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
+    known |= {k: dict(data[k]) for k in _TABLES if k in data}
+    known["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
+    wrong = next((k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None)
+    if wrong is not None:
+        raise TypeError(f"{wrong} is no text")
     known |= {
         "inputs": tuple(_tensor(t) for t in data["inputs"]),
         "outputs": tuple(_tensor(t) for t in data["outputs"]),

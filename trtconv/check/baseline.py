@@ -7,7 +7,7 @@ the difference of the two medians. The first keeps small changes green, the seco
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,17 +63,28 @@ def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
 def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:
     """Read a JSON report. Raises InvalidRequestError when it is none."""
     data = read_json(path, "baseline")
-    if not isinstance(data, dict) or data.get("kind") != "check" or data.get("schema") != SCHEMA:
+    if data.get("kind") != "check" or data.get("schema") != SCHEMA:
         raise InvalidRequestError(
             f"'{path}' is no report of `trtconv check` with schema {SCHEMA}", hint="make one with --update-baseline"
         )
+    try:
+        measured = {n: from_dict(m) for n, m in data.get("extras", {}).get("measured", {}).items()}
+        return Baseline(measured, _errors_of(data["comparisons"]), dict(data.get("environment", {})), ratios)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequestError(
+            f"the baseline '{path}' is damaged ({type(error).__name__}: {error})",
+            hint="make one with --update-baseline",
+        ) from error
+
+
+def _errors_of(comparisons: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The largest error of each output in a report."""
     errors: dict[str, float] = {}
-    for comparison in data["comparisons"]:
+    for comparison in comparisons:
         value = comparison.get("max_scaled")
         if isinstance(value, (int, float)):
             errors[comparison["output"]] = max(errors.get(comparison["output"], 0.0), float(value))
-    measured = {n: from_dict(m) for n, m in data.get("extras", {}).get("measured", {}).items()}
-    return Baseline(measured, errors, data.get("environment", {}), ratios)
+    return errors
 
 
 def compare_with_baseline(

@@ -121,13 +121,16 @@ def write_json(path: Path, data: Any) -> None:
     write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, what: str = "file") -> Any:
-    """Read JSON; raise InvalidRequestError when it is missing or broken."""
+def read_json(path: Path, what: str = "file") -> dict[str, Any]:
+    """Read a JSON object; raise InvalidRequestError when it is missing or broken."""
     require_file(path, what)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise ValueError("it holds no object")
+    except (ValueError, OSError, RecursionError) as error:
         raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint="make it again") from error
+    return data
 
 
 def sha256_file(path: Path) -> str:

@@ -128,7 +128,9 @@ def compare_output(
         error[np.isnan(error)] = np.inf
         scale = _scale(want)
         magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
-        bad = error > tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * np.ravel(rounding)
+        allowed = tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * np.ravel(rounding)
+        # Not `error > allowed`, which a NaN in the allowance would never be.
+        bad = ~(error <= allowed)
         scaled = error / (scale + magnitude)
         relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
         worst = int(np.argmax(np.where(bad, error, -1.0))) if bad.any() else int(np.argmax(error))

@@ -8,6 +8,7 @@ version, the points, the inputs' specs, the output names, the shape space and ro
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,19 +100,36 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         raise InvalidRequestError(
             f"'{path}' is not a reference file of trtconv", hint="export the module again to make one"
         ) from error
+    if not isinstance(header, dict):
+        raise _damaged(path, "its header is no table")
     if header.get("schema") != SCHEMA:
         raise InvalidRequestError(
             f"the reference '{path}' has schema {header.get('schema')}, this trtconv reads {SCHEMA}",
             hint="export again",
         )
-    points = tuple(
-        SamplePoint(p["label"], tuple((n, int(v)) for n, v in p["dims"].items()), p["values"], p["seed"])
-        for p in header["points"]
-    )
-    return ReferenceInfo(
-        points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
-        parse_space([header["space"]]), header.get("source", ""), header.get("rounding", {}),
-    )  # fmt: skip
+    try:
+        points = tuple(
+            SamplePoint(p["label"], tuple((n, int(v)) for n, v in p["dims"].items()), p["values"], p["seed"])
+            for p in header["points"]
+        )
+        return ReferenceInfo(
+            points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
+            parse_space([header["space"]]), header.get("source", ""), _roundings(header.get("rounding", {})),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _damaged(path: Path, words: str) -> InvalidRequestError:
+    return InvalidRequestError(f"the reference '{path}' is damaged ({words})", hint="export the module again")
+
+
+def _roundings(data: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Raises ValueError for what is no rounding error: it is added to the tolerance."""
+    found = {str(index): {str(n): float(r) for n, r in outputs.items()} for index, outputs in data.items()}
+    if not all(0.0 <= r < math.inf for outputs in found.values() for r in outputs.values()):
+        raise ValueError("a rounding error that is no number from 0 up")
+    return found
 
 
 def read_samples(path: Path) -> Iterator[ReferenceSample]:
@@ -126,6 +144,12 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
             for kind in ("input", "output", "rounding"):
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
+            missing = [s.name for s in info.inputs if s.name not in arrays["input"]]
+            if missing:
+                raise _damaged(path, f"point {point.label} has no input '{missing[0]}'")
+            for name, allowed in arrays["rounding"].items():
+                if name not in arrays["output"] or allowed.shape != arrays["output"][name].shape:
+                    raise _damaged(path, f"the rounding of '{name}' at {point.label} has another shape")
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
             rounding: dict[str, float | Array] = {**info.rounding.get(str(index), {}), **arrays["rounding"]}
             yield ReferenceSample(point, arrays["input"], ordered, rounding)

@@ -20,6 +20,8 @@ from trtconv.core.shapes import ShapeSpace
 from trtconv.core.sizes import format_bytes
 
 MOST_LAYERS = 40
+# What the page takes from ledger and manifest; a field of another kind, in a file that somebody edited, is left out.
+_KINDS = {"seconds": dict, "versions": dict, "entries": list, "proofs": list, "rejected": list, "nodes": list}
 
 
 def page_facts(report: CheckReport) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def _json(path: Path) -> Mapping[str, Any]:
         data = read_json(path) if path.exists() else {}
     except TrtconvError:
         return {}
-    return data if isinstance(data, dict) else {}
+    return {k: v for k, v in data.items() if isinstance(v, _KINDS.get(k, object))}
 
 
 def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, str]]:
