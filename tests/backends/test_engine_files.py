@@ -76,7 +76,9 @@ def test_output_dims_can_be_any_expression(engine):
     assert read_engine_manifest(engine) == manifest
 
 
-@pytest.mark.parametrize("key", ["space", "types", "profiles", "inputs", "options", "model_files", "messages", "precision"])
+@pytest.mark.parametrize(
+    "key", ["space", "types", "profiles", "inputs", "options", "model_files", "messages", "precision"]
+)
 @pytest.mark.parametrize("value", [None, 3, "x", [1], {"a": 1}])
 def test_a_manifest_that_somebody_edited_is_read_or_refused(engine, key, value):
     path = manifest_path(engine)

@@ -105,7 +105,9 @@ def _from_json(data: dict[str, Any]) -> EngineManifest:
     known = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
     known |= {k: dict(data[k]) for k in _TABLES if k in data}
     known["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
-    wrong = next((k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None)
+    wrong = next(
+        (k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None
+    )
     if wrong is not None:
         raise TypeError(f"{wrong} is no text")
     known |= {
