@@ -127,16 +127,11 @@ def _tunings(case: Case) -> list[dict[str, int]]:
 
 
 def _l2norm_tunings(shape: tuple[int, ...]) -> list[dict[str, int]]:
-    """Rows of one position: lanes to a row, threads to a block. Else cuts of windows. Both: hints to the caches."""
-    hints = (0, 1, 2, 3)
+    """Rows of one position: lanes to a row, threads to a block. Others: windows of granules and clusters of blocks."""
     if shape[2:] == (1, 1):
         cuts = [(32, 128), (32, 256), (64, 128), (64, 256), (96, 96)]
-        return [{"route": 2}, *({"route": 4, "lanes": n, "threads": t, "access": a} for n, t in cuts for a in hints)]
-    cuts3 = [(n, c, d) for n in (8, 16) for c in (1, 2, 4, 8) for d in (0, 1)]
-    windows = [
-        {"route": 3, "lanes": n, "cluster": c, "depth": d, "access": a} for n, c, d in cuts3 for a in (*hints, 4)
-    ]
-    return [{"route": 1}, *windows]
+        return [{"route": 2}, *({"route": 4, "lanes": n, "threads": t} for n, t in cuts)]
+    return [{"route": 1}, *({"route": 3, "lanes": n, "cluster": c} for n in (8, 16) for c in (1, 2, 4, 8))]
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -26,13 +26,13 @@ class Kernels:
 
     def l2norm(
         self, x: torch.Tensor, scale: torch.Tensor, y: torch.Tensor, epsilon: float, mode: int, route: int = 0,
-        lanes: int = 0, depth: int = -1, cluster: int = 0, threads: int = 0, access: int = 0,
+        lanes: int = 0, cluster: int = 0, threads: int = 0,
     ) -> None:  # fmt: skip
         outer, channels, inner = x.shape[0], x.shape[1], math.prod(x.shape[2:])
         status = self.library.trtconv_l2norm(
             TYPES[x.dtype], TYPES[scale.dtype], _PTR(x.data_ptr()), _PTR(scale.data_ptr()), _PTR(y.data_ptr()),
-            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, route, lanes, depth, cluster,
-            threads, access, _stream(),
+            _I64(outer), _I64(channels), _I64(inner), _FLOAT(epsilon), mode, route, lanes, cluster,
+            threads, _stream(),
         )  # fmt: skip
         self._check(status, "l2norm")
 

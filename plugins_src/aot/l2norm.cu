@@ -32,14 +32,14 @@ extern "C" __global__ void __launch_bounds__(TRTCONV_THREADS)
 #endif
 }
 #elif defined(TRTCONV_LANES)
-extern "C" __global__ void __launch_bounds__(kThreads, windowBlocks(TRTCONV_ITEMS, 0)) TRTCONV_ENTRY(Element const* x,
+extern "C" __global__ void __launch_bounds__(kThreads, windowBlocks(TRTCONV_ITEMS)) TRTCONV_ENTRY(Element const* x,
     void const* scale, int32_t outer, int32_t inner, int32_t tiles, int32_t run, int32_t halo, Element* y)
 {
     Window const p{TRTCONV_CHANNELS, TRTCONV_CHANNELS, inner, run, halo, static_cast<uint32_t>(tiles),
         static_cast<uint32_t>(outer) * static_cast<uint32_t>(tiles), 0, TRTCONV_EPSILON, TRTCONV_MODE,
         static_cast<ElementType>(TRTCONV_SCALE)};
     // An empty tensor has one block all the same, and no tiles.
-    windows<Element, TRTCONV_LANES, TRTCONV_ITEMS, 0>(x, scale, y, p);
+    windows<Element, TRTCONV_LANES, TRTCONV_ITEMS>(x, scale, y, p);
 }
 #else
 extern "C" __global__ void __launch_bounds__(kThreads, 2) TRTCONV_ENTRY(Element const* x, void const* scale,

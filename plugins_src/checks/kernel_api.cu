@@ -9,11 +9,11 @@ using trtconv::ElementType;
 extern "C"
 {
 int trtconv_l2norm(int type, int scaleType, void const* x, void const* scale, void* y, int64_t outer, int64_t channels,
-    int64_t inner, float epsilon, int mode, int route, int lanes, int depth, int cluster, int threads, int access,
+    int64_t inner, float epsilon, int mode, int route, int lanes, int cluster, int threads,
     cudaStream_t stream)
 {
     trtconv::l2norm::Problem const p{ElementType(type), ElementType(scaleType), outer, channels, inner, epsilon, mode,
-        trtconv::l2norm::Route(route), lanes, depth, cluster, threads, access};
+        trtconv::l2norm::Route(route), lanes, cluster, threads};
     return trtconv::l2norm::launch(p, x, scale, y, stream);
 }
 

@@ -41,15 +41,14 @@ std::string text(std::initializer_list<int64_t> numbers)
 }
 
 void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, int64_t inner, int32_t mode, int64_t skip,
-    int32_t depth = -1, l2norm::Route route = l2norm::Route::kAuto, int32_t lanes = 0, int32_t threads = 0,
-    int32_t cluster = 0, int32_t access = 0)
+    l2norm::Route route = l2norm::Route::kAuto, int32_t lanes = 0, int32_t threads = 0, int32_t cluster = 0)
 {
     ElementType const scaleType = mode == 1 ? ElementType::kFloat32 : type;
     Input const x(type, outer * channels * inner, 1, 0.0F, skip);
     Input const scale(scaleType, channels, 2, 1.0F, 0);
     Output y(type, outer * channels * inner, skip);
-    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, route, lanes, depth, cluster,
-        threads, access};
+    l2norm::Problem const p{type, scaleType, outer, channels, inner, 0.5F, mode, route, lanes, cluster,
+        threads};
     cudaError_t const status = l2norm::launch(p, x.data, scale.data, y.data, nullptr);
     if (status == cudaErrorInvalidConfiguration && route != l2norm::Route::kAuto)
     {
@@ -76,8 +75,7 @@ void checkL2(Tally& tally, ElementType type, int64_t outer, int64_t channels, in
             }
         }
     }
-    tally.add("l2norm " + text({outer, channels, inner, mode, skip, depth, static_cast<int64_t>(route), lanes, threads,
-                              cluster, access}),
+    tally.add("l2norm " + text({outer, channels, inner, mode, skip, static_cast<int64_t>(route), lanes, threads, cluster}),
         type, y.error(wanted));
 }
 
@@ -193,32 +191,20 @@ void checkPool(Tally& tally, ElementType type, int64_t planes, int64_t height, i
     tally.add("adaptive_pool " + text({planes, height, width, outHeight, outWidth, maximum}), type, y.error(wanted));
 }
 
-// Windows of granules: every cut, rows that begin anywhere in a granule, blocks that stay and blocks that do not.
+// Windows of granules: every cut, rows that begin anywhere in a granule.
 void checkL2Windows(Tally& tally, ElementType type, bool quick)
 {
-    auto const route = l2norm::Route::kWindows;
     int64_t const shapes[][3] = {{8, 5, 1}, {2, 40, 7}, {8, 3, 29}, {2, 256, 75}, {1, 512, 361}, {3, 128, 122},
-        {8, 33, 1000}, {2, 264, 1024}, {8, 21, 4100}, {2, 300, 5625}, {1, 1000, 200}, {9, 64, 57}, {1, 2048, 49},
-        {2, 4096, 24}};
-    for (int32_t cut = 0; cut < 16; ++cut)
+        {8, 33, 1000}, {2, 264, 1024}, {8, 21, 4100}, {1, 1000, 200}, {9, 64, 57}, {1, 2048, 49}, {2, 4096, 24}};
+    for (int32_t cut = 0; cut < 8; ++cut)
     {
-        int32_t const lanes = cut % 2 == 0 ? 8 : 16;
-        int32_t const depth = cut / 2 % 2;
-        int32_t const cluster = 1 << cut / 4;
         for (auto const& [outer, channels, inner] : shapes)
         {
             if (!quick || outer * channels * inner < 200000)
             {
-                checkL2(tally, type, outer, channels, inner, cut % 3, 0, depth, route, lanes, 0, cluster);
-                checkL2(tally, type, outer, channels, inner, 0, 0, depth, route, lanes, 0, cluster, 1 + cut % 4);
+                checkL2(tally, type, outer, channels, inner, cut % 3, 0, l2norm::Route::kWindows, cut % 2 == 0 ? 8 : 16, 0,
+                    1 << cut / 2);
             }
-        }
-        // More tiles than blocks, so that blocks go round their rings and clusters use their barriers again.
-        if (depth > 0 && !quick)
-        {
-            checkL2(tally, type, 24, 8, 9001, 0, 0, depth, route, lanes, 0, cluster);
-            checkL2(tally, type, 8, 18, 20000, 2, 0, depth, route, lanes, 0, cluster);
-            checkL2(tally, type, 24, 9, 9001, 1, 0, depth, route, lanes, 0, cluster);
         }
     }
 }
@@ -232,9 +218,9 @@ void checkL2Rows(Tally& tally, ElementType type, bool quick)
         int32_t const cuts[][2] = {{0, 0}, {32, 256}, {64, 0}, {64, 256}, {96, 192}, {192, 384}, {256, 512}};
         for (auto const& [lanes, threads] : cuts)
         {
-            checkL2(tally, type, quick ? 61 : 501, channels, 1, 0, 0, -1, route, lanes, threads);
-            checkL2(tally, type, 5, channels, 1, 1, 0, -1, route, lanes, threads);
-            checkL2(tally, type, 7, channels, 1, 2, 0, -1, route, lanes, threads, 0, 1 + lanes / 32 % 3);
+            checkL2(tally, type, quick ? 61 : 201, channels, 1, 0, 0, route, lanes, threads);
+            checkL2(tally, type, 5, channels, 1, 1, 0, route, lanes, threads);
+            checkL2(tally, type, 7, channels, 1, 2, 0, route, lanes, threads);
         }
     }
 }
@@ -267,8 +253,8 @@ void checkL2Shapes(Tally& tally, ElementType type, bool quick)
         {
             checkL2(tally, type, s[0], s[1], s[2], 0, 0);
             checkL2(tally, type, s[0], s[1], s[2], 1, 0);
-            checkL2(tally, type, s[0], s[1], s[2], 2, 0, -1, l2norm::Route::kColumns);
-            checkL2(tally, type, s[0], s[1], s[2], 0, 0, -1, l2norm::Route::kRows);
+            checkL2(tally, type, s[0], s[1], s[2], 2, 0, l2norm::Route::kColumns);
+            checkL2(tally, type, s[0], s[1], s[2], 0, 0, l2norm::Route::kRows);
         }
     }
     checkL2Windows(tally, type, quick);
@@ -291,11 +277,7 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         checkNorm(tally, type, planes, 3, area, Route::kAuto, 0, large, 1);
         checkNorm(tally, type, planes, planes, area, Route::kBlock, 0, 1.0F, 0);
         checkNorm(tally, type, planes, 1, area, Route::kSplit, 0, large, 0);
-        for (Route const route : {Route::kSplitFused, Route::kSplitFusedStay, Route::kSplitFusedHalf, Route::kSplitGroups,
-                 Route::kSplitGroupsStay})
-        {
-            checkNorm(tally, type, planes, 1, area, route, 0, large, area % 2);
-        }
+        checkNorm(tally, type, planes, 1, area, Route::kSplitFused, 0, large, area % 2);
         for (Route const route : {Route::kWarpWide, Route::kTeam})
         {
             checkNorm(tally, type, planes, 3, area, route, 0, large, 0);
@@ -303,25 +285,18 @@ void checkNormShapes(Tally& tally, ElementType type, bool quick)
         for (int32_t cluster = 2; cluster <= 16; cluster *= 2)
         {
             checkNorm(tally, type, planes, 3, area, Route::kCluster, cluster, 1.0F, area % 2);
-            checkNorm(tally, type, planes, 3, area, Route::kClusterStay, cluster, 1.0F, area % 2);
         }
     }
-    for (Route const route : {Route::kEvenWarp, Route::kEvenWarpStay, Route::kEvenTeam, Route::kEvenTeamStay})
+    // One to eight packs to a lane, numbers of planes that leave warps over, and one plane.
+    for (int64_t area = 128; area <= 2048; area *= 2)
     {
-        // One to eight packs to a lane, numbers of planes that leave warps and pairs of planes over, and one plane.
-        for (int64_t area = 128; area <= 8192; area *= 2)
-        {
-            checkNorm(tally, type, 7, 7, area, route, 0, large, 0);
-            checkNorm(tally, type, 1, 1, area, route, 0, 0.0F, 0);
-            checkNorm(tally, type, quick ? 46 : 1030, 5, area, route, 0, -large, 0);
-        }
-        checkNorm(tally, type, 5, 5, 1000, route, 0, 1.0F, 0);
+        checkNorm(tally, type, 7, 7, area, Route::kEvenWarp, 0, large, 0);
+        checkNorm(tally, type, 1, 1, area, Route::kEvenWarp, 0, 0.0F, 0);
+        checkNorm(tally, type, quick ? 46 : 1030, 5, area, Route::kEvenWarp, 0, -large, 0);
     }
-    for (Route const route : {Route::kSplit, Route::kSplitFused, Route::kSplitGroups, Route::kSplitGroupsStay})
+    for (Route const route : {Route::kSplit, Route::kSplitFused})
     {
-        // Groups of one, of two and of a thousand planes and a rest.
         checkNorm(tally, type, 5, 3, quick ? 100000 : 2250001, route, 0, large, 0);
-        checkNorm(tally, type, 5, 5, (quick ? 400000 : 8000000) / sizeOf(type), route, 0, 1.0F, 0);
         checkNorm(tally, type, quick ? 100 : 2500, 7, 9001, route, 0, large, 1);
     }
     // More planes than blocks or clusters, so that shared memory is used again.
@@ -345,10 +320,11 @@ void checkPadShapes(Tally& tally, ElementType type)
     {
         checkPad(tally, type, 3, 19, 64 + left % 3, {3, left, 1, 9 - left}, 0);
         checkPad(tally, type, 2, 33, 101, {0, left, 2, 0}, left % 2);
-        for (int32_t route = 1; route <= 16; ++route)
+        using reflection_pad::Route;
+        for (Route const route : {Route::kElements, Route::kGathered, Route::kGranules})
         {
-            checkPad(tally, type, 3, 11, 37 + left % 5, {3, left, 1, 9 - left}, 0, reflection_pad::Route(route));
-            checkPad(tally, type, 5, 9, 2 + left % 3, {2, 1, 8, 1}, 0, reflection_pad::Route(route));
+            checkPad(tally, type, 3, 11, 37 + left % 5, {3, left, 1, 9 - left}, 0, route);
+            checkPad(tally, type, 5, 9, 2 + left % 3, {2, 1, 8, 1}, 0, route);
         }
     }
     checkPad(tally, type, 4, 128, 128, {3, 3, 3, 3}, 0);

@@ -20,13 +20,10 @@ __device__ __forceinline__ uint32_t address(void const* shared)
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-// `count` barriers, each of one arrival, which says how many bytes are to come. By one thread, before meet().
-__device__ __forceinline__ void initBarriers(uint64_t* barriers, int32_t count)
+// A barrier of one arrival, which says how many bytes are to come. By one thread, before arrive().
+__device__ __forceinline__ void initBarrier(uint64_t* barrier)
 {
-    for (int32_t i = 0; i < count; ++i)
-    {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barriers + i)) : "memory");
-    }
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 

@@ -6,13 +6,6 @@
 
 namespace trtconv::measured
 {
-// Whether L2Norm's blocks stay and copy the next tile while they work on one, where rows are whole granules of 16 bytes and
-// tiles are many; runs are 256 bytes wide then.
-constexpr bool l2normCopiesAhead(int32_t size)
-{
-    return size == 4;
-}
-
 // Granules that a thread of L2Norm holds where each row is one position, at most, while the row's warps allow.
 inline constexpr int32_t kL2NormRowPacks = 4;
 

@@ -48,8 +48,7 @@ cudaError_t launchTyped(Problem const& p, void const* x, void const* scale, void
         return status;
     }
     Launch<T> const l{static_cast<T const*>(x), scale, static_cast<T*>(y),
-        {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, p.depth, p.access,
-        device, stream};
+        {static_cast<int32_t>(p.channels), p.inner, 1, 0, p.epsilon, p.epsMode, p.scaleType}, p.outer, device, stream};
     return p.route == Route::kAuto ? chosen(l) : routed(l, p);
 }
 } // namespace

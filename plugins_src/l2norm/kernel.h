@@ -32,12 +32,9 @@ struct Problem
     // What follows is for measurements and tests, with a route; 0 chooses.
     // Lanes that lie side by side along `inner`, or that take a row.
     int32_t lanes{0};
-    // Tiles that a block of kWindows copies ahead; 0: blocks do one tile each; -1 chooses.
-    int32_t depth{-1};
-    // Blocks that share a tile's channels (kWindows), threads of a block (kPackedRows), and an Access of access.cuh.
+    // Blocks that share a tile's channels (kWindows), and threads of a block (kPackedRows).
     int32_t cluster{0};
     int32_t threads{0};
-    int32_t access{0};
 };
 
 cudaError_t launch(Problem const& problem, void const* x, void const* scale, void* y, cudaStream_t stream);

@@ -15,8 +15,6 @@ struct Launch
     T* y;
     Column column;
     int64_t outer;
-    int32_t depth;
-    int32_t access;
     Device device;
     cudaStream_t stream;
 };

@@ -36,13 +36,13 @@ cudaError_t rowsOf(Launch<T> const& l)
     return dispatchWidth<T>(width, [&](auto v) { return launchHeldRows<T, decltype(v)::value>(l); });
 }
 
-template <typename T, typename S, Access ACCESS>
+template <typename T, typename S>
 cudaError_t launchPackedRows(Launch<T> const& l, int32_t team, int32_t threads)
 {
     constexpr int32_t V = kVectorBytes / static_cast<int32_t>(sizeof(T));
     auto const blocks = static_cast<uint32_t>(ceilDiv(l.outer, threads / 32 / team));
     auto const go = [&](auto items) {
-        packedRows<T, S, decltype(items)::value, ACCESS><<<blocks, static_cast<uint32_t>(threads), 0, l.stream>>>(
+        packedRows<T, S, decltype(items)::value><<<blocks, static_cast<uint32_t>(threads), 0, l.stream>>>(
             l.x, static_cast<S const*>(l.scale), l.y, l.outer, team, l.column);
         return cudaGetLastError();
     };
@@ -87,15 +87,9 @@ cudaError_t packedRowsOf(Launch<T> const& l, int32_t lanes, int32_t threads)
     }
     if (l.column.scaleType == own)
     {
-        switch (l.access)
-        {
-        case 1: return launchPackedRows<T, T, Access::kLeavingStores>(l, team, block);
-        case 2: return launchPackedRows<T, T, Access::kWideLoads>(l, team, block);
-        case 3: return launchPackedRows<T, T, Access::kWideLeaving>(l, team, block);
-        default: return launchPackedRows<T, T, Access::kPlain>(l, team, block);
-        }
+        return launchPackedRows<T, T>(l, team, block);
     }
-    return l.column.scaleType == ElementType::kFloat32 ? launchPackedRows<T, float, Access::kPlain>(l, team, block)
+    return l.column.scaleType == ElementType::kFloat32 ? launchPackedRows<T, float>(l, team, block)
                                                        : cudaErrorInvalidConfiguration;
 }
 } // namespace trtconv::l2norm

@@ -1,7 +1,6 @@
 // How x is cut for windows of granules, and how many blocks take them.
 #pragma once
 
-#include "common/measured.h"
 #include "l2norm/launch.cuh"
 #include "l2norm/windows.cuh"
 
@@ -15,7 +14,6 @@ struct WindowPlan
 {
     int32_t lanes;
     int32_t cluster;
-    int32_t depth;
 };
 
 // Positions of a tile: those of which a window of `lanes` granules sees all, wherever rows begin.
@@ -36,9 +34,9 @@ inline WindowPlan planWindow(int32_t size, int64_t outer, int64_t channels, int6
 {
     int32_t const width = kVectorBytes / size;
     int32_t const most = device.major >= 9 ? kMostCluster : 1;
-    auto const planOf = [&](int32_t lanes, int32_t depth) {
+    auto const planOf = [&](int32_t lanes) {
         int64_t const blocks = ceilDiv(channels, kThreads / lanes * kMostGranules);
-        WindowPlan plan{lanes, 1, depth};
+        WindowPlan plan{lanes, 1};
         while (plan.cluster < blocks && plan.cluster <= most)
         {
             plan.cluster *= 2;
@@ -48,14 +46,13 @@ inline WindowPlan planWindow(int32_t size, int64_t outer, int64_t channels, int6
     };
     auto const blocksOf
         = [&](WindowPlan const& plan) { return outer * windowTiles(plan.lanes, width, inner) * plan.cluster; };
-    bool const whole = inner % width == 0;
-    WindowPlan const wide = planOf(16, whole ? 1 : 0);
-    // Fewer blocks have nothing to gain from wide runs, nor from copies ahead.
-    if (blocksOf(wide) >= (whole ? 8 : 1) * int64_t{device.multiprocessors} && (!whole || measured::l2normCopiesAhead(size)))
+    // Wide windows read fewer granules twice.
+    WindowPlan const wide = planOf(16);
+    if (inner % width != 0 && blocksOf(wide) >= device.multiprocessors)
     {
         return wide;
     }
-    WindowPlan plan = planOf(8, 0);
+    WindowPlan plan = planOf(8);
     while (plan.cluster > 0 && plan.cluster < std::min(most, 4) && blocksOf(plan) < device.multiprocessors)
     {
         plan.cluster *= 2;
@@ -90,81 +87,20 @@ bool cutWindow(Window& w, Launch<T> const& l, int32_t lanes, int32_t cluster)
     return true;
 }
 
-// Blocks or clusters that stay: as many as fit, with as many tiles to each as to the others.
-template <typename Kernel>
-cudaError_t fitWindows(cudaLaunchConfig_t& config, Kernel kernel, uint32_t work, int32_t cluster, Device const& device)
-{
-    int32_t resident = 0;
-    cudaError_t status = cudaSuccess;
-    if (cluster > 1)
-    {
-        status = cudaOccupancyMaxActiveClusters(&resident, kernel, &config);
-    }
-    else
-    {
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, config.dynamicSmemBytes);
-        resident *= device.multiprocessors;
-    }
-    if (status == cudaSuccess && resident < 1)
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    if (status == cudaSuccess)
-    {
-        int64_t const rounds = ceilDiv(work, resident);
-        config.gridDim.x = static_cast<uint32_t>(ceilDiv(work, rounds)) * static_cast<uint32_t>(cluster);
-    }
-    return status;
-}
-
-template <typename T, int LANES, int ITEMS, int DEPTH, Access ACCESS = Access::kPlain>
+template <typename T, int LANES, int ITEMS>
 cudaError_t launchWindows(Launch<T> const& l, Window const& w)
 {
-    auto const kernel = windows<T, LANES, ITEMS, DEPTH, ACCESS>;
-    int32_t const cluster = 1 << w.clusterLog2;
-    int32_t const bytes = DEPTH * ITEMS * kThreads * kVectorBytes;
+    uint32_t const cluster = 1U << w.clusterLog2;
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    attribute.val.clusterDim = {cluster, 1, 1};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(w.work * static_cast<uint32_t>(cluster));
+    config.gridDim = dim3(w.work * cluster);
     config.blockDim = dim3(kThreads);
-    config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = l.stream;
     config.attrs = &attribute;
     config.numAttrs = cluster > 1 ? 1 : 0;
-    cudaError_t status = cudaSuccess;
-    if (DEPTH > 0)
-    {
-        status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        status = status == cudaSuccess ? fitWindows(config, kernel, w.work, cluster, l.device) : status;
-    }
-    return status == cudaSuccess ? cudaLaunchKernelEx(&config, kernel, l.x, l.scale, l.y, w) : status;
-}
-
-template <typename T, int LANES, int ITEMS, int DEPTH>
-cudaError_t windowsOfAccess(Launch<T> const& l, Window const& w)
-{
-    if constexpr (ITEMS == kMostGranules)
-    {
-        switch (l.access)
-        {
-        case 1: return launchWindows<T, LANES, ITEMS, DEPTH, Access::kLeavingStores>(l, w);
-        case 2: return launchWindows<T, LANES, ITEMS, DEPTH, Access::kWideLoads>(l, w);
-        case 3: return launchWindows<T, LANES, ITEMS, DEPTH, Access::kWideLeaving>(l, w);
-        case 4: return launchWindows<T, LANES, ITEMS, DEPTH, Access::kLeavingLoads>(l, w);
-        default: break;
-        }
-    }
-    return launchWindows<T, LANES, ITEMS, DEPTH>(l, w);
-}
-
-template <typename T, int LANES, int ITEMS>
-cudaError_t windowsOfDepth(Launch<T> const& l, Window const& w, int32_t depth)
-{
-    // Before compute capability 8.0 a copy to shared memory is not asynchronous.
-    return depth > 0 && l.device.major >= 8 ? windowsOfAccess<T, LANES, ITEMS, 1>(l, w)
-                                            : windowsOfAccess<T, LANES, ITEMS, 0>(l, w);
+    return cudaLaunchKernelEx(&config, windows<T, LANES, ITEMS>, l.x, l.scale, l.y, w);
 }
 
 template <typename T, int LANES>
@@ -182,12 +118,12 @@ cudaError_t windowsOfLanes(Launch<T> const& l, WindowPlan const& plan)
     }
     if (items <= 2)
     {
-        return windowsOfDepth<T, LANES, 2>(l, w, plan.depth);
+        return launchWindows<T, LANES, 2>(l, w);
     }
-    return items <= 4 ? windowsOfDepth<T, LANES, 4>(l, w, plan.depth) : windowsOfDepth<T, LANES, 8>(l, w, plan.depth);
+    return items <= 4 ? launchWindows<T, LANES, 4>(l, w) : launchWindows<T, LANES, 8>(l, w);
 }
 
-// Windows of `lanes` granules, a tile to `cluster` blocks, l.depth tiles ahead; what is 0 (a depth: negative) is chosen.
+// Windows of `lanes` granules, a tile to `cluster` blocks; what is 0 is chosen.
 template <typename T>
 cudaError_t windowsOf(Launch<T> const& l, int32_t lanes, int32_t cluster)
 {
@@ -195,7 +131,6 @@ cudaError_t windowsOf(Launch<T> const& l, int32_t lanes, int32_t cluster)
         = planWindow(static_cast<int32_t>(sizeof(T)), l.outer, l.column.channels, l.column.inner, l.device);
     plan.lanes = lanes > 0 ? lanes : plan.lanes;
     plan.cluster = cluster > 0 ? cluster : plan.cluster;
-    plan.depth = l.depth >= 0 ? l.depth : plan.depth;
     if (plan.cluster < 1 || plan.cluster > kMostCluster || (plan.cluster & (plan.cluster - 1)) != 0
         || (plan.cluster > 1 && l.device.major < 9) || (plan.lanes != 8 && plan.lanes != 16))
     {

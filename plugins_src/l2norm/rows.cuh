@@ -1,7 +1,6 @@
 // inner == 1: the values of a row lie side by side, and a warp takes a row.
 #pragma once
 
-#include "l2norm/access.cuh"
 #include "l2norm/columns.cuh"
 
 namespace trtconv::l2norm
@@ -63,7 +62,7 @@ __global__ void __launch_bounds__(kRowThreads)
 }
 // Rows of whole 16-byte packs, `team` warps to each. Loads of x and of the scale (in 16-byte words) are on their way before
 // the first of them is used.
-template <typename T, typename S, int ITEMS, Access ACCESS = Access::kPlain>
+template <typename T, typename S, int ITEMS>
 __global__ void __launch_bounds__(kMostRowThreads)
     packedRows(T const* __restrict__ x, S const* __restrict__ scale, T* __restrict__ y, int64_t outer, int32_t team,
         Column const p)
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
         held[i] = {};
         if (column + i * step < count)
         {
-            held[i] = loadGranule<ACCESS, T, V>(from + i * step);
+            held[i] = loadGranule<T, V>(from + i * step);
         }
     }
     Pack<S, W> factor[ITEMS][V / W];
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
                     values[w * W + v] *= inverse * factors[v];
                 }
             }
-            storeWhole<ACCESS>(to + i * step, repack<T>(values));
+            store<T, V>(to + i * step, repack<T>(values));
         }
     }
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/cluster.cuh"
-#include "l2norm/access.cuh"
 #include "l2norm/columns.cuh"
 
 namespace trtconv::l2norm
@@ -66,30 +65,29 @@ struct Granule
     }
 };
 
-// The blocks of a cluster add up their sums of squares of position i. `turn` counts the tiles.
+// The blocks of a cluster add up their sums of squares of position i.
 template <int SPAN>
-__device__ __forceinline__ float clusterSum(float own, int32_t i, int32_t rank, Window const& p, uint32_t turn,
-    float (&incoming)[2][kMostCluster][SPAN], uint64_t (&barriers)[2])
+__device__ __forceinline__ float clusterSum(float own, int32_t i, int32_t rank, Window const& p,
+    float (&incoming)[kMostCluster][SPAN], uint64_t& barrier)
 {
 #if TRTCONV_CLUSTERS
     int32_t const size = 1 << p.clusterLog2;
-    int32_t const side = static_cast<int32_t>(turn & 1U);
     for (int32_t other = 0; other < size; ++other)
     {
         if (other != rank)
         {
-            cluster::send(&incoming[side][rank][i], &barriers[side], static_cast<uint32_t>(other), own);
+            cluster::send(&incoming[rank][i], &barrier, static_cast<uint32_t>(other), own);
         }
     }
-    cluster::wait(&barriers[side], turn >> 1);
+    cluster::wait(&barrier, 0);
     float total = 0.0F;
     for (int32_t other = 0; other < size; ++other)
     {
-        total += other == rank ? own : incoming[side][other][i];
+        total += other == rank ? own : incoming[other][i];
     }
     return total;
 #else
-    (void) i, (void) rank, (void) p, (void) turn, (void) incoming, (void) barriers;
+    (void) i, (void) rank, (void) p, (void) incoming, (void) barrier;
     return own;
 #endif
 }
@@ -97,12 +95,12 @@ __device__ __forceinline__ float clusterSum(float own, int32_t i, int32_t rank, 
 // From the threads' sums of squares the reciprocal norms of their positions.
 template <typename T, int LANES, int V>
 __device__ __forceinline__ void windowNorms(
-    float (&sum)[V], int32_t slot, int32_t rank, Window const& p, uint32_t turn, uint64_t (&barriers)[2])
+    float (&sum)[V], int32_t slot, int32_t rank, Window const& p, uint64_t& barrier)
 {
     using Shape = WindowShape<T, LANES>;
     __shared__ float partial[kWarps][Shape::SPAN];
     __shared__ float norms[Shape::SPAN];
-    __shared__ float incoming[2][kMostCluster][Shape::SPAN];
+    __shared__ float incoming[kMostCluster][Shape::SPAN];
     // Lanes of the same granules, in other rows, share the adding: each keeps half of what is left.
     auto const lane = static_cast<int32_t>(threadIdx.x) % 32;
     int32_t place = slot;
@@ -127,7 +125,7 @@ __device__ __forceinline__ void windowNorms(
     if (p.clusterLog2 > 0 && threadIdx.x == 0)
     {
         uint32_t const others = (1U << p.clusterLog2) - 1U;
-        cluster::expectBytes(&barriers[turn & 1U], others * Shape::SPAN * static_cast<uint32_t>(sizeof(float)));
+        cluster::expectBytes(&barrier, others * Shape::SPAN * static_cast<uint32_t>(sizeof(float)));
     }
 #endif
     __syncthreads();
@@ -141,7 +139,7 @@ __device__ __forceinline__ void windowNorms(
         }
         if (p.clusterLog2 > 0)
         {
-            total = clusterSum<Shape::SPAN>(total, i, rank, p, turn, incoming, barriers);
+            total = clusterSum<Shape::SPAN>(total, i, rank, p, incoming, barrier);
         }
         norms[i] = reciprocalNorm(total, p.epsilon, p.mode);
     }
@@ -154,12 +152,12 @@ __device__ __forceinline__ void windowNorms(
 }
 
 // Elements [low, high) of a granule.
-template <Access ACCESS, typename T, int V>
+template <typename T, int V>
 __device__ __forceinline__ void storeGranule(T* to, Pack<T, V> const& pack, int32_t low, int32_t high)
 {
     if (low == 0 && high == V)
     {
-        storeWhole<ACCESS>(to, pack);
+        store<T, V>(to, pack);
         return;
     }
 #pragma unroll
@@ -173,29 +171,31 @@ __device__ __forceinline__ void storeGranule(T* to, Pack<T, V> const& pack, int3
 }
 
 // Blocks on a multiprocessor, by the registers that a thread needs.
-constexpr int32_t windowBlocks(int32_t items, int32_t depth)
+constexpr int32_t windowBlocks(int32_t items)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     int32_t const most = 1024;
 #else
     int32_t const most = 1536;
 #endif
-    int32_t const wanted = items <= 2 || (items <= 4 && depth == 0) ? 1536 : 1024;
-    return (wanted < most ? wanted : most) / kThreads;
+    return (items <= 4 ? most : 1024) / kThreads;
 }
 
-// A block (or a cluster) stays and takes every so many tiles; DEPTH tiles are on their way to shared memory while one is in
-// registers. A thread reads there only what it copied itself. x and y begin at a multiple of 16 bytes, and x is a whole
-// number of granules.
-template <typename T, int LANES, int ITEMS, int DEPTH, Access ACCESS = Access::kPlain>
-__global__ void __launch_bounds__(kThreads, windowBlocks(ITEMS, DEPTH))
+// A block (or a cluster) to each tile. x and y begin at a multiple of 16 bytes, and x is a whole number of granules.
+template <typename T, int LANES, int ITEMS>
+__global__ void __launch_bounds__(kThreads, windowBlocks(ITEMS))
     windows(T const* __restrict__ x, void const* __restrict__ scale, T* __restrict__ y, Window const p)
 {
     using Shape = WindowShape<T, LANES>;
     constexpr int32_t V = Shape::V;
     constexpr int32_t STEP = Shape::STEP;
     __shared__ float factors[STEP * ITEMS];
-    __shared__ __align__(8) uint64_t barriers[2];
+    __shared__ __align__(8) uint64_t barrier;
+    uint32_t const work = blockIdx.x >> p.clusterLog2;
+    if (work >= p.work)
+    {
+        return; // whole clusters leave
+    }
     auto const lane = static_cast<int32_t>(threadIdx.x) % LANES;
     // Warp 0, 1, ..., then the next group of lanes of warp 0, 1, ...
     int32_t const row = static_cast<int32_t>(threadIdx.x) / 32
@@ -203,123 +203,51 @@ __global__ void __launch_bounds__(kThreads, windowBlocks(ITEMS, DEPTH))
     auto const rank = static_cast<int32_t>(blockIdx.x) & ((1 << p.clusterLog2) - 1);
     int32_t const base = rank * p.blockChannels;
     int32_t const count = min(p.channels - base, p.blockChannels);
-    uint32_t const stride = gridDim.x >> p.clusterLog2;
     int64_t const step = static_cast<int64_t>(STEP) * p.inner;
 #if TRTCONV_CLUSTERS
     if (p.clusterLog2 > 0)
     {
         if (threadIdx.x == 0)
         {
-            cluster::initBarriers(barriers, 2);
+            cluster::initBarrier(&barrier);
         }
         __syncwarp();
         cluster::arrive();
     }
 #endif
-    auto const slotOf = [&](int32_t stage) {
-        extern __shared__ __align__(128) unsigned char memory[];
-        return reinterpret_cast<Pack<T, V>*>(memory) + stage * ITEMS * kThreads + threadIdx.x;
-    };
-    auto const start = [&](uint32_t work, int32_t stage) {
-        if (work < p.work)
-        {
-            Granule<T> const g(p, work, lane, base + row);
+    Granule<T> const g(p, work, lane, base + row);
+    Pack<T, V> held[ITEMS];
 #pragma unroll
-            for (int i = 0; i < ITEMS; ++i)
-            {
-                if (g.needed && row + i * STEP < count)
-                {
-                    startGranule<ACCESS>(slotOf(stage) + i * kThreads, x + g.at + i * step);
-                }
-            }
-        }
-        commitCopies();
-    };
-
-    uint32_t work = blockIdx.x >> p.clusterLog2;
-    uint32_t next = work;
-    if constexpr (DEPTH > 0)
+    for (int i = 0; i < ITEMS; ++i)
     {
-#pragma unroll
-        for (int d = 0; d < DEPTH; ++d)
+        held[i] = {};
+        if (g.needed && row + i * STEP < count)
         {
-            start(next, d);
-            next += stride;
+            held[i] = loadGranule<T, V>(x + g.at + i * step);
         }
     }
     // While x is on its way.
-    auto const prepare = [&] {
-        for (int32_t c = static_cast<int32_t>(threadIdx.x); c < count; c += kThreads)
-        {
-            factors[c] = parameter(scale, p.scaleType, base + c);
-        }
+    for (int32_t c = static_cast<int32_t>(threadIdx.x); c < count; c += kThreads)
+    {
+        factors[c] = parameter(scale, p.scaleType, base + c);
+    }
 #if TRTCONV_CLUSTERS
-        if (p.clusterLog2 > 0)
-        {
-            cluster::meet(); // the others' barriers are there
-        }
+    if (p.clusterLog2 > 0)
+    {
+        cluster::meet(); // the others' barriers are there
+    }
 #endif
-    };
-    if constexpr (DEPTH > 0)
-    {
-        prepare();
-    }
-    int32_t stage = 0;
-    for (uint32_t turn = 0; work < p.work; ++turn, work += stride)
-    {
-        Pack<T, V> held[ITEMS];
-        Granule<T> const g(p, work, lane, base + row);
-        if constexpr (DEPTH > 0)
-        {
-            waitCopies<DEPTH - 1>();
-        }
+    float sum[V] = {};
+    addSquares(held, sum);
+    keepPacked(held);
+    windowNorms<T, LANES, V>(sum, g.slot, rank, p, barrier);
 #pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            held[i] = {};
-            if (g.needed && row + i * STEP < count)
-            {
-                if constexpr (DEPTH > 0)
-                {
-                    held[i] = slotOf(stage)[i * kThreads];
-                }
-                else
-                {
-                    held[i] = loadGranule<ACCESS, T, V>(x + g.at + i * step);
-                }
-            }
-        }
-        if constexpr (DEPTH == 0)
-        {
-            prepare();
-        }
-        float sum[V] = {};
-        addSquares(held, sum);
-        keepPacked(held);
-        if constexpr (DEPTH > 0)
-        {
-            start(next, stage); // its values are in registers
-            next += stride;
-            stage = stage + 1 == DEPTH ? 0 : stage + 1;
-        }
-        windowNorms<T, LANES, V>(sum, g.slot, rank, p, turn, barriers);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-        {
-            if (g.high > g.low && row + i * STEP < count)
-            {
-                storeGranule<ACCESS>(
-                    y + g.at + i * step, scaled(held[i], sum, factors[row + i * STEP]), g.low, g.high);
-            }
-        }
-        if constexpr (DEPTH == 0)
-        {
-            break; // a tile to each block
-        }
-    }
-    if constexpr (DEPTH > 0)
+    for (int i = 0; i < ITEMS; ++i)
     {
-        waitCopies<0>();
+        if (g.high > g.low && row + i * STEP < count)
+        {
+            storeGranule<T, V>(y + g.at + i * step, scaled(held[i], sum, factors[row + i * STEP]), g.low, g.high);
+        }
     }
 }
 } // namespace trtconv::l2norm

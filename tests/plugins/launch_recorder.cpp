@@ -178,7 +178,6 @@ char const* record_l2norm(int type, int64_t outer, int64_t channels, int64_t inn
     p.channels = channels;
     p.inner = inner;
     p.lanes = lanes;
-    p.depth = 0;
     p.cluster = 1;
     p.route = inner == 1 ? Route::kPackedRows : windows != 0 ? Route::kWindows : Route::kColumns;
     cudaError_t status = l2norm::launch(p, nullptr, nullptr, nullptr, nullptr);

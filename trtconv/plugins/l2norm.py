@@ -105,9 +105,9 @@ L2NORM = PluginDescription(
     body=body,
     notes=(
         "`max` is torch.nn.functional.normalize; `outside` is SSD's L2Norm.",
-        "x is read from device memory once, whatever the alignment of its rows, while a column fits the registers of a "
-        "block (C up to 512) or, from compute capability 9.0 on, of a cluster of blocks (up to 4,096), and x is a whole "
-        "number of 16-byte granules. Otherwise C up to 2,048 where planes are aligned to 16 bytes, up to 512 (fp32) or 256 "
-        "where they are not; longer columns are read twice.",
+        "x is read from device memory once, whatever the alignment of its rows, where x is a whole number of 16-byte "
+        "granules and a column fits the registers of a block (C up to 512) or, from compute capability 9.0 on, of a "
+        "cluster of blocks (up to 4,096). Otherwise C up to 2,048 where planes are aligned to 16 bytes, up to 512 in "
+        "fp32 or 256 where they are not; longer columns are read twice.",
     ),
 )

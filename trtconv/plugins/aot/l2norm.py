@@ -1,4 +1,4 @@
-"""L2Norm's launch: a block to a tile. The library also has clusters of blocks to one, and blocks that stay."""
+"""L2Norm's launch: a block to a tile. The library also has clusters of blocks to one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _rows(
 
 def choose_window(inputs: Sequence[EmbeddedInput], sizes: tuple[Size, int, Size], target: KernelTarget) -> int:
     """Granules side by side in a window, by the opt shape; 0 where a block's registers do not hold a tile, or granules
-    do not fit x at every shape. The library's own choice also has clusters of blocks and blocks that stay.
+    do not fit x at every shape. The library's own choice also has clusters of blocks.
     """
     dtype, channels = inputs[0].dtype, sizes[1]
     opt, high = [i.opt for i in inputs], [i.high for i in inputs]
