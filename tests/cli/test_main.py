@@ -4,9 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper, parser
 
 from trtconv import __version__
 from trtconv.cli.main import COMMANDS, run
@@ -122,6 +123,47 @@ def test_files_that_onnx_reads_as_text(name, capsys, tmp_path):
     code, _, err = trtconv("inspect", str(tmp_path / name), capsys=capsys)
     assert code == 2
     assert "is no ONNX model" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("rewrite", "--precision", "fp16"), 0), (("rewrite", "--precision", "bf16"), 0), (("inspect",), 0)],
+)
+def test_a_node_of_a_foreign_domain(words, code, capsys, tmp_path):
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "com.foo" : 1]> g (float[2,4] x) => (float[2,4] y)'
+        " { a = Relu(x) b = com.foo.Bar(a) y = Neg(b) }"
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    target = ("--target", "tensorrt==10") if words[0] == "rewrite" else ()
+    assert trtconv(*words, str(tmp_path / "m.onnx"), *target, capsys=capsys)[0] == code
+
+
+@pytest.mark.parametrize("content", [None, b"short"])
+@pytest.mark.parametrize("words", [("rewrite", "--target", "tensorrt==10", "--precision", "fp16"), ("check",)], ids=str)
+def test_external_weights_that_are_not_whole(content, words, capsys, tmp_path):
+    weights = np.zeros((4, 4), np.float32)
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] x) => (float[2,4] y) { y = MatMul(x, w) }'
+    )
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    if content is not None:
+        (tmp_path / "w.bin").write_bytes(content)
+    code, _, err = trtconv(*words, str(tmp_path / "m.onnx"), capsys=capsys)
+    assert code in (1, 2)
+    assert err.startswith("error: ")
+    assert "w.bin" in err or "external" in err.lower() or "'w'" in err
+
+
+def test_a_weight_with_too_few_bytes_is_drawn_without_its_values(capsys, tmp_path):
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] x) => (float[2,4] y) { y = Add(x, w) }'
+    )
+    model.graph.initializer.append(onnx.TensorProto(name="w", data_type=1, dims=[4], raw_data=b"123"))
+    onnx.save(model, tmp_path / "m.onnx")
+    assert trtconv("inspect", str(tmp_path / "m.onnx"), "--html", str(tmp_path / "p.html"), capsys=capsys)[0] == 0
 
 
 @pytest.mark.parametrize(

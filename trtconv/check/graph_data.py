@@ -130,7 +130,10 @@ def _tensor_text(tensor: onnx.TensorProto) -> str:
         count *= dim
     if count > SHOWN_ELEMENTS or tensor.data_location == onnx.TensorProto.EXTERNAL:
         return text
-    return f"{text} = {numpy_helper.to_array(tensor).tolist()}"
+    try:
+        return f"{text} = {numpy_helper.to_array(tensor).tolist()}"
+    except (ValueError, TypeError, KeyError):  # too few bytes, or a type that onnx does not know
+        return text
 
 
 def _dtype_text(kind: int) -> str:

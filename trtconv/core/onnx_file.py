@@ -39,14 +39,28 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
 
     require_file(path, "ONNX model")
     try:
-        model = onnx.load(str(path), load_external_data=weights)
+        model = onnx.load(str(path), load_external_data=False)
     except (DecodeError, ValueError, json_format.Error, text_format.ParseError, onnx.parser.ParseError) as error:
         raise _no_model(path) from error
-    except (FileNotFoundError, onnx.checker.ValidationError) as error:
-        raise InvalidRequestError(f"the external weights of '{path}' cannot be read: {error}") from error
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
         raise _no_model(path)
+    if weights:
+        load_weights(model, path.parent)
     return model
+
+
+def load_weights(model: onnx.ModelProto, folder: Path) -> None:
+    """Read the external weights from `folder` into the model. Raises InvalidRequestError when they are not whole."""
+    import onnx.external_data_helper
+
+    if not external_files(model):
+        return
+    try:
+        onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise InvalidRequestError(
+            f"the external weights in '{folder}' cannot be read: {error}", hint="copy them whole beside the model"
+        ) from error
 
 
 def _no_model(path: Path) -> InvalidRequestError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.onnx_file import external_files, set_metadata
+from trtconv.core.onnx_file import load_weights, set_metadata
 from trtconv.core.provenance import PRECISION_KEY
 
 if TYPE_CHECKING:
@@ -37,10 +37,7 @@ def typed(
         return model, ()
     from trtconv.rewrite.precision import convert_precision
 
-    if external_files(model):
-        from onnx.external_data_helper import load_external_data_for_model
-
-        load_external_data_for_model(model, str(folder))
+    load_weights(model, folder)
     report = convert_precision(model, precision, keep_nodes=keep_fp32)
     set_metadata(report.model, PRECISION_KEY, precision)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.kinds().items()))

@@ -9,7 +9,7 @@ import onnx
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.facts import opset_of, types_in
+from trtconv.rewrite.facts import Types, opset_of, types_in
 from trtconv.rewrite.graph import Graph, Node
 from trtconv.rewrite.inline import inline_functions
 from trtconv.rewrite.precision.half import half_format
@@ -65,7 +65,8 @@ def _planned(
     """The model without local functions, the plan for it, and its main graph."""
     to = half_format(precision)
     source, _ = inline_functions(model)
-    root = Graph(source.graph, types_in(source.graph), opset=opset_of(source), target=parse_target("tensorrt-rtx"))
+    types_given = Types(types_in(source.graph), {})
+    root = Graph(source.graph, types_given, opset=opset_of(source), target=parse_target("tensorrt-rtx"))
     raised = to.name == "bf16" and root.opset < OPSET
     if raised:
         require_raisable(root)

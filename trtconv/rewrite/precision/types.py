@@ -160,7 +160,7 @@ class ElementTypes:
                     known[name] = self._output(graph, node, index) or graph.dtype(name)
 
     def _output(self, graph: Graph, node: Node, index: int) -> int:
-        if node.op in CONTROL and not node.domain:
+        if node.op in CONTROL and not node.domain and node.bodies:
             # Loop's body gives the condition first.
             names = node.bodies[0].outputs[1 if node.op == "Loop" else 0 :]
             return self.of(node.bodies[0], names[index]) if index < len(names) else 0
