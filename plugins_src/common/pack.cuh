@@ -150,43 +150,6 @@ __device__ __forceinline__ Pack<T, V> loadOnce(T const* from)
     return pack;
 }
 
-// Copies a pack to shared memory without waiting for it (before compute capability 8.0: with). The copies that a thread
-// starts before a commitCopies are a group; waitCopies<N> waits for all groups but the last N, for this thread alone.
-template <typename T, int V>
-__device__ __forceinline__ void startCopy(Pack<T, V>* to, T const* from)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    constexpr int bytes = sizeof(T) * V;
-    static_assert(bytes >= 4, "asynchronous copies are of 4, 8 or 16 bytes");
-    auto const address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-    if constexpr (bytes == 16)
-    {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-    }
-    else
-    {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(bytes) : "memory");
-    }
-#else
-    *to = loadOnce<T, V>(from);
-#endif
-}
-
-__device__ __forceinline__ void commitCopies()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-template <int N>
-__device__ __forceinline__ void waitCopies()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-#endif
-}
-
 // One access, whatever branches lie around it: written as an assignment of a Pack, the compiler may split it. LEAVING: the
 // first to leave L2.
 template <typename T, int V, bool LEAVING = false>
@@ -244,7 +207,6 @@ __device__ __forceinline__ float warpSum(float value)
     }
     return value;
 }
-
 
 // The most elements, a power of two, that one access may move at `pointer` when rows are `stride` elements apart.
 template <typename T>
