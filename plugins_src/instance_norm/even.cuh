@@ -1,5 +1,5 @@
-// Planes that whole warps hold exactly, with packs of 16 bytes: no predicates, one pass of shuffles, at most one barrier,
-// and the channel's parameters on their way together with x.
+// Planes that a warp holds exactly, with packs of 16 bytes: no predicates, one pass of shuffles, and the channel's parameters
+// on their way together with x.
 #pragma once
 
 #include "common/retention.cuh"
@@ -74,58 +74,24 @@ __device__ __forceinline__ Spread mergeLanes(Spread s, float count)
     return s;
 }
 
-// The moments of the plane from those of its warps. Every thread of the block, which has no other plane, calls this.
-template <int WARPS>
-__device__ __forceinline__ Moments mergeWarps(Moments const& own)
-{
-    if constexpr (WARPS == 1)
-    {
-        return own;
-    }
-    else
-    {
-        __shared__ Moments shared[WARPS];
-        if (threadIdx.x % 32 == 0)
-        {
-            shared[threadIdx.x / 32] = own;
-        }
-        __syncthreads();
-        Moments all = shared[0];
-        all.count = own.count;
-#pragma unroll
-        for (int w = 1; w < WARPS; ++w)
-        {
-            Moments next = shared[w];
-            next.count = own.count; // known to the compiler, unlike that in memory
-            all = merged(all, next);
-        }
-        return all;
-    }
-}
-
-// A plane of 32 * WARPS * ITEMS * V values to WARPS warps of a block of four, ITEMS packs to a lane. `p.planes` is under
-// 2^31.
-template <typename T, int ITEMS, Lines LINES = Lines::kPlain, int WARPS = 1>
+// A plane of 32 * ITEMS * V values to a warp, ITEMS packs to a lane. `p.planes` is under 2^31.
+template <typename T, int ITEMS>
 __global__ void __launch_bounds__(kWarpThreads) evenPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
-    static_assert(WARPS == 1 || WARPS == kWarpThreads / 32, "a block has one plane, or a plane for each warp");
     constexpr int V = kVectorBytes / static_cast<int>(sizeof(T));
-    constexpr int32_t threads = 32 * WARPS;
-    constexpr int32_t area = threads * ITEMS * V;
-    constexpr int32_t groups = kWarpThreads / threads;
-    int64_t const plane = static_cast<int64_t>(blockIdx.x) * groups + threadIdx.x / threads;
+    constexpr int32_t area = 32 * ITEMS * V;
+    int64_t const plane = static_cast<int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
     if (plane >= p.planes)
     {
         return; // whole warps leave
     }
-    int32_t const me = threadIdx.x % threads;
-    uint64_t const policy = linesPolicy<LINES>();
+    int32_t const lane = threadIdx.x % 32;
     T const* const from = x + plane * area;
     Pack<T, V> held[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        held[i] = loadLines<LINES>(reinterpret_cast<Pack<T, V> const*>(from + (i * threads + me) * V), policy);
+        held[i] = loadLines<Lines::kPlain>(reinterpret_cast<Pack<T, V> const*>(from + (i * 32 + lane) * V), 0);
     }
     uint32_t const channel = static_cast<uint32_t>(plane) % static_cast<uint32_t>(p.channels);
     float const scale = parameter(p.scale, p.parameterType, channel);
@@ -133,15 +99,14 @@ __global__ void __launch_bounds__(kWarpThreads) evenPlanes(T const* __restrict__
     // Any value of the plane lies within sqrt(area) deviations of the mean, so that differences from it lose nothing.
     float const shift = __shfl_sync(0xffffffffU, toFloat(held[0].value[0]), 0);
     Spread const spread = mergeLanes(laneSpread(held, shift), static_cast<float>(V * ITEMS));
-    Moments moments = mergeWarps<WARPS>({shift, spread.mean, spread.squares, static_cast<float>(32 * V * ITEMS)});
-    moments.count = static_cast<float>(area);
-    Affine const affine = affineOf(moments, p.epsilon, scale, bias);
+    Affine const affine
+        = affineOf({shift, spread.mean, spread.squares, static_cast<float>(area)}, p.epsilon, scale, bias);
     forgetConverted(held, static_cast<uint32_t>(p.planes >> 32));
     T* const to = y + plane * area;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        store<T, V>(to + (i * threads + me) * V, apply(held[i], affine, p.relu));
+        store<T, V>(to + (i * 32 + lane) * V, apply(held[i], affine, p.relu));
     }
 }
 } // namespace trtconv::instance_norm

@@ -65,7 +65,7 @@ cudaError_t residentBlocks(int64_t& blocks, Kernel kernel, cudaLaunchConfig_t co
 }
 
 // `parts` blocks to a plane.
-template <typename T, bool CLUSTER, Lines LINES = Lines::kPlain>
+template <typename T, bool CLUSTER>
 cudaError_t launchOnChip(Launch<T> l, int32_t parts)
 {
     l.plane.part = partOf<T>(l.plane.area, parts);
@@ -76,7 +76,7 @@ cudaError_t launchOnChip(Launch<T> l, int32_t parts)
     {
         return cudaErrorInvalidConfiguration;
     }
-    auto const kernel = onChipPlanes<T, CLUSTER, LINES>;
+    auto const kernel = onChipPlanes<T, CLUSTER>;
     int32_t const bytes = static_cast<int32_t>(slot);
     cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (status == cudaSuccess && parts > 8)
@@ -159,23 +159,14 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
     case Route::kBlock: return launchOnChip<T, false>(l, 1);
     case Route::kCluster:
         return cluster > 0 ? launchOnChip<T, true>(l, cluster) : cudaErrorInvalidConfiguration;
-    case Route::kClusterStay:
-        return cluster > 0 ? launchOnChip<T, true, Lines::kStay>(l, cluster) : cudaErrorInvalidConfiguration;
-    case Route::kSplit:
-    case Route::kSplitFused:
-    case Route::kSplitFusedStay:
-    case Route::kSplitFusedHalf:
-    case Route::kSplitGroups:
-    case Route::kSplitGroupsStay: return launchSplit<T>(l, problem.route);
-    case Route::kEvenWarp:
-    case Route::kEvenWarpStay:
-    case Route::kEvenTeam:
-    case Route::kEvenTeamStay: return launchEven<T>(l, problem.route);
+    case Route::kSplit: return launchReads<T, false>(l);
+    case Route::kSplitFused: return launchReads<T, true>(l);
+    case Route::kEvenWarp: return launchEven<T>(l);
     case Route::kWarpWide:
     case Route::kTeam: return launchWide<T>(l, problem.route);
     default: break;
     }
-    if (cudaError_t const status = launchEven<T>(l, Route::kEvenWarp); status != cudaErrorInvalidConfiguration)
+    if (cudaError_t const status = launchEven<T>(l); status != cudaErrorInvalidConfiguration)
     {
         return status;
     }
@@ -202,8 +193,8 @@ cudaError_t launchTyped(Problem const& problem, Launch<T> const& l)
             return status;
         }
     }
-    cudaError_t const status = launchSplit<T>(l, Route::kSplitFused);
-    return status != cudaErrorInvalidConfiguration ? status : launchSplit<T>(l, Route::kSplit);
+    cudaError_t const status = launchReads<T, true>(l);
+    return status != cudaErrorInvalidConfiguration ? status : launchReads<T, false>(l);
 }
 } // namespace
 

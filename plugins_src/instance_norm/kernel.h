@@ -18,15 +18,7 @@ enum class Route : int32_t
     kWarpWide = 5,    // kWarp with packs of 16 bytes for every type
     kTeam = 7,        // registers of a block of four warps
     kSplitFused = 11, // kSplit without a kernel between the reads, for planes of up to 1024 parts
-    kEvenWarp = 14,   // one warp that the plane fills exactly
-    kEvenTeam = 17,   // four warps that the plane fills exactly
-    kSplitGroups = 18, // kSplitFused for a few planes at a time, which the second read finds in L2
-    kSplitGroupsStay = 19, // the same, with x last to leave L2, as in those that follow
-    kClusterStay = 20,
-    kEvenWarpStay = 21,
-    kEvenTeamStay = 22,
-    kSplitFusedStay = 23,
-    kSplitFusedHalf = 24, // in the second read only
+    kEvenWarp = 14,   // registers of one warp that the plane fills exactly
 };
 
 struct Problem

@@ -75,12 +75,12 @@ cudaError_t launchWide(Launch<T> const& l, Route route)
     return cudaGetLastError();
 }
 
-// A plane to `WARPS` warps that it fills exactly.
-template <typename T, Lines LINES, int WARPS>
-cudaError_t launchEvenPlanes(Launch<T> const& l)
+// A plane to a warp that it fills exactly.
+template <typename T>
+cudaError_t launchEven(Launch<T> const& l)
 {
-    constexpr int64_t unit = 32 * WARPS * perGranule<T>();
-    int64_t const blocks = ceilDiv(l.plane.planes, kWarpThreads / 32 / WARPS);
+    constexpr int64_t unit = 32 * perGranule<T>();
+    int64_t const blocks = ceilDiv(l.plane.planes, kWarpThreads / 32);
     if (widestPack<T>(l.plane.area, l.x, l.y) != perGranule<T>() || l.plane.area % unit != 0 || l.plane.planes > kMaxGrid)
     {
         return cudaErrorInvalidConfiguration;
@@ -91,23 +91,11 @@ cudaError_t launchEvenPlanes(Launch<T> const& l)
     };
     switch (l.plane.area / unit)
     {
-    case 1: return start(evenPlanes<T, 1, LINES, WARPS>);
-    case 2: return start(evenPlanes<T, 2, LINES, WARPS>);
-    case 4: return start(evenPlanes<T, 4, LINES, WARPS>);
-    case 8: return start(evenPlanes<T, 8, LINES, WARPS>);
+    case 1: return start(evenPlanes<T, 1>);
+    case 2: return start(evenPlanes<T, 2>);
+    case 4: return start(evenPlanes<T, 4>);
+    case 8: return start(evenPlanes<T, 8>);
     default: return cudaErrorInvalidConfiguration;
-    }
-}
-
-template <typename T>
-cudaError_t launchEven(Launch<T> const& l, Route route)
-{
-    switch (route)
-    {
-    case Route::kEvenWarp: return launchEvenPlanes<T, Lines::kPlain, 1>(l);
-    case Route::kEvenWarpStay: return launchEvenPlanes<T, Lines::kStay, 1>(l);
-    case Route::kEvenTeam: return launchEvenPlanes<T, Lines::kPlain, 4>(l);
-    default: return launchEvenPlanes<T, Lines::kStay, 4>(l);
     }
 }
 } // namespace

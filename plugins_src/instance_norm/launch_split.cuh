@@ -50,7 +50,7 @@ cudaError_t launchLater(bool chained, void (*kernel)(Parameters...), int64_t blo
 constexpr int64_t kMostCombined = 1024;
 
 // COMBINES: the second read combines the moments of its plane; otherwise a kernel between the reads does.
-template <typename T, Lines FIRST, Lines SECOND, bool COMBINES>
+template <typename T, bool COMBINES>
 cudaError_t launchReads(Launch<T> const& l)
 {
     Plane p = l.plane;
@@ -64,63 +64,14 @@ cudaError_t launchReads(Launch<T> const& l)
     p.parts = static_cast<int32_t>(parts);
     auto* const moments = static_cast<Moments*>(l.workspace);
     auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
-    auto const second = splitApply<T, SECOND, COMBINES>;
+    auto const second = splitApply<T, COMBINES>;
     bool const chained = mayChain(second, l.device);
-    cudaError_t status = launchLater(false, splitMoments<T, FIRST>, blocks, l.stream, l.x, moments, p);
+    cudaError_t status = launchLater(false, splitMoments<T>, blocks, l.stream, l.x, moments, p);
     if (status == cudaSuccess && !COMBINES)
     {
         status = launchLater(chained, splitCombine, p.planes, l.stream, moments, affine, p);
     }
     return status != cudaSuccess ? status : launchLater(chained, second, blocks, l.stream, l.x, l.y, moments, affine, p);
-}
-
-// Groups of planes of up to `most` bytes, one group after another, in one chain of kernels.
-template <typename T, Lines LINES>
-cudaError_t launchGroups(Launch<T> const& l, int64_t most)
-{
-    constexpr int64_t mostGroups = 256;
-    Plane p = l.plane;
-    p.part = kSplitBytes / static_cast<int64_t>(sizeof(T));
-    int64_t const parts = ceilDiv(p.area, p.part);
-    int64_t const bytes = p.area * static_cast<int64_t>(sizeof(T));
-    int64_t const group = bytes < most ? most / bytes : 1;
-    auto const second = splitApply<T, LINES, true>;
-    if (parts > kMostCombined || bytes > most || ceilDiv(l.plane.planes, group) > mostGroups || !mayChain(second, l.device))
-    {
-        return cudaErrorInvalidConfiguration;
-    }
-    p.parts = static_cast<int32_t>(parts);
-    cudaError_t status = cudaSuccess;
-    for (p.begin = 0; p.begin < l.plane.planes && status == cudaSuccess; p.begin += group)
-    {
-        int64_t const rest = l.plane.planes - p.begin;
-        p.planes = rest < group ? rest : group;
-        int64_t const blocks = p.planes * parts;
-        auto* const moments = static_cast<Moments*>(l.workspace) + p.begin * parts;
-        T const* const x = l.x + p.begin * p.area;
-        // The first of the chain begins when all that was launched before has ended.
-        status = launchLater(p.begin > 0, splitMoments<T, LINES>, blocks, l.stream, x, moments, p);
-        if (status == cudaSuccess)
-        {
-            status = launchLater(true, second, blocks, l.stream, x, l.y + p.begin * p.area, moments, nullptr, p);
-        }
-    }
-    return status;
-}
-
-template <typename T>
-cudaError_t launchSplit(Launch<T> const& l, Route route)
-{
-    int64_t const cache = l.device.cacheBytes;
-    switch (route)
-    {
-    case Route::kSplitFused: return launchReads<T, Lines::kPlain, Lines::kPlain, true>(l);
-    case Route::kSplitFusedStay: return launchReads<T, Lines::kStay, Lines::kStay, true>(l);
-    case Route::kSplitFusedHalf: return launchReads<T, Lines::kPlain, Lines::kStay, true>(l);
-    case Route::kSplitGroups: return launchGroups<T, Lines::kPlain>(l, cache / 10 * 4);
-    case Route::kSplitGroupsStay: return launchGroups<T, Lines::kStay>(l, cache / 10 * 4);
-    default: return launchReads<T, Lines::kPlain, Lines::kPlain, false>(l);
-    }
 }
 } // namespace
 } // namespace trtconv::instance_norm

@@ -63,13 +63,12 @@ struct Slot
     }
 
     // Starts the copy of the part. Earlier reads of the slot are over, and a barrier lies between this and `wait`.
-    template <Lines LINES>
     __device__ void fill(Part<T> const& part) const
     {
 #if TRTCONV_BULK_COPY
         if (threadIdx.x == 0)
         {
-            [[maybe_unused]] uint64_t const policy = linesPolicy<LINES>();
+            uint64_t const policy = linesPolicy<Lines::kStay>();
             int32_t const first = part.granules > 0 && !part.whole(0) ? 1 : 0;
             int32_t const last = part.granules - 1;
             int32_t const end = last >= first && !part.whole(last) ? last : part.granules;
@@ -82,21 +81,11 @@ struct Slot
                 uint32_t const each = rest < kCopyBytes ? rest : kCopyBytes;
                 uint32_t const to = sharedAddress(held + first * V) + at;
                 auto const source = __cvta_generic_to_global(part.base + first * V) + at;
-                if constexpr (LINES == Lines::kPlain)
-                {
-                    asm volatile(
-                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                        "l"(source), "r"(each), "r"(sharedAddress(barrier))
-                        : "memory");
-                }
-                else
-                {
-                    asm volatile(
-                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-                        "[%0], [%1], %2, [%3], %4;" ::"r"(to),
-                        "l"(source), "r"(each), "r"(sharedAddress(barrier)), "l"(policy)
-                        : "memory");
-                }
+                asm volatile(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                    "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+                    "l"(source), "r"(each), "r"(sharedAddress(barrier)), "l"(policy)
+                    : "memory");
             }
         }
 #else
@@ -189,7 +178,7 @@ struct Held
         }
     }
 
-    template <Lines LINES = Lines::kPlain>
+    template <Lines LINES>
     __device__ __forceinline__ void takeGlobal(Part<T> const& part)
     {
         uint64_t const policy = linesPolicy<LINES>();

@@ -25,7 +25,6 @@ struct Plane
     ElementType parameterType;
     void const* scale;
     void const* bias;
-    int64_t begin{0};  // number of the first plane among those of all launches of a chain
 
     __device__ __forceinline__ Affine affine(Moments const& moments, int64_t plane) const
     {
@@ -223,7 +222,7 @@ struct Together
 
 // A block, or a cluster of `p.parts` blocks, takes a plane. Blocks stay, and the next part is
 // copied to shared memory as soon as the one before it has been taken into registers.
-template <typename T, bool CLUSTER, Lines LINES = Lines::kPlain>
+template <typename T, bool CLUSTER>
 __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x, T* __restrict__ y, Plane const p)
 {
     extern __shared__ __align__(128) unsigned char memory[];
@@ -240,7 +239,7 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
     Slot<T> const slot{reinterpret_cast<T*>(memory), &barrier};
     auto const partOf = [&](int64_t plane) { return Part<T>(x + plane * p.area + index * p.part, count); };
     slot.prepare();
-    slot.template fill<LINES>(partOf(first));
+    slot.fill(partOf(first));
     __syncthreads();
     if constexpr (CLUSTER)
     {
@@ -257,7 +256,7 @@ __global__ void __launch_bounds__(1024, 1) onChipPlanes(T const* __restrict__ x,
         __syncthreads();
         if (plane + step < p.planes)
         {
-            slot.template fill<LINES>(partOf(plane + step));
+            slot.fill(partOf(plane + step));
         }
         Moments const own = blockMoments(held.warpMoments(part), warps);
         keepPacked(held.pack);

@@ -9,7 +9,7 @@ namespace trtconv::instance_norm
 inline constexpr int32_t kSplitThreads = 256;
 
 // First read: a block's part of a plane to its moments.
-template <typename T, Lines LINES>
+template <typename T>
 __global__ void __launch_bounds__(kSplitThreads, 3)
     splitMoments(T const* __restrict__ x, Moments* __restrict__ moments, Plane const p)
 {
@@ -18,9 +18,8 @@ __global__ void __launch_bounds__(kSplitThreads, 3)
     int32_t const index = static_cast<int32_t>(blockIdx.x % p.parts);
     Part<T> const part(x + (blockIdx.x / p.parts) * p.area + index * p.part, p.valuesIn(index));
     Held<T> held(part);
-    held.template takeGlobal<LINES>(part);
+    held.template takeGlobal<Lines::kPlain>(part);
     Moments const own = blockMoments(held.warpMoments(part), warps);
-    waitForEarlier(); // the end of this kernel means that those before it have ended, too
     if (threadIdx.x == 0)
     {
         moments[blockIdx.x] = own;
@@ -57,22 +56,21 @@ __global__ void __launch_bounds__(kSplitThreads) splitCombine(Moments const* mom
 
 // Second read: the part's values out. The parts that were read last come first, since L2 still has them. COMBINES: each
 // block combines its plane's moments while it waits for x.
-template <typename T, Lines LINES, bool COMBINES>
+template <typename T, bool COMBINES>
 __global__ void __launch_bounds__(kSplitThreads, 3) splitApply(T const* __restrict__ x, T* __restrict__ y,
     Moments const* moments, Affine const* affine, Plane const p)
 {
-    letLaterBegin();
     int64_t const block = gridDim.x - 1 - static_cast<int64_t>(blockIdx.x);
     int64_t const plane = block / p.parts;
     int32_t const index = static_cast<int32_t>(block % p.parts);
     int64_t const at = plane * p.area + index * p.part;
     Part<T> const part(x + at, p.valuesIn(index));
     Held<T> held(part);
-    held.template takeGlobal<LINES>(part);
+    held.template takeGlobal<Lines::kStay>(part);
     Affine scaling;
     if constexpr (COMBINES)
     {
-        int64_t const channel = (p.begin + plane) % p.channels;
+        int64_t const channel = plane % p.channels;
         float const scale = parameter(p.scale, p.parameterType, channel);
         float const bias = parameter(p.bias, p.parameterType, channel);
         waitForEarlier();

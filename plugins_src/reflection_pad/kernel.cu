@@ -27,33 +27,20 @@ cudaError_t launchTyped(Layout const& l, Route route, T const* x, T* y, cudaStre
     {
         return cudaErrorInvalidConfiguration;
     }
-    auto const start = [&](auto kernel, int64_t each, int32_t threads = kThreads) {
-        int64_t const blocks = ceilDiv(l.elements, threads * each);
+    auto const start = [&](auto kernel, int64_t each) {
+        int64_t const blocks = ceilDiv(l.elements, kThreads * each);
         if (blocks > kMaxGrid)
         {
             return cudaErrorInvalidConfiguration;
         }
-        kernel<<<static_cast<uint32_t>(blocks), threads, 0, stream>>>(x, y, l);
+        kernel<<<static_cast<uint32_t>(blocks), kThreads, 0, stream>>>(x, y, l);
         return cudaGetLastError();
     };
     switch (route)
     {
     case Route::kGranules:
         return narrow ? start(padGranules<T, 2, true>, 2 * V) : start(padGranules<T, 2, false>, 2 * V);
-    case Route::kGranules1: return start(padGranules<T, 1, true>, V);
-    case Route::kGathered: return start(padGathered<T, 1>, V);
-    case Route::kGathered2: return start(padGathered<T, 2>, 2 * V);
-    case Route::kGatheredStay: return start(padGathered<T, 2, Lines::kStay>, 2 * V);
-    case Route::kGatheredHalf: return start(padGathered<T, 2, Lines::kHalfStay>, 2 * V);
-    case Route::kGathered128: return start(padGathered<T, 2, Lines::kPlain, 128>, 2 * V, 128);
-    case Route::kGatheredOut: return start(padGathered<T, 2, Lines::kLeave>, 2 * V);
-    case Route::kGatheredStay1: return start(padGathered<T, 1, Lines::kStay>, V);
-    case Route::kGatheredStay128: return start(padGathered<T, 2, Lines::kStay, 128>, 2 * V, 128);
-    case Route::kGathered1Stay128: return start(padGathered<T, 1, Lines::kStay, 128>, V, 128);
-    case Route::kGathered4Stay128: return start(padGathered<T, 4, Lines::kStay, 128>, 4 * V, 128);
-    case Route::kGranulesStay: return start(padGranules<T, 2, true, Lines::kStay>, 2 * V);
-    case Route::kGranules1Stay: return start(padGranules<T, 1, true, Lines::kStay>, V);
-    case Route::kScalar: return start(padScalar<T, 4>, 4);
+    case Route::kGathered: return start(padGathered<T, 2>, 2 * V);
     default: return start(padElements<T>, 1);
     }
 }

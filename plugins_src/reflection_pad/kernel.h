@@ -13,21 +13,8 @@ enum class Route : int32_t
 {
     kAuto = 0,
     kElements = 1,  // one element to a thread, at any alignment and size
-    kGranules = 2,  // granules of y out of two granules of x, borders from a list; two granules to a thread
-    kGranules1 = 3, // the same with one granule to a thread
-    kGathered = 4,  // granules of y, loaded element by element; one granule to a thread
-    kGathered2 = 5, // the same with two granules to a thread
-    kScalar = 6,    // element by element, four to a thread, neighbours in neighbouring threads
-    kGatheredStay = 7,  // kGathered2, with x last to leave L2
-    kGatheredHalf = 8,  // the same with half of x
-    kGathered128 = 9,   // kGathered2 with blocks of 128 threads
-    kGatheredOut = 10,  // kGathered2, with y first to leave L2
-    kGatheredStay1 = 11,   // kGathered, with x last to leave L2
-    kGatheredStay128 = 12, // kGathered128, with x last to leave L2
-    kGathered1Stay128 = 13, // the same with one granule to a thread
-    kGathered4Stay128 = 14, // the same with four
-    kGranulesStay = 15,  // kGranules, with x last to leave L2
-    kGranules1Stay = 16, // the same with one granule to a thread
+    kGathered = 7,  // granules of y, loaded element by element; two granules to a thread
+    kGranules = 15, // granules of y out of two granules of x, borders from a list; two granules to a thread
 };
 
 struct Problem

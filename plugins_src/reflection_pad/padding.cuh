@@ -104,13 +104,13 @@ __device__ __forceinline__ uint4 extract(uint4 const& low, uint4 const& high, in
 // The values of a granule inside one row lie side by side in x, at any alignment: they are taken out of the two aligned
 // granules of x that they touch. Granules with a border in them are put on the block's list, and the block does the list's
 // elements one to a thread afterwards: few, and without a branch in the first part that most warps would take both ways.
-template <typename T, int ITEMS, bool NARROW, Lines LINES = Lines::kPlain>
+template <typename T, int ITEMS, bool NARROW>
 __global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     using I = Index<NARROW>;
     constexpr int32_t V = kVectorBytes / sizeof(T);
     auto const elements = static_cast<I>(l.elements);
-    uint64_t const policy = linesPolicy<LINES>();
+    uint64_t const policy = linesPolicy<Lines::kStay>();
     __shared__ uint16_t listed[kThreads * ITEMS];
     __shared__ int32_t length;
     if (threadIdx.x == 0)
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(kThreads) padGranules(T const* __restrict__ x,
             {
                 shift[i] = static_cast<int32_t>(from - aligned) * static_cast<int32_t>(sizeof(T));
                 auto const* const granules = reinterpret_cast<uint4 const*>(x + aligned);
-                low[i] = loadLines<LINES>(granules, policy);
-                high[i] = loadLines<LINES>(granules + 1, policy);
+                low[i] = loadLines<Lines::kStay>(granules, policy);
+                high[i] = loadLines<Lines::kStay>(granules + 1, policy);
             }
             else
             {
@@ -226,20 +226,18 @@ __device__ __forceinline__ void sources(Layout const& l, uint32_t index, uint32_
 }
 
 // Neighbouring loads of a thread meet in L1.
-template <typename T, int ITEMS, Lines LINES = Lines::kPlain, int32_t THREADS = kThreads>
-__global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, T* __restrict__ y, Layout const l)
+template <typename T, int ITEMS>
+__global__ void __launch_bounds__(kThreads) padGathered(T const* __restrict__ x, T* __restrict__ y, Layout const l)
 {
     constexpr int32_t V = kVectorBytes / sizeof(T);
     auto const elements = static_cast<uint32_t>(l.elements);
-    uint32_t const first = (blockIdx.x * static_cast<uint32_t>(THREADS) * ITEMS + threadIdx.x) * V;
-    constexpr bool outLeaves = LINES == Lines::kLeave;
-    constexpr Lines in = outLeaves ? Lines::kPlain : LINES;
-    uint64_t const policy = linesPolicy<LINES>();
+    uint32_t const first = (blockIdx.x * static_cast<uint32_t>(kThreads) * ITEMS + threadIdx.x) * V;
+    uint64_t const policy = linesPolicy<Lines::kStay>();
     Pack<T, V> packs[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        uint32_t const index = first + i * THREADS * V;
+        uint32_t const index = first + i * kThreads * V;
         if (index < elements)
         {
             uint32_t from[V];
@@ -247,17 +245,17 @@ __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, 
 #pragma unroll
             for (int v = 0; v < V; ++v)
             {
-                packs[i].value[v] = index + v < elements ? loadLines<in>(x + from[v], policy) : T{};
+                packs[i].value[v] = index + v < elements ? loadLines<Lines::kStay>(x + from[v], policy) : T{};
             }
         }
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
     {
-        uint32_t const index = first + i * THREADS * V;
+        uint32_t const index = first + i * kThreads * V;
         if (index + V <= elements)
         {
-            storeLines<outLeaves ? Lines::kLeave : Lines::kPlain>(y + index, packs[i], policy);
+            store<T, V>(y + index, packs[i]);
         }
         else
         {
@@ -269,33 +267,6 @@ __global__ void __launch_bounds__(THREADS) padGathered(T const* __restrict__ x, 
                     y[index + v] = packs[i].value[v];
                 }
             }
-        }
-    }
-}
-
-template <typename T, int ITEMS>
-__global__ void __launch_bounds__(kThreads) padScalar(T const* __restrict__ x, T* __restrict__ y, Layout const l)
-{
-    auto const elements = static_cast<uint32_t>(l.elements);
-    uint32_t const first = blockIdx.x * static_cast<uint32_t>(kThreads) * ITEMS + threadIdx.x;
-    T values[ITEMS];
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        uint32_t const index = first + i * kThreads;
-        if (index < elements)
-        {
-            uint32_t from[1];
-            sources<1>(l, index, from);
-            values[i] = __ldg(x + from[0]);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-    {
-        if (first + i * kThreads < elements)
-        {
-            y[first + i * kThreads] = values[i];
         }
     }
 }
