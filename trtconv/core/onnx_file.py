@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import replacing, require_file
-from trtconv.core.dtypes import dtype_from_onnx
+from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.provenance import INPUTS_KEY, SPACE_KEY
 from trtconv.core.shapes import ShapeSpace, parse_space
@@ -53,10 +54,17 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
     """Read the external weights from `folder` into the model. Raises InvalidRequestError when they are not whole."""
     import onnx.external_data_helper
 
-    if not external_files(model):
+    outside = [t for t in all_tensors(model.graph) if t.data_location == onnx.TensorProto.EXTERNAL]
+    if not outside:
         return
+    sizes = {d.onnx: d.size for d in DTYPES}
     try:
         onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+        for tensor in outside:
+            # onnx before 1.18 takes what there is.
+            wanted = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
+            if len(tensor.raw_data) < wanted:
+                raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {wanted}")
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(
             f"the external weights in '{folder}' cannot be read: {error}", hint="copy them whole beside the model"
