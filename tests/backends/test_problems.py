@@ -46,6 +46,12 @@ def test_a_build_that_says_nothing(model):
     assert "gave no reason" in build_failure((), model, Path("m.onnx"), EIGHT).details[0]
 
 
+def test_a_range_with_sizes_at_which_the_graph_is_undefined(model):
+    line = "Error Code 4: Internal Error (kOPT values for profile 0 violate shape constraints: det0: 33 != 32)"
+    error = build_failure((line,), model, Path("m.onnx"), EIGHT)
+    assert "--align" in error.hint
+
+
 def test_libraries_that_a_plugin_makes_8_6_load(model):
     line = (
         "3: [libLoader.cpp::untypedSymbolAddress::364] Error Code 3: Internal Error (SymbolAddress for "

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trtconv.backends.cuda_driver import probe_cuda
+
 pytest.importorskip("torch")
 pytest.importorskip("tensorrt_rtx")
 IMAGES = ("--input", "images:float32[N,3,H,W]")
@@ -56,6 +58,14 @@ def test_inspect_and_check_read_what_convert_made(converted, trtconv):
     code, text, _ = trtconv("check", out / "model.trt.onnx")
     assert code == 0
     assert "PASSED" in text
+    code, _, err = trtconv("check", out / "model.trt.onnx", "--layers")
+    assert code == 2
+    assert "is an ONNX model, not an engine" in err
+    if not probe_cuda().gpus:
+        code, text, err = trtconv("check", out / "model.engine", "--layers")
+        assert code == 5
+        assert str(out / "model.engine") in text
+        assert "trtconv-layers-" not in text + err
     code, text, _ = trtconv(
         "rewrite", out / "model.onnx", "-o", out / "again.onnx", "--target", "tensorrt-rtx", "--explain"
     )

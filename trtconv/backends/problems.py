@@ -26,6 +26,8 @@ _KNOWN = {
     "check function name against library symbol": "TensorRT 8.6 wants cuBLAS and cuDNN for a plugin and did not find "
     "whole ones: install both, or, if the plugin needs neither, build with "
     "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
+    "violate shape constraints": "the graph is undefined at sizes of the range: add --align, or pad the inputs with "
+    "`trtconv rewrite --pad-to-multiple` (docs/how-to/odd-sizes.md)",
     "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
     "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
 }

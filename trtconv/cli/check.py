@@ -82,7 +82,8 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         progress.stage("check")
         report = check(request, progress, gate=gate, heat=values["html"] is not None)
         layers: tuple[str, ...] = ()
-        if values["layers"] or values["dump"]:
+        # An engine that does not run here has no layers to compare; the report says why.
+        if (values["layers"] or values["dump"]) and (report.comparisons or report.subject_kind != "engine"):
             report, layers = _with_layers(report, request, values["dump"], progress)
     json_file = values["json_file"]
     names = ("junit", "sarif", "html", "markdown", "github")
