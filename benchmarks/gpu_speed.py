@@ -24,6 +24,7 @@ from gpu_machine import machine
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("refinedet", "hrnet", "text_attention", "style_transfer")
+LONG = ("hrnet", "refinedet", "style_transfer", "text_attention")
 CASES = tuple((name, batch) for name in NAMES for batch in (1, 8))
 ENGINE_MODES = ("engine", "engine + CUDA graph")
 TORCH_MODES = ("eager", "eager + CUDA graph", "compile", "compile + CUDA graph", "max-autotune + CUDA graph")
@@ -301,7 +302,7 @@ def main() -> None:
     gpus = [g for g in os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",") if g]
     builds = [
         subprocess.Popen(
-            [engine_python, __file__, "build", str(root), str(index), str(len(gpus))], stderr=subprocess.STDOUT,
+            [engine_python, __file__, "build", str(root), str(index)], stderr=subprocess.STDOUT,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
         )
         for index, gpu in enumerate(gpus)
@@ -336,12 +337,14 @@ def main() -> None:
         worker.process.kill()
 
 
-def build_all(root: Path, index: int, of: int) -> None:
-    """Every `of`-th case from `index` on; what is there already is kept."""
+def build_all(root: Path, index: int) -> None:
+    """Take one case after another, the long builds first, beside other builders; what is there already is kept."""
     file = root / f"builds{index}.json"
     done = json.loads(file.read_text()) if file.exists() else {}
-    for name, batch in CASES[index::of]:
-        if (root / name / f"speed{batch}.engine.json").exists():
+    for name, batch in sorted(CASES, key=lambda c: (LONG.index(c[0]), -c[1])):
+        try:
+            (root / name / f"speed{batch}.taken").touch(exist_ok=False)
+        except FileExistsError:
             continue
         done[f"{name} {batch}"] = build(root, name, batch)
         print(f"{name} {batch}", done[f"{name} {batch}"], flush=True)
@@ -350,7 +353,7 @@ def build_all(root: Path, index: int, of: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "build":
-        build_all(Path(sys.argv[2]), *map(int, sys.argv[3:5]))
+        build_all(Path(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1] == "compile":
         compile_one(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5])
     elif sys.argv[1] in ("engine", "torch"):
