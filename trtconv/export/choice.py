@@ -130,9 +130,13 @@ def rounds_sizes(made: Attempt) -> bool:
 
 
 def edges(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
-    """Sizes next to which dynamo saw a branch: the last of one side and the first of the other."""
+    """Sizes at which an earlier file was wrong, and those next to which dynamo saw a branch: the last of one side and
+    the first of the other.
+    """
     found: list[dict[str, int]] = []
     for before in attempts:
+        if before.verdict is not None and before.verdict.at is not None:
+            found.append(before.verdict.at.sizes)
         found += guarded_sizes(str(before.error), space)
         try:
             cut = find_cut(str(before.error), space)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.export.exact_sizes import inexact_sizes
 from trtconv.export.finish import Origins, finish
 from trtconv.export.flat_module import PREFIX
 from trtconv.export.graph_cleanup import clean_up
@@ -36,11 +37,11 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
             f"the dynamo exporter writes opset {OLDEST_OPSET} and newer, not {chosen}",
             hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
         )
-    model = to_onnx(program_of(trace), trace, chosen)
+    model, program = to_onnx(program_of(trace), trace, chosen)
     floors = _python_floors(model)
     origins = _origins(model, trace)
     _write(model, output)
-    finish(output, trace, origins, floors)
+    finish(output, trace, origins, floors, inexact_sizes(program, trace))
     return Candidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
 
 
@@ -141,8 +142,10 @@ def dynamic_shapes(trace: Trace) -> Any:
     return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
 
 
-def to_onnx(program: torch.export.ExportedProgram, trace: Trace, opset: int) -> Any:
-    """The ir.Model of a program, tidied."""
+def to_onnx(
+    program: torch.export.ExportedProgram, trace: Trace, opset: int
+) -> tuple[Any, torch.export.ExportedProgram]:
+    """The ir.Model of a program, tidied; and the program as it was decomposed, whose names the model has."""
     import torch
 
     made = torch.onnx.export(
@@ -151,10 +154,11 @@ def to_onnx(program: torch.export.ExportedProgram, trace: Trace, opset: int) -> 
     )  # fmt: skip
     assert made is not None
     clean_up(made.model)
+    decomposed = made.exported_program or program
     for spec, value in zip(trace.specs, made.model.graph.inputs, strict=True):
         # An input that is an output as it is has been given another name.
         value.name = spec.name
-    return made.model
+    return made.model, decomposed
 
 
 def _python_floors(model: Any) -> set[str]:

@@ -11,6 +11,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.onnx_file import load_model, set_metadata
 from trtconv.core.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.exact_sizes import Exact, write_exact
 from trtconv.export.flat_module import PREFIX
 from trtconv.export.floor_division import floor_negative_divisions
 from trtconv.export.trace import Trace
@@ -28,11 +29,13 @@ class StaticAxisError(TrtconvError):
 
 
 def finish(
-    path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]], floors: Collection[str] | None = None
-) -> None:
+    path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]], floors: Collection[str] | None = None,
+    exact: tuple[Exact, ...] = (),
+) -> None:  # fmt: skip
     """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
 
-    `floors` names the divisions that are Python's `//`; None means all that divide sizes.
+    `floors` names the divisions that are Python's `//`; None means all that divide sizes. `exact` are sizes that the
+    file computes in FP32, where Python has more bits.
     """
     model = load_model(path)
     _put_weights_in_one_file(model, path)
@@ -43,6 +46,7 @@ def finish(
     for node in model.graph.node:
         last = _describe(node, origins.get(node.name, ("", "")), last)
     floor_negative_divisions(model.graph, trace, floors)
+    write_exact(model.graph, exact, trace)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
     model.producer_name, model.producer_version = "trtconv", __version__
