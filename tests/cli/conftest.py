@@ -31,6 +31,20 @@ def broken_net():
     raise RuntimeError("no checkpoint here")
 
 
+def exiting_net():
+    import sys
+
+    sys.exit(0)
+
+
+def nan_net():
+    class Nan(nn.Module):
+        def forward(self, images):
+            return images * float("nan")
+
+    return Nan()
+
+
 def slow_net():
     import pathlib
     import time

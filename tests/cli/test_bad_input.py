@@ -21,6 +21,7 @@ RANGES = ("--dynamic", "N=1:1:2", "H=8:10:16", "W=8:10:16")
         (("{net}:make_nett", *IMAGES, *RANGES), 2, "Did you mean 'make_net'"),
         (("{net}:not_callable", *IMAGES, *RANGES), 2, "not_callable"),
         (("{net}:broken_net", *IMAGES, *RANGES), 1, "no checkpoint here"),
+        (("{net}:exiting_net", *IMAGES, *RANGES), 1, "sys.exit(0)"),
         (("{net}.py:make_net", *IMAGES, *RANGES), 2, "net.py.py"),
         (("no_such_package_x:make", *IMAGES, *RANGES), 2, "no_such_package_x"),
         (("{net}:make_net", "--arg", "widht=4", *IMAGES, *RANGES), 2, "widht"),

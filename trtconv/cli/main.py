@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -111,11 +112,25 @@ def run(args: list[str] | None = None) -> NoReturn:
         code = 143 if terminated else 130
     except BrokenPipeError:
         code = 1
+    except SystemExit as error:
+        # No command ends in this way: it is the user's module, such as a script without `if __name__ == "__main__"`.
+        if debug:
+            raise
+        code = show_error(_exited(error))
     except Exception as error:
         if debug:
             raise
         code = show_error(error)
     sys.exit(code)
+
+
+def _exited(error: SystemExit) -> TrtconvError:
+    from trtconv.export.user_code import blame
+
+    return TrtconvError(
+        f"the user's code ended the program with sys.exit({error.code!r})", where=blame(error, Path()),
+        hint='name a factory that only makes the module; what a script does stands under if __name__ == "__main__"',
+    )  # fmt: skip
 
 
 def show_error(error: Exception) -> int:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from trtconv.rewrite import RewriteResult
 
 
+_WARNINGS = 3
+
+
 @dataclass(frozen=True)
 class Summary:
     """Lines of `label: text` for people, and plain data for `--json`."""
@@ -147,6 +150,10 @@ def convert_summary(result: ConvertResult) -> Summary:
         result.report,
     ]
     lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
+    warned = list(dict.fromkeys(f.message for r in (result.rewritten, result.engine) for f in r.findings
+                                if f.level == "warning"))  # fmt: skip
+    more = [f"and {len(warned) - _WARNINGS} more, see the report"] if len(warned) > _WARNINGS else []
+    lines += [("warning", text) for text in warned[:_WARNINGS] + more]
     told = (*exported.lines, *rewrite_summary(result.rewrite).lines)
     lines += [line for line in told if line[0] in ("note", "rejected")]
     data = {
@@ -156,6 +163,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         "rewrite": rewrite_summary(result.rewrite).data,
         "build": build_summary(result.build).data,
         "seconds": dict(result.seconds),
+        "warnings": warned,
         "report": result.report,
     }
     return Summary(tuple(lines), data)
