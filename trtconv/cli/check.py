@@ -120,7 +120,8 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
     if not values["quiet"] and str(json_file) != "-":
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
         rules = sorted({n.rule for n in report.nodes if n.status == "rewritten"})
-        click.echo(f"{len(report.nodes)} nodes: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
+        named = f"{len(report.nodes)} node" + ("s" if len(report.nodes) != 1 else "")
+        click.echo(f"{named}: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
         for finding in report.findings:
             place = f"  [{finding.source}]" if finding.source else ""
             click.echo(f"{finding.level:<8} {finding.message}{place}" + (f" -> {finding.hint}" if finding.hint else ""))
