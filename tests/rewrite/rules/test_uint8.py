@@ -37,6 +37,8 @@ CASES = [
     Case("float to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", ranges={"x": (0, 255)}, made=("Mod",)),
     Case("int to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", "int64[N,H] x", "float[a,b] y", ranges={"x": (-400, 700)}),
     Case("byte to int on 8.6", "y = Cast<to=6>(x)", "uint8[N,H] x", "int32[a,b] y", target=EIGHT, ranges={"x": (0, 255)}),
+    Case("int to byte on 8.6 wraps", "y = Cast<to=2>(x)", "int32[N,H] x", "uint8[a,b] y", target=EIGHT, ranges={"x": (-700, 900)}),
+    Case("int64 to byte on 8.6 wraps", "y = Cast<to=2>(x)", "int64[N,H] x", "uint8[a,b] y", target=EIGHT, ranges={"x": (-700, 900)}),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("a cast at the input", "c = Cast<to=1>(x) y = Relu(c)", "uint8[N,8,H,W] x"),

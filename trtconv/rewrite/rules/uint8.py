@@ -75,9 +75,17 @@ def _cast(graph: Graph, node: Node) -> Found | Skip:
         return _between(graph, first, node)
     floats = (FLOAT, FLOAT16)
     if eight and UINT8 in (source, last) and source != last and source and not {source, last} & set(floats):
-        value, bounds = node.inputs[0], (0.0, 255.0)
-        return Found((node,), lambda b: b.cast(b.cast(value, FLOAT), last), ranges={value: bounds})
+        value = node.inputs[0]
+        if source in (INT32, INT64):
+            # Integers wrap around; a float beyond a byte has no meaning as one.
+            return Found((node,), lambda b: b.cast(b.cast(_low_byte(b, value, source), FLOAT), last),
+                         ranges={value: (-1000.0, 1000.0)})  # fmt: skip
+        return Found((node,), lambda b: b.cast(b.cast(value, FLOAT), last), ranges={value: (0.0, 255.0)})
     return NOT_THIS
+
+
+def _low_byte(b: Builder, value: str, dtype: int) -> str:
+    return b.op("Mod", value, b.scalar(256, dtype=dtype))
 
 
 def _between(graph: Graph, first: Node, node: Node) -> Found | Skip:
