@@ -1,6 +1,6 @@
 """What `--plugins auto` decides by: trtconv/plugins/measurements.json, made of results in benchmarks/results.
 
-    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: plugins_{native,engines}*.json there
+    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: plugins_engines*.json there
 
 plugins_engines*.json are of `plugins_engines.py table`: engines with the plugin and with TensorRT's native layers,
 measured in one run on one machine. Where a row has no engine with the plugin, the time of its kernel alone stands in,
@@ -80,8 +80,7 @@ def text_of(files: list[Path]) -> str:
 
 def default_files() -> list[Path]:
     """The results that are committed."""
-    results = ROOT / "benchmarks" / "results"
-    return [*sorted(results.glob("plugins_native*.json")), *sorted(results.glob("plugins_engines*.json"))]
+    return sorted((ROOT / "benchmarks" / "results").glob("plugins_engines*.json"))
 
 
 def main() -> None:
