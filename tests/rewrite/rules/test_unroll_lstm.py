@@ -54,6 +54,12 @@ CASES = [
         "one = Unsqueeze(w0, zero) w = Concat<axis=1>(one, one) y = LSTM<hidden_size=3>(x, w, r, b)",
         constants="float[6,4] w0 = {1,2,3,4,-1,-2,-3,-4,0.5,0.25,1,0,2,1,0,1,-1,0,1,1,0.5,0.5,-0.5,0}, int64[1] zero = {0}",
     ),
+    case(
+        "states that are zero",
+        "s = Shape(x) n = Slice(s, one, two) d = Concat<axis=0>(one, n, three) z = Expand(nought, d) y = LSTM<hidden_size=3>(x, w, r, b, , z, z)",
+        constants="int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}, float nought = {0}",
+        gone=("LSTM", "Expand"),
+    ),
     case("later opset", "y = LSTM<hidden_size=3>(x, w, r, b)", opset=20),
 ]
 NEAR_MISSES = [
