@@ -188,8 +188,7 @@ def require_equal(report: CheckReport) -> None:
         place = report.extras.get("origins", {}).get(failure.output, {}).get("source")
         raise AccuracyError(
             f"{report.subject} does not compute what the module computes: {describe_failure(failure)}",
-            hint=(inner.hint if inner else "")
-            or f"see `trtconv check {report.subject}` for all outputs and points",
+            hint=(inner.hint if inner else "") or f"see `trtconv check {report.subject}` for all outputs and points",
             details=[inner.message] if inner else [],
             where=(inner.source if inner else place) or None,
         )

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 from tests.backends.onnx_models import conv_net, expand_net, nonzero_net, plugin_net, refused_net, token_net
@@ -16,7 +18,7 @@ from trtconv.build import build_engine
 from trtconv.build.inspection import engine_facts
 from trtconv.build.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path
-from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shapes import ShapeSpace, parse_space
 
@@ -237,3 +239,34 @@ def test_the_precision_is_the_graphs_own_when_none_is_asked_for(tmp_path):
     assert read_engine_manifest(half.engine).precision == "fp16"
     single = build(conv_net(tmp_path / "single.onnx"), precision="auto")
     assert read_engine_manifest(single.engine).precision == "fp32"
+
+
+# TensorRT-RTX 1.7.1 ends the whole process on this one.
+CRASH = """<ir_version: 10, opset_import: ["" : 23]>
+g (float[N,T,16] x, bool[N,T,T] m) => (float[N,T,16] y)
+<int64[4] split = {0, -1, 4, 4}, int64[3] joined = {0, -1, 16}, int64[1] one = {1}, float low = {-inf},
+ float zero = {0}> {
+  a = Reshape(x, split)
+  b = Transpose<perm = [0, 2, 1, 3]>(a)
+  shape = Shape(m)
+  none = Expand(zero, shape)
+  off = Not(m)
+  filled = Where(off, low, none)
+  mask = Unsqueeze(filled, one)
+  c = Attention(b, b, b, mask)
+  d = Transpose<perm = [0, 2, 1, 3]>(c)
+  y = Reshape(d, joined)
+}"""
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="this onnx has no Attention")
+def test_a_crash_of_the_builder_is_an_error_and_not_the_end(tmp_path):
+    model = onnx.parser.parse_model(CRASH)
+    model.metadata_props.add(key="trtconv.space", value="N=1:2:5 T=5:16:40")
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    request = BuildRequest(
+        tmp_path / "m.onnx", tmp_path / "m.engine", dynamic=ShapeSpace(), backend="tensorrt-rtx", isolated=True
+    )
+    with pytest.raises(TrtconvError, match=r"ended with signal \d+"):
+        build_engine(request)
+    assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]

@@ -1,4 +1,4 @@
-"""Building in a process of its own, for a TensorRT that cannot be told to stop (8.6 has no progress monitor).
+"""Building in a process of its own: for the command line, and for a TensorRT that cannot be told to stop (8.6).
 
 Ctrl-C then ends that process, and a crash inside the builder becomes an error instead of the end of everything. The
 start of 8.6 takes seconds, so several builds can share one process.
@@ -7,6 +7,7 @@ start of 8.6 takes seconds, so several builds can share one process.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import subprocess
@@ -71,7 +72,8 @@ class BuildProcess:
             words = (self.place / "log").read_text(errors="replace").strip().splitlines()
             raise TrtconvError(
                 f"the builder of {self._family} ended with {_ending(child.returncode)}", details=words[-8:],
-                hint="see `trtconv doctor`; is the driver new enough, is there memory left?",
+                hint="the builder itself crashed: `trtconv rewrite` for this target may write the graph in a form that "
+                "it takes; else see `trtconv doctor`: is the driver new enough, is there memory left?",
             )  # fmt: skip
         # Written by our own child a moment ago, in a folder that only this user can write.
         found: BuiltEngine | BaseException = pickle.loads(result.read_bytes())
@@ -100,10 +102,10 @@ class BuildProcess:
         return self._child
 
     def _wait(self, child: subprocess.Popen[str], result: Path, progress: Progress) -> None:
-        start = time.monotonic()
+        start, told = time.monotonic(), result.with_suffix(".phase")
         try:
             while child.poll() is None and not result.exists():
-                progress.phase(f"building, {time.monotonic() - start:.0f} s")
+                progress.phase(*(_phase(told) or (f"building, {time.monotonic() - start:.0f} s",)))
                 time.sleep(_TICK_S)
         except BaseException:
             child.kill()
@@ -122,6 +124,30 @@ class BuildProcess:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def _phase(path: Path) -> tuple[str, int, int] | None:
+    """What the child is doing, if its builder tells."""
+    try:
+        name, done, total = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return str(name), int(done), int(total)
+
+
+class _TellParent(SilentProgress):
+    """Writes the steps that a builder counts to a file that the parent reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._next = path, 0.0
+
+    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+        """Keep it for the parent, at most once in a tick; a phase without counts is the parent's to word."""
+        if total and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _TICK_S
+            part = self._path.with_suffix(".part-phase")
+            part.write_text(json.dumps([name, done, total]))
+            os.replace(part, self._path)
 
 
 def _ending(code: int | None) -> str:
@@ -145,7 +171,7 @@ def _answer(work: Path) -> None:
     work.unlink()
     result: BuiltEngine | TrtconvError
     try:
-        result = TensorRTBackend(family).build_here(settings, SilentProgress()).detached()
+        result = TensorRTBackend(family).build_here(settings, _TellParent(work.with_suffix(".phase"))).detached()
     except TrtconvError as error:
         result = error
     part = work.with_suffix(".part")

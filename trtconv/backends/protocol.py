@@ -191,6 +191,9 @@ class Backend(Protocol):
     def warm(self) -> AbstractContextManager[None]:
         """Builds within it share what the library needs to start."""
 
+    def isolated(self) -> AbstractContextManager[None]:
+        """Builds within it happen in a child process, whose crash is a TrtconvError."""
+
     def supports(self, model: Path) -> tuple[NodeProblem, ...]:
         """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""
 

@@ -56,10 +56,12 @@ class TensorRTBackend:
 
     def build(self, settings: EngineSettings, progress: Progress) -> BuiltEngine:
         """Build an engine; see the protocol for what is raised. Ctrl-C raises KeyboardInterrupt once it has stopped."""
-        if self.capabilities().progress:
+        capabilities = self.capabilities()
+        if self._warm is None and capabilities.progress:
             return self.build_here(settings, progress)
-        check_settings(self.capabilities(), settings)
-        require_cuda(f"building with {self.capabilities()}")
+        check_settings(capabilities, settings)
+        if capabilities.needs_gpu_to_build:
+            require_cuda(f"building with {capabilities}")
         if self._warm is not None:
             return self._warm.build(settings, progress)
         return build_isolated(self._family, settings, progress)
@@ -70,6 +72,12 @@ class TensorRTBackend:
         if self.capabilities().progress or self._warm is not None:
             yield
             return
+        with self.isolated():
+            yield
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        """Builds in here happen in a child, so that a crash of the builder is an error."""
         with BuildProcess(self._family) as self._warm:
             try:
                 yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +78,8 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
         request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
     settings = replace(_settings(request, plan), embedded=carried)
     start = time.monotonic()
-    built = backend.build(settings, progress)
+    with backend.isolated() if request.isolated else nullcontext():
+        built = backend.build(settings, progress)
     seconds = time.monotonic() - start
     for message in built.messages:
         progress.note(message)

@@ -190,6 +190,7 @@ def build_request(
         compute_capabilities=listed or tuple(section.compute_capability),
         plugins=tuple(values.get("plugin_libraries") or (config.base / p for p in section.plugins)),
         options=tuple({**section.options, **dict(_option(t) for t in values.get("build_options") or ())}.items()),
+        isolated=True,
     )
 
 

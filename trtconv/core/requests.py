@@ -82,7 +82,7 @@ class BuildRequest:
     `profiles`: one shape space per optimization profile; empty means one profile from the ranges.
     `precision` auto takes the graph as it is typed; fp32, fp16 and bf16 demand it. `workspace` in bytes.
     `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time. `multiples` narrow the dims that
-    they name, in every profile.
+    they name, in every profile. `isolated` builds in a child process, so that a crash of the builder is an error.
     """
 
     model: Path
@@ -99,6 +99,7 @@ class BuildRequest:
     plugins: tuple[Path, ...] = ()
     options: tuple[tuple[str, Any], ...] = field(default=())
     multiples: tuple[tuple[str, int], ...] = ()
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
