@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from gpu_machine import machine
 from onnx import TensorProto, helper, numpy_helper
 
-from trtconv.backends.cuda_driver import probe_cuda
 from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
 from trtconv.build import build_engine
@@ -78,8 +78,7 @@ def main() -> None:
         for index, (name, (nodes, dims)) in enumerate(OPERATORS.items()):
             results[name] = compare(model(nodes, dims, Path(folder) / f"{index}.onnx"))
             print(name, results[name], flush=True)
-    state = probe_cuda()
-    data = {"gpu": state.gpus[0].name, "driver": state.driver, "operators": results}
+    data = {**machine("tensorrt", "onnxruntime"), "operators": results}
     Path(sys.argv[1]).write_text(json.dumps(data, indent=1) + "\n")
 
 

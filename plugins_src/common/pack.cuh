@@ -150,17 +150,12 @@ __device__ __forceinline__ Pack<T, V> loadOnce(T const* from)
     return pack;
 }
 
-// One access, whatever branches lie around it: written as an assignment of a Pack, the compiler may split it. LEAVING: the
-// first to leave L2.
-template <typename T, int V, bool LEAVING = false>
+// One access, whatever branches lie around it: written as an assignment of a Pack, the compiler may split it.
+template <typename T, int V>
 __device__ __forceinline__ void store(T* to, Pack<T, V> const& pack)
 {
     constexpr int bytes = sizeof(T) * V;
-    if constexpr (bytes == 16 && LEAVING)
-    {
-        __stcs(reinterpret_cast<uint4*>(to), *reinterpret_cast<uint4 const*>(&pack));
-    }
-    else if constexpr (bytes == 16)
+    if constexpr (bytes == 16)
     {
         __stcg(reinterpret_cast<uint4*>(to), *reinterpret_cast<uint4 const*>(&pack));
     }

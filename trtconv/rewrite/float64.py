@@ -39,6 +39,11 @@ class Narrowed:
     first: str = ""
 
     @property
+    def where(self) -> str | None:
+        """The source line of the first such node, if it is known."""
+        return self.first if ":" in self.first else None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know; nothing where there was no FP64."""
         if not self.nodes:
@@ -79,7 +84,7 @@ def require_equal(before: Original, narrowed: Narrowed, target: Target) -> None:
             f"the outputs then differ: {proof.note}",
             hint="compute that part outside of the engine, or so that FP32 suffices: take whole parts off before a "
             "sum grows, subtract the mean before squaring",
-            where=narrowed.first if ":" in narrowed.first else None,
+            where=narrowed.where,
         )
 
 

@@ -39,7 +39,7 @@ def require_within_float32(
                 f"at {point} {lost} of {value.size} elements of output '{name}' are then beyond FP32's range (3.4e38)",
                 hint="give the input a range where such values never come (x:float64[N,8]=-10:10 when exporting), or "
                 "compute that part outside of the engine",
-                where=narrowed.first if ":" in narrowed.first else None,
+                where=narrowed.where,
             )
 
 
