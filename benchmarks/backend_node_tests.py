@@ -34,15 +34,16 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_outputs, describe_failure, first_failure
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
-from trtconv.rewrite.engine import Setting
-from trtconv.rewrite.points import model_space
-from trtconv.rewrite.proof import ReferenceRunner, by_type
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.proof import ReferenceRunner, by_type
+from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES
 

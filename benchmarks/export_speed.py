@@ -66,9 +66,9 @@ def make_vit() -> nn.Module:
 def measure(case: str, tool: str) -> dict[str, Any]:
     """Seconds of one export in this process."""
     from trtconv.core.requests import ExportRequest, ModuleSource
-    from trtconv.core.shapes import parse_space
+    from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
-    from trtconv.export.module_source import load_module
+    from trtconv.export.module.source import load_module
     from trtconv.export.points import traced_sizes
 
     spec, text, dims = CASES[case]

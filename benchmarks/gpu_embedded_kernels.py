@@ -26,12 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.support.cuda_launch import Cuda
 from tests.plugins.cases import CASES, Case, l2, norm, pad, pool
-from trtconv.backends.cuda_driver import Gpu, probe_cuda
-from trtconv.backends.nvrtc import Nvrtc, architecture_for, compile_kernel, open_nvrtc
+from trtconv.backends.cuda.driver import Gpu, probe_cuda
+from trtconv.backends.cuda.nvrtc import Nvrtc, architecture_for, compile_kernel, open_nvrtc
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded
-from trtconv.plugins.registry import find_plugin
+from trtconv.plugins.described.registry import find_plugin
 
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 ROUND_BYTES = 1 << 29

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from gpu_machine import machine
 
-from trtconv.backends.manifest import read_engine_manifest
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build import build_engine
 from trtconv.check import check_model
 from trtconv.core.errors import TrtconvError
 from trtconv.core.requests import BuildRequest, CheckRequest
-from trtconv.core.shapes import ShapeSpace
+from trtconv.core.shape_space.space import ShapeSpace
 
 
 def example(folder: Path) -> dict[str, object]:

@@ -22,7 +22,7 @@ def _version(package: str) -> str:
 
 def machine(*packages: str) -> dict[str, Any]:
     """Date, GPU, driver, the versions of `packages` that are installed here, and the command that is running."""
-    from trtconv.backends.cuda_driver import probe_cuda
+    from trtconv.backends.cuda.driver import probe_cuda
 
     state = probe_cuda()
     found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}

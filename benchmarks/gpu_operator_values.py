@@ -19,9 +19,9 @@ import onnx
 from gpu_machine import machine
 from onnx import TensorProto, helper, numpy_helper
 
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
-from trtconv.backends.tensorrt_backend import TensorRTBackend
+from trtconv.backends.tensorrt.backend import TensorRTBackend
 from trtconv.build import build_engine
 from trtconv.core.requests import BuildRequest
 

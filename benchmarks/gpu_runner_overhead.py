@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.backends.onnx_models import conv_net
-from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.backends.select import backend_of
 from trtconv.build import build_engine
 from trtconv.core.requests import BuildRequest
@@ -61,7 +61,7 @@ def main() -> None:
         # The engine's own output buffer of the same element type serves as a tensor that is on the GPU already.
         source = execution.memory.allocate(x.nbytes)
         execution.memory.upload(source.pointer, x, stream)
-        from trtconv.backends.device_array import DeviceArray
+        from trtconv.backends.cuda.device_array import DeviceArray
 
         given = DeviceArray(source.pointer, x.shape, session.inputs[0].dtype, stream, source, execution.memory,
                             session._driver)  # fmt: skip

@@ -40,7 +40,7 @@ def build(root: Path, name: str, batch: int) -> dict[str, Any]:
     from trtconv.build import build_engine
     from trtconv.core.errors import TrtconvError
     from trtconv.core.requests import BuildRequest
-    from trtconv.core.shapes import parse_space
+    from trtconv.core.shape_space.space import parse_space
 
     folder = root / name
     request = BuildRequest(
@@ -63,8 +63,8 @@ class EngineSide:
 
     def open(self, name: str, batch: int) -> dict[str, Any]:
         from trtconv.backends.select import backend_of
-        from trtconv.core.onnx_file import load_model, signature
-        from trtconv.core.sampling import SamplePoint, sample_inputs
+        from trtconv.core.model.file import load_model, signature
+        from trtconv.proof.points import SamplePoint, sample_inputs
 
         known = signature(load_model(self.root / name / "model.trt.onnx"))
         self.session = backend_of(self.root / name / f"speed{batch}.engine").load(
@@ -75,7 +75,7 @@ class EngineSide:
         return {"shapes": {n: list(a.shape) for n, a in self.inputs.items()}, "runner": self.session.version}
 
     def run(self, mode: str, batch: int) -> Any:
-        from trtconv.backends.latency import measure_engine
+        from trtconv.backends.runtime.latency import measure_engine
 
         graph = mode == ENGINE_MODES[1]
         return measure_engine(
@@ -102,8 +102,8 @@ class TorchSide:
 
     def open(self, name: str, batch: int) -> dict[str, Any]:
         from trtconv.cli.assemble import load_config, module_source, shape_space, tensor_specs
-        from trtconv.core.sampling import SamplePoint, sample_inputs
-        from trtconv.export.module_source import load_module
+        from trtconv.export.module.source import load_module
+        from trtconv.proof.points import SamplePoint, sample_inputs
 
         config = load_config(ROOT / "examples" / f"{name}.toml")
         self.module = load_module(module_source(config, None, {})).to("cuda").eval()
@@ -151,7 +151,7 @@ class TorchSide:
         return graph.replay
 
     def run(self, mode: str, batch: int) -> Any:
-        from trtconv.backends.latency import measure
+        from trtconv.backends.runtime.latency import measure
 
         torch, launch = self.torch, self.launcher(mode)
 

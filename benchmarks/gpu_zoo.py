@@ -42,7 +42,7 @@ def prepare_one(work: tuple[str, str]) -> dict[str, Any]:
     from trtconv.core.errors import TrtconvError
     from trtconv.core.progress import SilentProgress
     from trtconv.core.requests import ExportRequest, RewriteRequest
-    from trtconv.core.shapes import parse_space
+    from trtconv.core.shape_space.space import parse_space
     from trtconv.core.targets import parse_target
     from trtconv.core.tensors import parse_tensor
     from trtconv.export import export_model
@@ -87,7 +87,7 @@ def run_one(folder: str) -> dict[str, Any]:
     from trtconv.check import check_model
     from trtconv.core.errors import TrtconvError
     from trtconv.core.requests import BuildRequest, CheckRequest
-    from trtconv.core.shapes import ShapeSpace
+    from trtconv.core.shape_space.space import ShapeSpace
 
     place = Path(folder)
     found = json.loads((place / "prepared.json").read_text())
@@ -120,7 +120,7 @@ def run_one(folder: str) -> dict[str, Any]:
 
 def worker(root: str) -> None:
     """Take one case after another; a case is taken by making its file, so that workers do not meet."""
-    from trtconv.backends.tensorrt_backend import TensorRTBackend
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
 
     # 8.6 takes seconds to start in a process; here a crash ends this worker, which `run` replaces.
     TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]

@@ -101,15 +101,15 @@ class OneBuilder:
 
 def child(backend: str, folder: Path) -> None:
     """Answer question after question in files, so that what was answered is kept when the process ends."""
-    from trtconv.backends.messages import logger_of
-    from trtconv.backends.tensorrt_backend import TensorRTBackend, ask_parser
+    from trtconv.backends.tensorrt.backend import TensorRTBackend, ask_parser
+    from trtconv.backends.tensorrt.messages import logger_of
 
     chosen = TensorRTBackend(backend)
     capabilities = chosen.capabilities()
     trt = OneBuilder(chosen._trt)
     if capabilities.needs_gpu_to_build:
-        from trtconv.backends.cuda_context import PrimaryContext
-        from trtconv.backends.cuda_driver import require_cuda
+        from trtconv.backends.cuda.context import PrimaryContext
+        from trtconv.backends.cuda.driver import require_cuda
 
         PrimaryContext(require_cuda("asking the parser").index).make_current()
     for path in sorted(folder.glob("*.onnx"), key=lambda p: (p.suffixes[0] != ".as_is", p.name)):
@@ -129,9 +129,9 @@ def child(backend: str, folder: Path) -> None:
 
 def importers(backend: str) -> tuple[dict[str, bool], str]:
     """`supports_operator` for every operator of ONNX's own domain, and the version."""
-    from trtconv.backends.messages import logger_of
-    from trtconv.backends.network import create_network
-    from trtconv.backends.tensorrt_backend import TensorRTBackend
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
+    from trtconv.backends.tensorrt.builder.network import create_network
+    from trtconv.backends.tensorrt.messages import logger_of
 
     chosen = TensorRTBackend(backend)
     capabilities = chosen.capabilities()

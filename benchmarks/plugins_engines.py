@@ -80,7 +80,7 @@ def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: 
     """Build `engine`, at one size of every dim; with `library` when the model has plugin nodes."""
     from trtconv.build import build_engine
     from trtconv.core.requests import BuildRequest
-    from trtconv.core.shapes import parse_space
+    from trtconv.core.shape_space.space import parse_space
 
     plugins = (library,) if ".plugin." in model.name or model.name == "plugin.onnx" else ()
     profiles = (parse_space([space]),) if space else ()
@@ -117,8 +117,8 @@ def engines(folder: Path, library: Path, output: Path) -> None:
 def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) -> dict[str, Any]:
     from plugins_engine_models import path_of
 
-    from trtconv.backends.manifest import read_engine_manifest
     from trtconv.backends.select import backend_of
+    from trtconv.backends.tensorrt.manifest import read_engine_manifest
     from trtconv.core.errors import TrtconvError
 
     engine = path_of(folder, case, dtype, form).with_suffix(".engine")
@@ -142,7 +142,7 @@ def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
     """Milliseconds of one run, going round buffers, and the relative error of the first run."""
     import numpy as np
 
-    from trtconv.backends.cuda_context import CudaGraph
+    from trtconv.backends.cuda.context import CudaGraph
 
     rng = np.random.default_rng(1)
     some = rng.standard_normal(min(1 << 22, int(np.prod(case.shape)))).astype(dtype)
@@ -179,7 +179,7 @@ def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
     import numpy as np
     from plugins_engine_models import parameters
 
-    from trtconv.plugins.registry import find_plugin
+    from trtconv.plugins.described.registry import find_plugin
 
     first = max(1, min(case.shape[0], (1 << 22) // int(np.prod(case.shape[1:]))))
     values = parameters(case, dtype)
@@ -214,7 +214,7 @@ def _median_seconds(memory: Any, stream: int, launch: Any) -> float:
 
 def _copy_rate(total_bytes: int) -> float:
     """Bytes a second, read and written, of the driver's device-to-device copy that moves `total_bytes` in all."""
-    from trtconv.backends.cuda_memory import open_cuda_memory
+    from trtconv.backends.cuda.memory import open_cuda_memory
 
     memory = open_cuda_memory()
     memory.activate()
@@ -272,11 +272,11 @@ def nets(folder: Path, library: Path, output: Path) -> None:
 
 
 def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, Any]:
-    from trtconv.backends.latency import clock_state, measure_engine
+    from trtconv.backends.runtime.latency import clock_state, measure_engine
     from trtconv.backends.select import backend_of
     from trtconv.core.errors import TrtconvError
-    from trtconv.core.onnx_file import load_model, signature
-    from trtconv.core.sampling import SamplePoint, sample_inputs
+    from trtconv.core.model.file import load_model, signature
+    from trtconv.proof.points import SamplePoint, sample_inputs
 
     model, engine = folder / f"{form}.onnx", folder / f"{form}{batch}.engine"
     known = signature(load_model(model))

@@ -28,13 +28,13 @@ from pathlib import Path
 import onnx
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.onnx_file import set_metadata
+from trtconv.core.model.file import set_metadata
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
-from trtconv.core.sampling import SamplePoint, sample_inputs
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.tensors import parse_tensor
+from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.rewrite import rewrite_model
 
 SECONDS = 40
@@ -73,8 +73,8 @@ def export(name: str, exporter: str, path: Path) -> None:
 
     from tests.zoo.registry import all_cases
     from tests.zoo.run_case import source_of
-    from trtconv.export.module_runner import ModuleRunner, to_tensor
-    from trtconv.export.module_source import load_module
+    from trtconv.export.module.runner import ModuleRunner, to_tensor
+    from trtconv.export.module.source import load_module
 
     case = all_cases()[name]
     space, specs = parse_space([case.space]), [parse_tensor(t) for t in case.inputs]

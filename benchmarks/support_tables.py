@@ -1,4 +1,4 @@
-"""Make trtconv/check/support/*.json from what was measured: support_tables.py [--check]
+"""Make trtconv/check/target/support/*.json from what was measured: support_tables.py [--check]
 
 Sources, all in benchmarks/:
   results/parser_*.json       what a parser said to every operator and node test (parser_support.py)
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "benchmarks"
-SUPPORT = ROOT / "trtconv/check/support"
+SUPPORT = ROOT / "trtconv/check/target/support"
 TABLES = ("8.6", "10", "11", "rtx")
 # No parser of TensorRT 11 was run; that of RTX 1.7 has the same importers, and no plugins.
 PARSER_OF = {"8.6": "parser_tensorrt_8.6.json", "11": "parser_tensorrt_rtx.json", "rtx": "parser_tensorrt_rtx.json"}
@@ -132,9 +132,9 @@ def text_of(table: dict) -> str:
 def agreement(table: str) -> tuple[Counter, list[str]]:
     """(table's word, parser's word) counted over the node tests, and the tests that the table takes and it refuses."""
     from benchmarks.parser_support import frozen, node_tests
-    from trtconv.check.support.node_facts import read_facts
-    from trtconv.check.support.table import load_table
-    from trtconv.check.verdicts import by_table
+    from trtconv.check.target.support.node_facts import read_facts
+    from trtconv.check.target.support.table import load_table
+    from trtconv.check.target.verdicts import by_table
     from trtconv.core.targets import parse_target
 
     measured = measured_of(table)

@@ -6,7 +6,7 @@ import pytest
 from tests.check.test_room import double, place  # noqa: F401 - a fixture
 from trtconv.check import check_model
 from trtconv.core.errors import AccuracyError, MissingDependencyError
-from trtconv.core.onnx_file import save_model
+from trtconv.core.model.file import save_model
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 from trtconv.pipeline import exit_code, keep_if_equal, require_equal, write_report

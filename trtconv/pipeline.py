@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import beside
-from trtconv.core.comparison import describe_failure, first_failure
 from trtconv.core.errors import (
     AccuracyError,
     InvalidRequestError,
@@ -21,20 +20,21 @@ from trtconv.core.errors import (
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.proof.comparison import describe_failure, first_failure
 
 if TYPE_CHECKING:
     import numpy as np
 
     from trtconv.build import BuildResult
-    from trtconv.check.bench import BenchReport
-    from trtconv.check.blame import ModuleOutputs
-    from trtconv.check.gate import Gate
-    from trtconv.check.target import TargetReport
-    from trtconv.core.comparison import Tolerance
-    from trtconv.core.engine_cache import EngineCache
+    from trtconv.build.cache.store import EngineCache
+    from trtconv.check.blame.find import ModuleOutputs
+    from trtconv.check.gate.bench import BenchReport
+    from trtconv.check.gate.judge import Gate
+    from trtconv.check.target.report import TargetReport
+    from trtconv.core.tolerance import Tolerance
     from trtconv.export import ExportResult
     from trtconv.rewrite import RewriteResult
-    from trtconv.rewrite.fp32_nodes import Fp32Nodes
+    from trtconv.rewrite.precision.search.fp32_nodes import Fp32Nodes
 
     ModuleRunner = Callable[
         [Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]
@@ -91,7 +91,7 @@ def convert(
     name), OverBudgetError when the engine exceeds a limit of `request.gate`, UnsupportedError when the target lacks a
     node, InvalidRequestError and MissingDependencyError as the rooms do.
     """
-    from trtconv.build.cache import build_cached
+    from trtconv.build.cache.lookup import build_cached
     from trtconv.check import check_model
     from trtconv.export import export_model
     from trtconv.rewrite import rewrite_model
@@ -152,7 +152,7 @@ def within_budget(
     """
     if gate is None or not gate.budgets.limits():
         return engine
-    from trtconv.check.gate import apply_gate
+    from trtconv.check.gate.judge import apply_gate
 
     judged = apply_gate(engine if engine.comparisons else graph, request, gate, progress)
     write_report(judged, request.subject)
@@ -207,10 +207,10 @@ def check(
     runner: ModuleRunner | None = None
     outputs: ModuleOutputs | None = None
     if request.against:
-        from trtconv.core.padding import recorded_padding
-        from trtconv.export.module_runner import ModuleRunner as Runner
-        from trtconv.export.module_source import load_module
-        from trtconv.export.submodule_outputs import submodule_outputs
+        from trtconv.core.shape_space.padding import recorded_padding
+        from trtconv.export.module.runner import ModuleRunner as Runner
+        from trtconv.export.module.source import load_module
+        from trtconv.export.module.submodule_outputs import submodule_outputs
 
         module = runner = Runner(load_module(request.against))
         padding = recorded_padding(request.subject)
@@ -223,14 +223,14 @@ def check(
     report = check_model(request, progress, module_runner=runner, module_outputs=outputs, heat=heat)
     if gate is None:
         return report
-    from trtconv.check.gate import apply_gate
+    from trtconv.check.gate.judge import apply_gate
 
     return apply_gate(report, request, gate, progress)
 
 
 def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:
     """`trtconv check --target`: will the target take what the rewrite rules make of this graph?"""
-    from trtconv.check.target import check_target as judge
+    from trtconv.check.target.report import check_target as judge
     from trtconv.core.targets import Target, parse_target
     from trtconv.rewrite import rewrite_model
 
@@ -244,9 +244,9 @@ def check_target(model: Path, target: str, progress: Progress | None = None) -> 
 def aligned_build(request: BuildRequest, progress: Progress) -> BuildRequest:
     """`trtconv build --align`: the request with its profiles narrowed to sizes at which the graph is defined."""
     from trtconv.build.profiles import plan_profiles
-    from trtconv.core.defined_sizes import required_multiples
-    from trtconv.core.onnx_file import load_model, signature
-    from trtconv.rewrite.odd_sizes import undefined_dims
+    from trtconv.core.model.file import load_model, signature
+    from trtconv.proof.undefined_sizes import required_multiples
+    from trtconv.rewrite.alignment.undefined_sizes import undefined_dims
 
     model = load_model(request.model)
     plan = plan_profiles(request, signature(model))
@@ -265,13 +265,13 @@ def find_fp32(
     The model is the exported one beside the subject; the target that of the subject's ledger unless one is given.
     Raises InvalidRequestError when there is no FP32 model or no reference, AccuracyError as `find_fp32_nodes` does.
     """
-    from trtconv.check.intermediates import exported_beside
-    from trtconv.check.origins import graph_of
-    from trtconv.check.reference_fit import find_reference
-    from trtconv.check.tolerances import recorded_precision
+    from trtconv.check.blame.origins import graph_of
+    from trtconv.check.compare.intermediates import exported_beside
+    from trtconv.check.compare.reference_fit import find_reference
+    from trtconv.check.compare.tolerances import recorded_precision
     from trtconv.core.artifacts import read_json
     from trtconv.core.targets import parse_target
-    from trtconv.rewrite.fp32_nodes import find_fp32_nodes
+    from trtconv.rewrite.precision.search.fp32_nodes import find_fp32_nodes
 
     graph = graph_of(subject)
     source = (exported_beside(graph) or graph) if graph is not None else None
@@ -312,11 +312,11 @@ def exit_code(report: CheckReport) -> int:
 
 def bench(subject: Path, source: ModuleSource | None, progress: Progress, **options: Any) -> BenchReport:
     """`trtconv bench`, beside the module in torch when `source` names one."""
-    from trtconv.check.bench import bench_model
+    from trtconv.check.gate.bench import bench_model
 
     module = None
     if source is not None:
-        from trtconv.export.module_source import load_module
+        from trtconv.export.module.source import load_module
 
         module = load_module(source)
     return bench_model(subject, module=module, progress=progress, **options)

@@ -20,8 +20,8 @@ from trtconv.plugins.description import (
     Shape,
     Tensor,
 )
-from trtconv.rewrite.graph import Graph, Node
-from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.index import Graph, Node
 
 OP_TYPE = "StnSampler"
 

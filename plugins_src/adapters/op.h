@@ -26,7 +26,7 @@ struct Op
 
 inline constexpr int32_t kMaxTensors = 8;
 
-// All ops, in the order of trtconv/plugins/registry.py.
+// All ops, in the order of trtconv/plugins/described/registry.py.
 extern Op const* const kOps[];
 extern int32_t const kOpCount;
 

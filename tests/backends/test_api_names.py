@@ -17,7 +17,7 @@ COLUMNS = DATA["columns"]
 NAMES = {name: bits for bits, names in DATA["names"].items() for name in names}
 # RTX 1.4 has another ABI and is refused.
 SUPPORTED = [i for i, column in enumerate(COLUMNS) if column != "rtx1.4"]
-FILES = sorted(Path(trtconv.backends.__file__).parent.glob("*.py"))
+FILES = sorted(Path(trtconv.backends.__file__).parent.rglob("*.py"))
 # The variables and attributes that hold TensorRT's objects.
 HOLDERS = {
     "builder": "Builder", "network": "INetworkDefinition", "parser": "OnnxParser", "config": "IBuilderConfig",
@@ -27,9 +27,8 @@ HOLDERS = {
 }  # fmt: skip
 # In these files a variable of that name is a path, a context of CUDA, a mapping or our own record.
 NOT_TENSORRT = {
-    *((f"{f}.py", "engine") for f in ("engine_fit", "manifest", "plan_header", "select", "session")),
-    ("tensorrt_backend.py", "engine"),
-    *((f"{f}.py", "context") for f in ("driver_memory", "cuda_context")),
+    *((f"{f}.py", "engine") for f in ("engine_fit", "manifest", "plan_header", "select", "session", "backend")),
+    *((f"{f}.py", "context") for f in ("driver_memory", "context")),
     ("engine_fit.py", "runtime"), ("engine_io.py", "profile"),
 }  # fmt: skip
 # Names that only some versions have, with the place that decides: a capability, or hasattr beside the use.

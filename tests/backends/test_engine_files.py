@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from trtconv.backends.cuda_driver import Gpu
-from trtconv.backends.engine_fit import read_fit, require_gpu, require_plugins, require_version
-from trtconv.backends.manifest import EngineManifest, read_engine_manifest, write_manifest
-from trtconv.backends.plan_header import parse_plan_header, read_plan_header
+from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.engine_fit import read_fit, require_gpu, require_plugins, require_version
+from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest, write_manifest
+from trtconv.backends.tensorrt.plan_header import parse_plan_header, read_plan_header
 from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 
 H200 = Gpu(0, "NVIDIA H200", "9.0", 1 << 37, 132, "00")

@@ -16,13 +16,13 @@ CACHE = Path(os.environ.get("TRTCONV_TEST_CACHE", Path.home() / ".cache" / "trtc
 CHILD = """
 import sys
 from trtconv.backends.select import choose_backend
-from trtconv.backends.tensorrt_backend import TensorRTBackend
-from trtconv.backends.messages import logger_of
-from trtconv.backends.interruptible import Cancellation, make_monitor
-from trtconv.backends.layers import make_profiler
-from trtconv.backends.output_allocator import make_output_allocator
-from trtconv.backends.engine_io import _NAMES
-from trtconv.backends.trt_module import import_tensorrt
+from trtconv.backends.tensorrt.backend import TensorRTBackend
+from trtconv.backends.tensorrt.messages import logger_of
+from trtconv.backends.tensorrt.builder.interruptible import Cancellation, make_monitor
+from trtconv.backends.tensorrt.layers import make_profiler
+from trtconv.backends.runtime.output_allocator import make_output_allocator
+from trtconv.backends.tensorrt.engine_io import _NAMES
+from trtconv.backends.tensorrt.library import import_tensorrt
 from trtconv.core.errors import TrtconvError
 from trtconv.core.progress import SilentProgress
 
@@ -54,7 +54,7 @@ assert allocator.shapes == {"y": (2, 3)}
 import ctypes
 import numpy as np
 from tests.backends.fake_tensorrt import HostMemory
-from trtconv.backends.debug_tensors import make_debug_listener
+from trtconv.backends.tensorrt.debug_tensors import make_debug_listener
 listener = make_debug_listener(trt, HostMemory())
 values = np.arange(6, dtype=np.float32).reshape(2, 3)
 new = ctypes.pythonapi.PyCapsule_New
@@ -65,7 +65,7 @@ for place in (trt.TensorLocation.DEVICE, trt.TensorLocation.HOST):
     assert (listener.arrays.pop("inner") == values).all()
 names = set(trt.DataType.__members__)
 assert set(_NAMES) <= names, set(_NAMES) - names
-from trtconv.backends.network import create_network
+from trtconv.backends.tensorrt.builder.network import create_network
 try:
     create_network(trt, found, logger)
 except TrtconvError as error:

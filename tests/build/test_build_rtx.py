@@ -13,14 +13,14 @@ import onnx.parser
 import pytest
 
 from tests.backends.onnx_models import conv_net, expand_net, nonzero_net, plugin_net, refused_net, token_net
-from trtconv.backends.plan_header import read_plan_header
+from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.build import build_engine
 from trtconv.build.inspection import engine_facts
 from trtconv.build.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.requests import BuildRequest
-from trtconv.core.shapes import ShapeSpace, parse_space
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(find_spec("tensorrt_rtx") is None, reason="tensorrt-rtx is not installed")

@@ -4,15 +4,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from trtconv.backends.manifest import EngineManifest, write_manifest
-from trtconv.check.subjects import open_subject
+from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
+from trtconv.check.compare.subjects import open_subject
 from trtconv.core.artifacts import sha256_file
-from trtconv.core.onnx_file import save_model, set_metadata
-from trtconv.core.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY, SPACE_KEY
-from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
-from trtconv.core.sampling import sample_inputs, sample_points
-from trtconv.core.shapes import parse_space
+from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY, SPACE_KEY
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 
 SPACE = parse_space(["N=1:2:3", "W=4:8:12"])
 SPEC = parse_tensor("x:float32[N,4,W]")

@@ -6,15 +6,15 @@ import pytest
 from onnx import TensorProto, helper
 
 from trtconv.check import check_model
-from trtconv.core.comparison import Tolerance
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.onnx_file import save_model, set_metadata
-from trtconv.core.provenance import SPACE_KEY
-from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
+from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.requests import CheckRequest
-from trtconv.core.sampling import sample_inputs, sample_points
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 
 SPACE = parse_space(["N=1:2:4", "W=3:8:17"])
 SPEC = parse_tensor("x:float32[N,W]")

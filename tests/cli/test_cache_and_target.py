@@ -8,8 +8,8 @@ import time
 import pytest
 from onnx import TensorProto, helper
 
-from trtconv.core.onnx_file import save_model, set_metadata
-from trtconv.core.provenance import SOURCE_KEY, SPACE_KEY
+from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.model.provenance import SOURCE_KEY, SPACE_KEY
 
 
 def model(op="Relu", opset=17, **attributes):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.cuda.driver import probe_cuda
 
 pytest.importorskip("torch")
 pytest.importorskip("tensorrt_rtx")

@@ -209,7 +209,7 @@ def test_convert_without_a_module_says_what_to_name(capsys):
 
 
 def test_an_internal_error_is_a_message_and_debug_shows_the_traceback(monkeypatch, capsys):
-    import trtconv.cli.version as version
+    import trtconv.cli.commands.version as version
 
     def broken() -> dict[str, str]:
         raise KeyError("x")
@@ -223,7 +223,7 @@ def test_an_internal_error_is_a_message_and_debug_shows_the_traceback(monkeypatc
 
 
 def test_ctrl_c_ends_with_130(monkeypatch, capsys):
-    import trtconv.cli.version as version
+    import trtconv.cli.commands.version as version
 
     def interrupted() -> dict[str, str]:
         raise KeyboardInterrupt

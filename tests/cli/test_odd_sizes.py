@@ -82,7 +82,7 @@ def foreign(unet, tmp_path):
 
     from trtconv.core.progress import SilentProgress
     from trtconv.core.requests import ExportRequest, ModuleSource
-    from trtconv.core.shapes import parse_space
+    from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
     from trtconv.export import export_model
 

@@ -1,7 +1,7 @@
 import pytest
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor, require_ranges
 
 

@@ -12,10 +12,10 @@ torch = pytest.importorskip("torch")
 
 from tests.examples.catalogue import NAMES, ROOT, config_of, made, make, python_file  # noqa: E402
 from trtconv.cli.assemble import module_source, shape_space, tensor_specs, tolerance  # noqa: E402
-from trtconv.core.comparison import DEFAULT_TOLERANCE  # noqa: E402
-from trtconv.core.sampling import sample_inputs, sample_points  # noqa: E402
 from trtconv.core.tensors import require_ranges  # noqa: E402
-from trtconv.export.outputs import flatten_outputs  # noqa: E402
+from trtconv.core.tolerance import DEFAULT_TOLERANCE  # noqa: E402
+from trtconv.export.module.outputs import flatten_outputs  # noqa: E402
+from trtconv.proof.points import sample_inputs, sample_points  # noqa: E402
 
 LABELS = ("min", "interior-1", "corner-1")
 

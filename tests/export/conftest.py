@@ -10,7 +10,7 @@ import pytest
 
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import ExportRequest, ModuleSource
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 
 pytest.importorskip("torch")

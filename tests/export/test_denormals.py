@@ -5,10 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_output  # noqa: E402
-from trtconv.core.rounding import largest_of  # noqa: E402
-from trtconv.export.module_runner import ModuleRunner  # noqa: E402
+from trtconv.core.tolerance import DEFAULT_TOLERANCE  # noqa: E402
+from trtconv.export.module.runner import ModuleRunner  # noqa: E402
 from trtconv.export.rounding import flush_errors  # noqa: E402
+from trtconv.proof.comparison import compare_output  # noqa: E402
+from trtconv.proof.noise_floor import largest_of  # noqa: E402
 
 
 class Decisions(torch.nn.Module):

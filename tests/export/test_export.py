@@ -9,11 +9,11 @@ import onnx
 import pytest
 
 import trtconv
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError
-from trtconv.core.onnx_file import signature
-from trtconv.core.provenance import origin_of
-from trtconv.core.reference import read_reference_info, read_samples
+from trtconv.core.model.file import signature
+from trtconv.core.model.provenance import origin_of
+from trtconv.proof.reference import read_reference_info, read_samples
 
 NET = """
 class Block(nn.Module):
@@ -260,7 +260,7 @@ def test_exported_program(export, write_module, tmp_path):
     import torch
 
     from trtconv.core.requests import ModuleSource
-    from trtconv.export.module_source import load_module
+    from trtconv.export.module.source import load_module
 
     path = write_module(NET)
     module = load_module(ModuleSource("net.py:make", base=path.parent)).eval()
@@ -291,9 +291,9 @@ def test_same_request_gives_the_same_bytes(export, write_module):
 
 
 def test_large_weights_go_to_one_file_beside_the_model(export, write_module, monkeypatch):
-    import trtconv.export.dynamo
+    import trtconv.export.exporters.dynamo
 
-    monkeypatch.setattr(trtconv.export.dynamo, "EXTERNAL_ABOVE", 1000)
+    monkeypatch.setattr(trtconv.export.exporters.dynamo, "EXTERNAL_ABOVE", 1000)
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     net += "        self.a, self.b = nn.Linear(64, 64), nn.Linear(64, 64)\n        self.b.weight = self.a.weight\n"
     write_module(f"{net}    def forward(self, x):\n        return self.b(self.a(x))\n\ndef make():\n    return Net()\n")

@@ -12,14 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import ExportRequest, ModuleSource
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export import export_model
-from trtconv.export.float_sizes import computes_sizes_in_floats
+from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 
 IMAGE = ("x:float32[N,4,H,W]",)
 WITH_LENGTHS = (*IMAGE, "lengths:int64[N]=1:5")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trtconv.backends.cuda_driver import probe_cuda
+from trtconv.backends.cuda.driver import probe_cuda
 
 HERE = Path(__file__).parent
 
@@ -40,7 +40,7 @@ def built(tmp_path):
     """Build a model and give the engine's path."""
     from trtconv.build import build_engine
     from trtconv.core.requests import BuildRequest
-    from trtconv.core.shapes import ShapeSpace
+    from trtconv.core.shape_space.space import ShapeSpace
 
     def build(model: Path, **values) -> Path:
         output = tmp_path / (model.stem + values.pop("suffix", "") + ".engine")

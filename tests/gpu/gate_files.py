@@ -25,7 +25,7 @@ MODULE = HERE / "gate_module.py"
 SPACE = ("N=1:2:4", "H=16:32:48%8", "W=16:32:64%8")
 REPORTS = ("json", "junit", "sarif", "html", "markdown")
 LEAKY = """
-from trtconv.rewrite.rule import Found, Rule
+from trtconv.rewrite.engine.rule import Found, Rule
 
 
 def find(graph, node):

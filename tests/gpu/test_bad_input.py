@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tests.backends.onnx_models import conv_net
-from trtconv.backends.cuda_driver import probe_cuda
-from trtconv.backends.cuda_memory import open_cuda_memory
+from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.backends.cuda.memory import open_cuda_memory
 from trtconv.backends.select import backend_of
 from trtconv.check import check_model
 from trtconv.core.errors import TrtconvError
-from trtconv.core.onnx_file import load_model, signature
-from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
+from trtconv.core.model.file import load_model, signature
 from trtconv.core.requests import CheckRequest
-from trtconv.core.sampling import sample_inputs, sample_points
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 
 pytestmark = pytest.mark.gpu
 # What the driver gives at least.

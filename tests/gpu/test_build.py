@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tests.backends.onnx_models import conv_net, plugin_net, refused_net
-from trtconv.backends.manifest import read_engine_manifest
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 

@@ -32,7 +32,7 @@ RUNS = 20
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """Where models are built. 8.6 builds in this process: a process of its own takes 8 s to start each time."""
-    from trtconv.backends.tensorrt_backend import TensorRTBackend
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
 
     root = tmp_path_factory.mktemp("gate")
     reports = Path(os.environ.get("TRTCONV_GATE_REPORTS") or root / "reports")

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from trtconv.backends.manifest import read_engine_manifest
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
 

@@ -19,15 +19,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import trtconv
-from trtconv.backends.manifest import read_engine_manifest
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import TrtconvError, UnsupportedError
-from trtconv.core.onnx_file import load_model, signature
-from trtconv.core.reference import ReferenceInfo, ReferenceSample, write_reference
-from trtconv.core.sampling import sample_points
+from trtconv.core.model.file import load_model, signature
+from trtconv.plugins.described.registry import find_plugin
 from trtconv.plugins.onnx_form import add_functions, make_node
-from trtconv.plugins.registry import find_plugin
+from trtconv.proof.points import sample_points
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 
 ROOT = Path(__file__).parents[2]
 KINDS = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16}
@@ -49,7 +49,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def library(backend) -> Path:
-    from trtconv.plugins.library import find_library
+    from trtconv.plugins.libraries.library import find_library
 
     named = os.environ.get("TRTCONV_PLUGIN_LIBRARY")
     if named:

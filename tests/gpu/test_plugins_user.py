@@ -15,15 +15,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import trtconv
-from trtconv.backends.manifest import read_engine_manifest
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import TrtconvError, UnsupportedError
-from trtconv.core.onnx_file import load_model, signature
+from trtconv.core.model.file import load_model, signature
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
-from trtconv.core.sampling import sample_points
 from trtconv.core.targets import parse_target
-from trtconv.plugins.user_plugin import load_plugins
+from trtconv.plugins.libraries.user_plugin import load_plugins
+from trtconv.proof.points import sample_points
 from trtconv.rewrite import rewrite_model
 
 FOLDER = Path(__file__).parents[2] / "examples" / "user_plugin"
@@ -43,7 +43,7 @@ def library(tmp_path_factory) -> Path:
     include = os.environ.get("TENSORRT_INCLUDE_DIR")
     if not include:
         pytest.skip("no library: TRTCONV_USER_PLUGIN_LIBRARY, or TENSORRT_INCLUDE_DIR to build it with")
-    from trtconv.plugins.user_library import build_user_library
+    from trtconv.plugins.libraries.user_library import build_user_library
 
     return build_user_library(FOLDER, Path(include), tmp_path_factory.mktemp("user_plugin")).path
 
@@ -148,7 +148,7 @@ def rewritten(tmp_path, backend) -> tuple[Path, Path]:
 
 
 def test_from_the_rule_to_the_engine(rewritten, built, run, library):
-    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
     plain, model = rewritten
     session = run(built(model, plugins=(library,), options=(("tf32", "false"), *OPTIONS)), plugins=(library,))

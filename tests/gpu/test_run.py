@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from tests.backends.onnx_models import conv_net, expand_net, nonzero_net, token_net
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_output, describe_failure
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import InvalidRequestError, TrtconvError
-from trtconv.core.onnx_file import load_model, signature
-from trtconv.core.sampling import sample_inputs, sample_points
-from trtconv.core.shapes import parse_space
+from trtconv.core.model.file import load_model, signature
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.comparison import compare_output, describe_failure
+from trtconv.proof.points import sample_inputs, sample_points
 
 
 def close(want, got):

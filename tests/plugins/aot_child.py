@@ -10,11 +10,11 @@ import json
 import sys
 from typing import Any
 
-from trtconv.backends.embedded_plugins import embedded_plugins
+from trtconv.backends.tensorrt.builder.embedded_plugins import embedded_plugins
 from trtconv.core.embedded import KernelTarget
 from trtconv.core.errors import TrtconvError
 from trtconv.plugins.aot.registry import embedded
-from trtconv.plugins.registry import PLUGINS
+from trtconv.plugins.described.registry import PLUGINS
 
 
 def main() -> None:

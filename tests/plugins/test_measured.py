@@ -16,9 +16,10 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.plugins import measured
+from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.measured import Measurement, judge, load_measurements
-from trtconv.plugins.registry import PLUGINS
-from trtconv.rewrite import plugin_choice, rewrite_model
+from trtconv.rewrite import rewrite_model
+from trtconv.rewrite.engine import plugin_choice
 
 ROOT = Path(__file__).resolve().parents[2]
 PAD = Measurement(

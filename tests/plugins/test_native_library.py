@@ -13,8 +13,8 @@ import pytest
 from tests.plugins.cases import CASES, Case
 from tests.plugins.conftest import Native
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.registry import PLUGINS, find_plugin
 from trtconv.plugins.description import PluginDescription
-from trtconv.plugins.registry import PLUGINS, find_plugin
 
 pytestmark = pytest.mark.slow
 

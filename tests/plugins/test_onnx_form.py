@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from tests.plugins.cases import CASES, Array, Case
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.registry import PLUGINS, find_plugin
 from trtconv.plugins.onnx_form import (
     add_functions,
     evaluator_operators,
@@ -20,7 +21,6 @@ from trtconv.plugins.onnx_form import (
     remove_functions,
     used_plugins,
 )
-from trtconv.plugins.registry import PLUGINS, find_plugin
 
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trtconv.core.config import _toml
 from trtconv.plugins import measured
-from trtconv.plugins.user_library import _CMAKE
+from trtconv.plugins.libraries.user_library import _CMAKE
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (".cu", ".cuh", ".cpp", ".h", ".txt")

@@ -17,18 +17,19 @@ import onnx
 import pytest
 from onnx import parser
 
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import Tolerance, compare_outputs, describe_failure, first_failure
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.progress import SilentProgress
-from trtconv.core.provenance import RULE_KEY
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec
-from trtconv.rewrite.engine import Record, Setting, apply_rules
-from trtconv.rewrite.fragment import with_plugin_bodies
-from trtconv.rewrite.points import model_space
-from trtconv.rewrite.proof import ReferenceRunner
-from trtconv.rewrite.rule import Rule
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.proof import ReferenceRunner
+from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
+from trtconv.rewrite.engine.rule import Rule
+from trtconv.rewrite.graph.fragment import with_plugin_bodies
 
 SIZES = ({"N": 2, "H": 16, "W": 24}, {"N": 1, "H": 17, "W": 23}, {"N": 3, "H": 31, "W": 13})
 IMAGE = "float[N,8,H,W] x"

@@ -13,8 +13,8 @@ import torch.nn.functional as F  # noqa: E402
 from tests.rewrite.harness import all_nodes, runner  # noqa: E402
 from trtconv.core.progress import SilentProgress  # noqa: E402
 from trtconv.core.targets import parse_target  # noqa: E402
-from trtconv.rewrite.engine import Setting  # noqa: E402
-from trtconv.rewrite.points import model_space  # noqa: E402
+from trtconv.rewrite.engine.points import model_space  # noqa: E402
+from trtconv.rewrite.engine.rounds import Setting  # noqa: E402
 from trtconv.rewrite.room import rewrite_graph  # noqa: E402
 from trtconv.rewrite.rules import RULES  # noqa: E402
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
-from trtconv.rewrite.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 
 RELU = Case("relu", "y = Relu(x)")
 RIGHT = Rule(

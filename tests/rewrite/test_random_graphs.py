@@ -7,14 +7,15 @@ import onnx
 import pytest
 
 from tests.rewrite.random_graphs import CHANNELS, random_model
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import Tolerance, compare_outputs, describe_failure, first_failure
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
-from trtconv.rewrite.engine import Setting
-from trtconv.rewrite.points import model_space
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES
 

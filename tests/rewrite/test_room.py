@@ -11,12 +11,12 @@ from onnx import helper, numpy_helper
 
 from tests.rewrite.harness import Case, model_of
 from trtconv.core.errors import InvalidRequestError, TrtconvError
-from trtconv.core.onnx_file import set_metadata
+from trtconv.core.model.file import set_metadata
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import list_rules, rewrite_model
-from trtconv.rewrite.explain import diff_lines, explain_lines
+from trtconv.rewrite.engine.explain import diff_lines, explain_lines
 
 NORM = Case(
     "norm and pool",
@@ -141,7 +141,7 @@ def test_skips_are_explained(tmp_path):
 
 
 RULE_FILE = """
-from trtconv.rewrite.rule import Found, Rule
+from trtconv.rewrite.engine.rule import Found, Rule
 
 def find(graph, node):
     return Found((node,), lambda b: b.op("{op}", node.inputs[0]{more}))
@@ -265,7 +265,7 @@ def test_files_that_are_no_onnx(tmp_path):
 
 def test_the_tuple_and_the_folder_agree():
     folder = Path(__file__).parents[2] / "trtconv" / "rewrite" / "rules"
-    files = {p.stem for p in folder.glob("*.py")} - {"__init__"}
+    files = {p.stem for p in folder.rglob("*.py")} - {"__init__"}
     rules = list_rules()
     modules = {r.find.__module__.rsplit(".", 1)[-1] for r in rules}
     assert modules == files

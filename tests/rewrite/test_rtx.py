@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
+import pkgutil
 
 import pytest
 
+import tests.rewrite.rules
 from tests.rewrite.harness import Case, apply, model_of, skip_newer
-from trtconv.core.onnx_file import tensor_spec
+from trtconv.core.model.file import tensor_spec
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import parse_target
 from trtconv.rewrite.rules import RULES
@@ -17,10 +18,14 @@ pytest.importorskip("tensorrt_rtx")
 pytestmark = pytest.mark.slow
 
 RTX = parse_target("tensorrt-rtx")
-MODULES = [m.stem for m in sorted((Path(__file__).parent / "rules").glob("test_*.py"))]
+MODULES = [
+    m.name
+    for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.")
+    if ".test_" in m.name
+]
 CASES = [
     case if isinstance(case, tuple) else (module.RULE, case)
-    for module in (importlib.import_module(f"tests.rewrite.rules.{name}") for name in MODULES)
+    for module in (importlib.import_module(name) for name in MODULES)
     for case in getattr(module, "CASES", ())
     if not getattr(getattr(module, "RULE", None), "unproved", "")
 ]

@@ -19,17 +19,22 @@ from onnx import helper, numpy_helper
 
 import tests.rewrite.rules
 from tests.rewrite.harness import Case, model_of, runner
-from trtconv.core.comparison import Tolerance, compare_outputs, describe_failure, first_failure
 from trtconv.core.errors import TrtconvError
 from trtconv.core.progress import SilentProgress
-from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
-from trtconv.rewrite.engine import Setting
-from trtconv.rewrite.points import model_space
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rules import RULES
 
-FILES = [m.name for m in pkgutil.iter_modules(tests.rewrite.rules.__path__) if m.name.startswith("test_")]
+FILES = [
+    m.name
+    for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.")
+    if ".test_" in m.name
+]
 
 
 def cases_in(value: object, depth: int = 2) -> Iterator[Case]:
@@ -42,7 +47,7 @@ def cases_in(value: object, depth: int = 2) -> Iterator[Case]:
 
 
 def models(file: str) -> Iterator[tuple[str, onnx.ModelProto]]:
-    for value in vars(importlib.import_module(f"tests.rewrite.rules.{file}")).values():
+    for value in vars(importlib.import_module(file)).values():
         for case in cases_in(value):
             if case.opset <= onnx.defs.onnx_opset_version():
                 yield case.name, model_of(case)

@@ -23,11 +23,12 @@ from typing import Any
 
 from tests.zoo.registry import all_cases
 from tests.zoo.run_case import blind_points, source_of
-from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_outputs, describe_failure, first_failure
 from trtconv.core.errors import TrtconvError
-from trtconv.core.sampling import sample_inputs, sample_points
-from trtconv.core.shapes import ShapeSpace, parse_space
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.points import sample_inputs, sample_points
 
 FOLDER = Path(__file__).parent
 STATUSES = ("through", "wrong", "unrunnable", "refused by TensorRT-RTX", "raises")
@@ -113,8 +114,8 @@ def _guarded(work: tuple[str, int]) -> Plain:
 
 def run_plain(name: str, model: Path) -> Plain:
     """Export plainly, compare, and build."""
-    from trtconv.export.module_runner import ModuleRunner
-    from trtconv.export.module_source import load_module
+    from trtconv.export.module.runner import ModuleRunner
+    from trtconv.export.module.source import load_module
 
     case = all_cases()[name]
     space, specs = parse_space([case.space]), [parse_tensor(t) for t in case.inputs]
@@ -136,8 +137,8 @@ def plain_export(runner: Any, specs: list[TensorSpec], space: ShapeSpace, model:
     """`torch.onnx.export` with its defaults, dynamic in each named dim."""
     import torch
 
-    from trtconv.core.sampling import SamplePoint
-    from trtconv.export.module_runner import to_tensor
+    from trtconv.export.module.runner import to_tensor
+    from trtconv.proof.points import SamplePoint
 
     point = SamplePoint("opt", tuple(space.pick("opt").items()))
     tensors = [to_tensor(a) for a in sample_inputs(specs, point).values()]
@@ -168,7 +169,7 @@ class _stdout:
 
 def judge(name: str, runner: Any, specs: list[TensorSpec], space: ShapeSpace, model: Path) -> Plain:
     """Compare at the sample points and the blind sizes; the plain file's inputs and outputs go by their order."""
-    from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
     from trtconv.export.rounding import exact_twin, rounding_errors
 
     try:
@@ -205,7 +206,7 @@ def _input_names(found: tuple[str, ...], specs: list[TensorSpec]) -> dict[str, s
 def build(model: Path, specs: list[TensorSpec], space: ShapeSpace) -> str:
     """Build with TensorRT-RTX over the ranges; an empty text, or why not."""
     from trtconv.build import build_engine
-    from trtconv.core.onnx_file import load_model, signature
+    from trtconv.core.model.file import load_model, signature
     from trtconv.core.requests import BuildRequest
 
     try:

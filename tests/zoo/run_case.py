@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.zoo.registry import all_cases
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import DEFAULT_TOLERANCE, compare_outputs, describe_failure, first_failure
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
-from trtconv.core.sampling import SamplePoint, sample_inputs
-from trtconv.core.shapes import ShapeSpace, parse_space
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import parse_tensor
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.points import SamplePoint, sample_inputs
 
 STAGES = ("export", "rewrite", "build")
 BLIND_SIZES = 4
@@ -119,8 +120,8 @@ def _build(model: Path, output: Path, precision: str) -> Any:
 
 def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ...]) -> str:
     """Compare with the module at random sizes; an empty text when all agree, else what differs."""
-    from trtconv.export.module_runner import ModuleRunner
-    from trtconv.export.module_source import load_module
+    from trtconv.export.module.runner import ModuleRunner
+    from trtconv.export.module.source import load_module
     from trtconv.export.rounding import rounding_errors
 
     specs = [parse_tensor(t) for t in inputs]

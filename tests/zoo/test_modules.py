@@ -13,10 +13,10 @@ import torch
 
 from tests.zoo.case import Case
 from tests.zoo.registry import GROUPS, all_cases
-from trtconv.core.sampling import SamplePoint, awkward_size, sample_inputs
-from trtconv.core.shapes import parse_space
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor, require_ranges
-from trtconv.export.module_runner import ModuleRunner
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.points import SamplePoint, awkward_size, sample_inputs
 
 # Noise differs from run to run; that export refuses it is what the case is for.
 RANDOM = ("control/noise",)

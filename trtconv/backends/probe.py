@@ -13,8 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from trtconv.backends.cuda_driver import CudaState, probe_cuda
-from trtconv.backends.trt_module import INSTALL, MODULES
+from trtconv.backends.cuda.driver import CudaState, probe_cuda
+from trtconv.backends.tensorrt.library import INSTALL, MODULES
 
 _IMPORT_TIMEOUT_S = 60
 # Package -> (what it is for, how it is installed).

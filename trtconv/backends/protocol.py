@@ -14,7 +14,7 @@ from trtconv.core.progress import Progress
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.backends.layers import LayerInfo
+    from trtconv.backends.tensorrt.layers import LayerInfo
     from trtconv.core.dtypes import DType
     from trtconv.core.embedded import EmbeddedPlugin
 

@@ -20,7 +20,7 @@ def choose_backend(name: str = "auto") -> Backend:
     `auto` takes `tensorrt` where it is installed and a GPU is present, else `tensorrt-rtx`, which builds without
     one. Raises MissingDependencyError with the install command, InvalidRequestError for an unknown name.
     """
-    from trtconv.backends.tensorrt_backend import TensorRTBackend
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
 
     if name == "auto":
         return TensorRTBackend(_automatic())
@@ -33,14 +33,14 @@ def choose_backend(name: str = "auto") -> Backend:
 
 def backend_of(engine: Path) -> Backend:
     """The backend that the plan header of `engine` asks for. Raises as `choose_backend` and `read_plan_header` do."""
-    from trtconv.backends.plan_header import read_plan_header
+    from trtconv.backends.tensorrt.plan_header import read_plan_header
 
     return choose_backend(read_plan_header(engine).family)
 
 
 def _automatic() -> str:
-    from trtconv.backends.cuda_driver import probe_cuda
-    from trtconv.backends.trt_module import INSTALL, MODULES
+    from trtconv.backends.cuda.driver import probe_cuda
+    from trtconv.backends.tensorrt.library import INSTALL, MODULES
 
     installed = [name for name in BACKENDS if find_spec(MODULES[name]) is not None]
     if "tensorrt" in installed and ("tensorrt-rtx" not in installed or probe_cuda().gpus):

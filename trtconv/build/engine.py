@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.backends.configuration import check_settings
-from trtconv.backends.manifest import EngineManifest, write_manifest
+from trtconv.backends.tensorrt.builder.configuration import check_settings
+from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings, Profile
 from trtconv.backends.select import choose_backend
 from trtconv.build.precision import PRECISIONS, require_precision, resolve_precision
 from trtconv.build.profiles import Plan, plan_profiles
 from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.onnx_file import Signature, external_files, load_model, signature
+from trtconv.core.model.file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
-from trtconv.core.provenance import PADDING_KEY
+from trtconv.core.model.provenance import PADDING_KEY
 from trtconv.core.requests import BuildRequest
-from trtconv.core.shapes import ShapeSpace
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.plugins.aot.registry import embedded_in
-from trtconv.plugins.finding import libraries_for_model
+from trtconv.plugins.libraries.finding import libraries_for_model
 
 if TYPE_CHECKING:
     import onnx

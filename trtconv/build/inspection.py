@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trtconv.backends.manifest import EngineManifest, read_engine_manifest
-from trtconv.backends.plan_header import read_plan_header
+from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
+from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.core.errors import TrtconvError
 from trtconv.core.sizes import format_bytes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.onnx_file import all_tensors
+from trtconv.core.model.file import all_tensors
 
 if TYPE_CHECKING:
     import onnx

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.alignment import aligned_space
+from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.onnx_file import Signature
+from trtconv.core.model.file import Signature
 from trtconv.core.requests import BuildRequest
-from trtconv.core.shapes import DimRange, ShapeSpace
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 
 

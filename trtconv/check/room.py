@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.cuda_driver import probe_cuda
-from trtconv.check.blame import ModuleOutputs, blame
-from trtconv.check.engine_files import engine_layers, engine_problems
-from trtconv.check.intermediates import (
+from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.check.blame.find import ModuleOutputs, blame
+from trtconv.check.blame.origins import graph_of, origins_of
+from trtconv.check.compare.engine_files import engine_layers, engine_problems
+from trtconv.check.compare.intermediates import (
     MOST_BYTES_FOR_A_PICTURE,
     TensorDifference,
     exported_beside,
     heat_by_module,
     tensor_differences,
 )
-from trtconv.check.origins import graph_of, origins_of
-from trtconv.check.reference_fit import (
+from trtconv.check.compare.reference_fit import (
     find_reference,
     inside,
     require_common_output,
@@ -29,15 +29,15 @@ from trtconv.check.reference_fit import (
     require_outputs,
     staleness,
 )
-from trtconv.check.subjects import Subject, is_engine, open_subject
-from trtconv.check.tolerances import chosen_tolerance
-from trtconv.core.comparison import OutputComparison, compare_outputs
+from trtconv.check.compare.subjects import Subject, is_engine, open_subject
+from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
-from trtconv.core.reference import ReferenceSample, read_reference_info, read_samples
-from trtconv.core.report import CheckReport, Finding
+from trtconv.core.report import CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
-from trtconv.core.sampling import sample_inputs, sample_points
+from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from trtconv.check.subjects import Subject, open_subject
+from trtconv.check.compare.subjects import Subject, open_subject
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.comparison import DEFAULT_TOLERANCE, Tolerance
 from trtconv.core.config import CheckSection, Config, InputSection, read_config
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
-from trtconv.core.shapes import ShapeSpace, parse_range, parse_space
+from trtconv.core.shape_space.space import ShapeSpace, parse_range, parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec, parse_tensor, require_ranges
+from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
 from trtconv.pipeline import ConvertRequest, default_target, lay_out
 
 
@@ -205,7 +205,7 @@ def convert_request(
     config: Config, module: str | None, directory: Path, static: bool, values: Mapping[str, Any]
 ) -> ConvertRequest:
     """What `trtconv convert` asks for; every file goes into `directory`."""
-    from trtconv.check.gate import read_gate
+    from trtconv.check.gate.judge import read_gate
 
     # The export request comes first: it names what is wrong on the command line before a backend is looked for.
     export = export_request(config, module, directory / "model.onnx", values)

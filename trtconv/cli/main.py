@@ -14,23 +14,24 @@ from trtconv import __version__
 from trtconv.cli.termination import terminable
 from trtconv.core.errors import TrtconvError, did_you_mean
 
-# Command name -> (module, short help). The help stands here so that `trtconv --help` loads no command module.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "convert": ("trtconv.cli.convert", "From a PyTorch module to a checked engine: all four steps."),
-    "export": ("trtconv.cli.export", "PyTorch module to ONNX that equals the module at every size."),
-    "rewrite": ("trtconv.cli.rewrite", "Turn what TensorRT cannot do well into what it can, with proof."),
-    "build": ("trtconv.cli.build", "ONNX to a TensorRT or TensorRT-RTX engine, static or dynamic."),
-    "check": ("trtconv.cli.check", "Compare an ONNX file or an engine with the original module."),
-    "bench": ("trtconv.cli.bench", "Latency and throughput of an engine, beside torch's."),
-    "package": ("trtconv.cli.package", "A Triton model repository out of an engine."),
-    "inspect": ("trtconv.cli.inspect", "Show inputs, outputs, shape space, profiles, layers and sizes of a file."),
-    "repro": ("trtconv.cli.repro", "Cut the smallest failing part out of a model, for a bug report."),
-    "cache": ("trtconv.cli.cache", "List, verify and remove cached engines."),
-    "init": ("trtconv.cli.init", "Write a commented trtconv.toml for a module."),
-    "rules": ("trtconv.cli.rules", "List the rewrite rules: what they match and why."),
-    "plugins": ("trtconv.cli.plugins", "Build trtconv's plugin library for this machine, and show what there is."),
-    "doctor": ("trtconv.cli.doctor", "What this machine can do, and what to install for the rest."),
-    "version": ("trtconv.cli.version", "The versions of trtconv and of what it uses."),
+# Command name, which is also its module in `cli/commands`, -> short help. It stands here so that
+# `trtconv --help` loads no command module.
+COMMANDS: dict[str, str] = {
+    "convert": "From a PyTorch module to a checked engine: all four steps.",
+    "export": "PyTorch module to ONNX that equals the module at every size.",
+    "rewrite": "Turn what TensorRT cannot do well into what it can, with proof.",
+    "build": "ONNX to a TensorRT or TensorRT-RTX engine, static or dynamic.",
+    "check": "Compare an ONNX file or an engine with the original module.",
+    "bench": "Latency and throughput of an engine, beside torch's.",
+    "package": "A Triton model repository out of an engine.",
+    "inspect": "Show inputs, outputs, shape space, profiles, layers and sizes of a file.",
+    "repro": "Cut the smallest failing part out of a model, for a bug report.",
+    "cache": "List, verify and remove cached engines.",
+    "init": "Write a commented trtconv.toml for a module.",
+    "rules": "List the rewrite rules: what they match and why.",
+    "plugins": "Build trtconv's plugin library for this machine, and show what there is.",
+    "doctor": "What this machine can do, and what to install for the rest.",
+    "version": "The versions of trtconv and of what it uses.",
 }
 
 
@@ -45,7 +46,7 @@ class LazyGroup(click.Group):
         """Import the command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        command: click.Command = importlib.import_module(f"trtconv.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -60,7 +61,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -125,7 +126,7 @@ def run(args: list[str] | None = None) -> NoReturn:
 
 
 def _exited(error: SystemExit) -> TrtconvError:
-    from trtconv.export.user_code import blame
+    from trtconv.export.module.user_code import blame
 
     return TrtconvError(
         f"the user's code ended the program with sys.exit({error.code!r})", where=blame(error, Path()),

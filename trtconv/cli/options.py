@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from trtconv.core.padding import MODES
+from trtconv.core.shape_space.padding import MODES
 
 F = TypeVar("F", bound=Callable[..., Any])
 

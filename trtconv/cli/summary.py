@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.comparison import OutputComparison
+from trtconv.core.report import OutputComparison
 from trtconv.core.sizes import format_bytes
 
 if TYPE_CHECKING:

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from trtconv.core.comparison import OutputComparison, Tolerance
+from trtconv.core.tolerance import Tolerance
 
 SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared).
+
+    `max_scaled` is the largest error in units of `scale + |expected|`: what rtol = atol would have to be.
+    """
+
+    output: str
+    point: str
+    passed: bool
+    reason: str
+    expected_shape: tuple[int, ...]
+    actual_shape: tuple[int, ...]
+    max_abs: float | None = None
+    max_rel: float | None = None
+    cosine: float | None = None
+    mismatched: float | None = None
+    at: tuple[int, ...] = ()
+    expected_at: float | None = None
+    actual_at: float | None = None
+    max_scaled: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; non-finite numbers become strings, since JSON has none."""
+        return {k: _plain(v) for k, v in asdict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value - value != 0.0:
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.comparison import DEFAULT_TOLERANCE, Tolerance
-from trtconv.core.shapes import ShapeSpace
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.shapes import ShapeSpace, require_size
+from trtconv.core.shape_space.space import ShapeSpace, require_size
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
 # A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trtconv.core.sampling import SamplePoint, batch_dims
-from trtconv.core.shapes import DimRange, ShapeSpace
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.points import SamplePoint, batch_dims
 
 
 def traced_sizes(space: ShapeSpace, specs: Sequence[TensorSpec], *, turn: int = 0) -> dict[str, int]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trtconv.backends.onnxruntime_cpu import OnnxRuntimeRunner
-from trtconv.core.comparison import OutputComparison, Tolerance, compare_outputs
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.reference import ReferenceSample
-from trtconv.core.sampling import SamplePoint
+from trtconv.core.report import OutputComparison
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.reference import ReferenceSample
 
 
 @dataclass(frozen=True)

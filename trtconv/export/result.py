@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trtconv.core.comparison import OutputComparison
-from trtconv.core.sampling import SamplePoint
-from trtconv.core.shapes import ShapeSpace
+from trtconv.core.report import OutputComparison
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.points import SamplePoint
 
 
 @dataclass(frozen=True)

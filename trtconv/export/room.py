@@ -11,13 +11,13 @@ from pathlib import Path
 
 from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
-from trtconv.core.padding import MODES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
-from trtconv.core.sampling import sample_points
+from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
 from trtconv.export.points import Budget, traced_sizes
 from trtconv.export.result import ExportResult
+from trtconv.proof.points import sample_points
 
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
@@ -51,10 +51,10 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     progress.stage("export")
     clock = Clock()
     with clock.step("import"):
-        from trtconv.export.module_source import require_torch
+        from trtconv.export.module.source import require_torch
 
         require_torch()
-        from trtconv.export.quiet import collected_noise
+        from trtconv.export.module.quiet import collected_noise
     with collected_noise() as noise, _workplace(request.output) as folder:
         result = _export(request, progress, folder, clock)
     for line in noise.lines:
@@ -92,14 +92,14 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock) -> ExportResult:
-    from trtconv.export.attempt import Job
-    from trtconv.export.choice import choose
-    from trtconv.export.module_runner import ModuleRunner, set_eval
-    from trtconv.export.module_source import load_module
-    from trtconv.export.odd_sizes import explained, padded_choice, settle
-    from trtconv.export.padded_runner import PaddedRunner
-    from trtconv.export.repeatable import require_repeatable
+    from trtconv.export.exporters.attempt import Job
+    from trtconv.export.exporters.choice import choose
+    from trtconv.export.module.padded_runner import PaddedRunner
+    from trtconv.export.module.repeatable import require_repeatable
+    from trtconv.export.module.runner import ModuleRunner, set_eval
+    from trtconv.export.module.source import load_module
     from trtconv.export.samples import Samples, inputs_maker, run_samples
+    from trtconv.export.sizes.undefined_sizes import explained, padded_choice, settle
     from trtconv.export.write import write_artifacts
 
     notes: list[str] = []

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.rounding import rounding_allowance
-from trtconv.export.module_runner import ModuleRunner
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.noise_floor import rounding_allowance
 
 if TYPE_CHECKING:
     import numpy as np

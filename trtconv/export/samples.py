@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, TrtconvError
-from trtconv.core.reference import ReferenceSample
-from trtconv.core.rounding import combined, largest_of
-from trtconv.core.sampling import SamplePoint, sample_inputs
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.module_runner import ModuleRunner, to_array
-from trtconv.export.module_source import load_function
+from trtconv.export.module.runner import ModuleRunner, to_array
+from trtconv.export.module.source import load_function
+from trtconv.export.module.user_code import blame
 from trtconv.export.points import Budget, affordable, input_bytes
 from trtconv.export.rounding import breaks_down, exact_twin, flush_errors, jump_errors, rounding_errors, weight_bytes
-from trtconv.export.user_code import blame
+from trtconv.proof.noise_floor import combined, largest_of
+from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
     import numpy as np

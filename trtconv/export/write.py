@@ -8,10 +8,10 @@ from typing import Any
 
 import trtconv
 from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
-from trtconv.core.onnx_file import load_model, save_model
-from trtconv.core.reference import ReferenceInfo, write_reference
+from trtconv.core.model.file import load_model, save_model
 from trtconv.core.requests import ExportRequest
-from trtconv.export.choice import Choice
+from trtconv.export.exporters.choice import Choice
+from trtconv.proof.reference import ReferenceInfo, write_reference
 
 SCHEMA = 1
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from trtconv.core.artifacts import write_text
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
 from trtconv.plugins.measured import Measurement, load_measurements
-from trtconv.plugins.registry import PLUGINS
 
 
 def page_text(plugins: tuple[PluginDescription, ...] = PLUGINS) -> str:

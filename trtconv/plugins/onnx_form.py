@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
-from trtconv.plugins.registry import PLUGINS
 
 if TYPE_CHECKING:
     import onnx

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trtconv.core.progress import Progress
     from trtconv.core.requests import RewriteRequest
-    from trtconv.rewrite.result import RewriteResult as RewriteResult
-    from trtconv.rewrite.rule import Rule
+    from trtconv.rewrite.engine.result import RewriteResult as RewriteResult
+    from trtconv.rewrite.engine.rule import Rule
 
 
 def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
@@ -34,7 +34,7 @@ def list_rules() -> tuple[Rule, ...]:
 
 def __getattr__(name: str) -> object:
     if name == "RewriteResult":
-        from trtconv.rewrite.result import RewriteResult
+        from trtconv.rewrite.engine.result import RewriteResult
 
         return RewriteResult
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import beside, require_writable
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.onnx_file import load_model, save_model
+from trtconv.core.model.file import load_model, save_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
-from trtconv.rewrite.align import settle_sizes
-from trtconv.rewrite.engine import Record, Setting, apply_rules
-from trtconv.rewrite.facts import opset_of
-from trtconv.rewrite.float64 import kept_of, require_equal, without_float64
-from trtconv.rewrite.float64_range import require_within_float32
-from trtconv.rewrite.fragment import with_plugin_bodies
-from trtconv.rewrite.inline import inline_functions
-from trtconv.rewrite.ledger import write_ledger
-from trtconv.rewrite.lower import lower_opset
-from trtconv.rewrite.observed import observe
-from trtconv.rewrite.plugin_choice import require_known, where_it_pays, with_declined, with_plugin_rules
-from trtconv.rewrite.points import model_space
-from trtconv.rewrite.refuse import advice, refuse_silently_wrong
-from trtconv.rewrite.result import Entry, Proof, Rejected, RewriteResult, Skipped
-from trtconv.rewrite.rule import Rule
+from trtconv.rewrite.alignment.align import settle_sizes
+from trtconv.rewrite.engine.ledger import write_ledger
+from trtconv.rewrite.engine.plugin_choice import require_known, where_it_pays, with_declined, with_plugin_rules
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
+from trtconv.rewrite.engine.result import Entry, Proof, Rejected, RewriteResult, Skipped
+from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
+from trtconv.rewrite.engine.rule import Rule
+from trtconv.rewrite.engine.user_rules import load_rules
+from trtconv.rewrite.engine.whole import Original, unreadable
+from trtconv.rewrite.graph.facts import opset_of
+from trtconv.rewrite.graph.fragment import with_plugin_bodies
+from trtconv.rewrite.graph.observed import observe
+from trtconv.rewrite.graph.tidy import Leftovers, tidy
+from trtconv.rewrite.graph.valid import require_valid
+from trtconv.rewrite.lowering.float64 import kept_of, require_equal, without_float64
+from trtconv.rewrite.lowering.float64_range import require_within_float32
+from trtconv.rewrite.lowering.inline import inline_functions
+from trtconv.rewrite.lowering.lower import lower_opset
+from trtconv.rewrite.precision.typed import HALF, require_half, typed
 from trtconv.rewrite.rules import RULES
-from trtconv.rewrite.rules.fold_constants import RULE as FOLD_CONSTANTS
-from trtconv.rewrite.tidy import Leftovers, tidy
-from trtconv.rewrite.typed import HALF, require_half, typed
-from trtconv.rewrite.user_rules import load_rules
-from trtconv.rewrite.valid import require_valid
-from trtconv.rewrite.whole import Original, unreadable
+from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 
 if TYPE_CHECKING:
     import onnx

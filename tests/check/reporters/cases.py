@@ -1,7 +1,7 @@
 """Reports of every kind, for the tests of the reporters."""
 
-from trtconv.core.comparison import OutputComparison, Tolerance
-from trtconv.core.report import CheckReport, Finding
+from trtconv.core.report import CheckReport, Finding, OutputComparison
+from trtconv.core.tolerance import Tolerance
 
 
 def comparison(output="y", point="opt (N=2 W=8)", passed=True, **over):

@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from trtconv.check.reporters.problems import Problem, problems
-from trtconv.core.comparison import OutputComparison, describe_failure
-from trtconv.core.report import CheckReport
+from trtconv.core.report import CheckReport, OutputComparison
+from trtconv.proof.comparison import describe_failure
 
 
 def junit_xml(report: CheckReport) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trtconv.core.comparison import OutputComparison, describe_failure
-from trtconv.core.report import CheckReport
+from trtconv.core.report import CheckReport, OutputComparison
+from trtconv.proof.comparison import describe_failure
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?\Z")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trtconv.check.reporters.problems import problems
-from trtconv.core.comparison import OutputComparison, describe_failure
-from trtconv.core.report import CheckReport
+from trtconv.core.report import CheckReport, OutputComparison
+from trtconv.proof.comparison import describe_failure
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -37,7 +37,7 @@ def write_reports(
         else:
             write_text(markdown, markdown_text(report))
     if html is not None:
-        from trtconv.check.reporters.html_report import html_text
+        from trtconv.check.reporters.html.report import html_text
 
         write_text(html, html_text(report))
     if github:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.module.user_code import is_library, is_machinery
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
-from trtconv.export.user_code import is_library, is_machinery
 
 if TYPE_CHECKING:
     from torch import nn

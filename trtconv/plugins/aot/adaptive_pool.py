@@ -7,8 +7,8 @@ from typing import Any
 
 from trtconv.core.embedded import LARGEST, EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Size, ceil_div, evaluate, less, product
-from trtconv.plugins.adaptive_pool import OP_TYPE
 from trtconv.plugins.aot.launch import by_library, kernel
+from trtconv.plugins.described.adaptive_pool import OP_TYPE
 
 _THREADS = 256
 # Values of a bin above which more threads share it, and by how many more threads than before.

@@ -16,7 +16,7 @@ from trtconv.plugins.aot.launch import (
     kernel,
     widest_pack,
 )
-from trtconv.plugins.instance_norm import OP_TYPE
+from trtconv.plugins.described.instance_norm import OP_TYPE
 
 _WARP, _WARP_THREADS, _WARP_ITEMS, _WIDEST = 32, 128, 8, 4
 _EVEN_ITEMS = (1, 2, 4, 8)

@@ -17,7 +17,7 @@ from trtconv.plugins.aot.launch import (
     packs,
     widest_pack,
 )
-from trtconv.plugins.l2norm import OP_TYPE
+from trtconv.plugins.described.l2norm import OP_TYPE
 
 _THREADS, _ROW_THREADS, _MOST_ROW_THREADS, _WARP = 512, 128, 512, 32
 _MOST_ITEMS = 8

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from trtconv.core.embedded import LARGEST, EmbeddedInput, EmbeddedKernel, KernelSource
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.sizes import Size, divides, evaluate, larger
-from trtconv.plugins.library import source_root
+from trtconv.plugins.libraries.library import source_root
 
 CPP_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 ELEMENT_NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 2}

@@ -8,7 +8,7 @@ from typing import Any
 from trtconv.core.embedded import LARGEST, EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Size, ceil_div, evaluate, product
 from trtconv.plugins.aot.launch import SIZES, VECTOR_BYTES, by_library, kernel
-from trtconv.plugins.reflection_pad import OP_TYPE
+from trtconv.plugins.described.reflection_pad import OP_TYPE
 
 _THREADS, _ITEMS = 256, 2
 _MOST_ELEMENTS = LARGEST - 65536

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.embedded import EmbeddedAttribute, EmbeddedPlugin, MakeKernel, OutputDims
 from trtconv.plugins.aot import adaptive_pool, instance_norm, l2norm, reflection_pad
+from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
-from trtconv.plugins.finding import used_plugins
-from trtconv.plugins.registry import PLUGINS
+from trtconv.plugins.libraries.finding import used_plugins
 
 if TYPE_CHECKING:
     import onnx

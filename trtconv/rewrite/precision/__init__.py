@@ -4,7 +4,7 @@ from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.half import WeightCounts
 from trtconv.rewrite.precision.operators import BLOCK_OPS
 from trtconv.rewrite.precision.report import KeptNode, PrecisionReport
-from trtconv.rewrite.precision.search import Fp32Search, bisect_fp32_nodes, emulated_run
+from trtconv.rewrite.precision.search.bisect import Fp32Search, bisect_fp32_nodes, emulated_run
 
 __all__ = [
     "BLOCK_OPS",

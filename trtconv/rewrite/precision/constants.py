@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT, HalfFormat, WeightCounts, to_half
 
 

@@ -9,9 +9,9 @@ import onnx
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.facts import Types, opset_of, types_in
-from trtconv.rewrite.graph import Graph, Node
-from trtconv.rewrite.inline import inline_functions
+from trtconv.rewrite.graph.facts import Types, opset_of, types_in
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.half import half_format
 from trtconv.rewrite.precision.operators import ANY_TYPE, BLOCK_OPS
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trtconv.rewrite.graph import Array, Graph, Node
+from trtconv.rewrite.graph.index import Array, Graph, Node
 
 # 2048 samples and their 1025 frequencies, or all of them.
 MOST = 1 << 22

@@ -10,7 +10,7 @@ import onnx
 from onnx import numpy_helper
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.rewrite.graph import Array
+from trtconv.rewrite.graph.index import Array
 
 FLOAT = onnx.TensorProto.FLOAT
 # How much of a tensor is converted at a time: temporary arrays stay small beside the model.

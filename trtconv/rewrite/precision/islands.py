@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.operators import (
     ANY_TYPE,
     ARITHMETIC,

@@ -13,8 +13,8 @@ import onnx
 from onnx import helper
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.rewrite.graph import DEFAULT_DOMAINS, Graph, Node
-from trtconv.rewrite.opset import GRID_MODES, REDUCTIONS
+from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Graph, Node
+from trtconv.rewrite.lowering.opset import GRID_MODES, REDUCTIONS
 
 OPSET = 22
 IR_VERSION = 10

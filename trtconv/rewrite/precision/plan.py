@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.half import HalfFormat
 from trtconv.rewrite.precision.islands import GROWING, Grows, absorbed, carried, grown, origin_of_outputs
 from trtconv.rewrite.precision.operators import Reason

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trtconv.core.provenance import RULE_KEY
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.core.model.provenance import RULE_KEY
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.fourier import multiplies_by_waves
 from trtconv.rewrite.precision.half import FLOAT, values_of
 from trtconv.rewrite.precision.operators import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trtconv.core.provenance import Origin
+from trtconv.core.model.provenance import Origin
 from trtconv.rewrite.precision.half import WeightCounts
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT
 from trtconv.rewrite.precision.operators import ANY_TYPE
 from trtconv.rewrite.precision.state import Plan

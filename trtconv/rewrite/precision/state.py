@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from trtconv.rewrite.graph import Graph
+from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.precision.half import HalfFormat, extreme
 from trtconv.rewrite.precision.operators import Reason
 from trtconv.rewrite.precision.types import ElementTypes, Signatures

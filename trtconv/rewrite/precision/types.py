@@ -9,10 +9,10 @@ import onnx
 from onnx import defs
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.plugins.onnx_form import signature_of
-from trtconv.plugins.registry import PLUGINS
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.rewrite.graph.index import Graph, Node
 
 FLOAT = onnx.TensorProto.FLOAT
 CONTROL = ("If", "Loop", "Scan")

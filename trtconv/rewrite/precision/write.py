@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from trtconv.core.provenance import RULE_KEY
-from trtconv.rewrite.graph import Graph, Node
+from trtconv.core.model.provenance import RULE_KEY
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.constants import Constants, Use, constant_as, constant_node, defining_scope
 from trtconv.rewrite.precision.half import FLOAT, WeightCounts
 from trtconv.rewrite.precision.slots import AS_IT_IS, Slots, slots_of

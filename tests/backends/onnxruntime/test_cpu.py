@@ -1,0 +1,30 @@
+"""ONNX Runtime on the CPU: what its Python binding does not do by itself."""
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner, bfloat16_bits
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+MODEL = """<ir_version: 8, opset_import: ["" : 17]>
+g (bfloat16[N,4] x, float[N,4] z) => (bfloat16[N,4] y, float[N,4] w)
+{ y = Identity(x) c = Cast<to=1>(x) w = Mul(c, z) }"""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_bfloat16_goes_in_and_comes_out(rows):
+    x = np.linspace(-3, 3, rows * 4).reshape(rows, 4).astype(ml_dtypes.bfloat16)
+    z = np.full((rows, 4), 2, np.float32)
+    got = OnnxRuntimeRunner(parser.parse_model(MODEL).SerializeToString(), threads=1)({"x": x, "z": z})
+    assert got["y"].dtype == ml_dtypes.bfloat16
+    assert np.array_equal(got["y"], x)
+    assert np.array_equal(got["w"], x.astype(np.float32) * 2)
+
+
+def test_float32_is_rounded_as_ml_dtypes_does():
+    values = np.random.default_rng(0).standard_normal(10_000).astype(np.float32) * 1e3
+    values = np.concatenate([values, np.float32([0.0, -0.0, np.inf, -np.inf, 1e-40, 3.4e38, 1.00390625, 1.01171875])])
+    assert np.array_equal(bfloat16_bits(values), values.astype(ml_dtypes.bfloat16).view(np.uint16))
+    assert np.isnan(bfloat16_bits(np.float32([np.nan])).view(ml_dtypes.bfloat16).astype(np.float32)).all()

@@ -1,0 +1,118 @@
+import dataclasses
+
+import pytest
+from onnx import TensorProto, helper
+
+from trtconv.build.cache.lookup import build_cached, key_parts
+from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.build.cache.store import EngineCache
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.model.provenance import SPACE_KEY
+from trtconv.core.requests import BuildRequest
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
+
+pytest.importorskip("tensorrt_rtx")
+
+
+def model(factor=2.0):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "f"], ["y"])], "g", [value("x", TensorProto.FLOAT, ["N", 8])],
+        [value("y", TensorProto.FLOAT, ["N", 8])], [helper.make_tensor("f", TensorProto.FLOAT, [], [factor])],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    set_metadata(made, SPACE_KEY, "N=1:2:4")
+    return made
+
+
+@pytest.fixture
+def request_(tmp_path):
+    save_model(model(), tmp_path / "m.onnx")
+    return BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", ShapeSpace(), backend="tensorrt-rtx")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return EngineCache(tmp_path / "cache")
+
+
+def test_the_second_build_comes_from_the_cache(request_, cache):
+    first = build_cached(request_, cache=cache)
+    assert (first.hit, first.reason) == (False, "the cache is empty")
+    before = sha256_file(request_.output), manifest_path(request_.output).read_bytes()
+    request_.output.unlink()
+    manifest_path(request_.output).unlink()
+    second = build_cached(request_, cache=cache)
+    assert second.hit
+    assert "from the engine cache" in second.reason
+    assert (sha256_file(request_.output), manifest_path(request_.output).read_bytes()) == before
+    assert second.result.seconds < 1.0
+    assert second.result.profiles == first.result.profiles
+    assert second.result.layers == first.result.layers
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"opt_level": 1}, "opt_level"), ({"workspace": 1 << 30}, "workspace"),
+     ({"dynamic": parse_space(["N=1:2:3"])}, "profiles"), ({"dynamic": None}, "profiles"),
+     ({"options": (("tf32", "true"),)}, "options.tf32"), ({"compute_capabilities": ("8.9",)}, "compute_capabilities")],
+)  # fmt: skip
+def test_whatever_decides_the_engine_is_part_of_the_key(request_, cache, change, word):
+    build_cached(request_, cache=cache)
+    found = cache.lookup(key_parts(dataclasses.replace(request_, **change)))
+    assert found.entry is None
+    assert any(word in c for c in found.changed), found.changed
+
+
+def test_other_weights_are_another_engine(request_, cache):
+    build_cached(request_, cache=cache)
+    save_model(model(3.0), request_.model)
+    again = build_cached(request_, cache=cache)
+    assert not again.hit
+    assert "model.m.onnx" in again.reason
+
+
+def test_a_damaged_engine_is_built_again(request_, cache):
+    build_cached(request_, cache=cache)
+    (entry,) = cache.entries()
+    data = bytearray(entry.engine.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    entry.engine.write_bytes(data)
+    again = build_cached(request_, cache=cache)
+    assert not again.hit
+    assert "damaged" in again.reason
+    assert cache.lookup(key_parts(request_)).entry is not None, "and kept anew"
+    assert request_.output.stat().st_size > 0
+
+
+def test_without_a_cache_it_is_built(request_, tmp_path):
+    assert not build_cached(request_, cache=None).hit
+    assert request_.output.exists()
+
+
+def test_a_cache_that_cannot_be_written_costs_a_warning(request_, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    warned = []
+
+    class Telling:
+        def stage(self, name): ...
+        def phase(self, name, done=0, total=0): ...
+        def note(self, text): ...
+        def warn(self, text): warned.append(text)
+
+    result = build_cached(request_, Telling(), cache=EngineCache(tmp_path / "file"))
+    assert not result.hit
+    assert request_.output.exists()
+    assert "was not kept" in warned[0]
+
+
+def test_a_bad_request_is_refused_as_ever(request_, cache):
+    with pytest.raises(InvalidRequestError, match="no input"):
+        build_cached(dataclasses.replace(request_, inputs=(_spec(),)), cache=cache)
+
+
+def _spec():
+    from trtconv.core.tensors import parse_tensor
+
+    return parse_tensor("z:float32[N,8]")

@@ -1,0 +1,99 @@
+"""Guards that torch.export cannot prove: read, tried over the range, and told in words."""
+
+import numpy as np
+import pytest
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.shape_space.space import parse_space
+from trtconv.export.branches.guards import hold_everywhere, in_words, unproved_guards
+
+TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
+  - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard {}.
+"""
+SIZE = "L['x'].size()[1]"
+SPACE = parse_space(["N=1:2:4 T=40:64:200"])
+
+
+@pytest.mark.parametrize(
+    ("guard", "words", "holds"),
+    [
+        (f"(1 % (8*({SIZE} // 8))) != 0", "(1 % (8*(T // 8))) != 0", True),
+        (f"{SIZE} != 44", "T != 44", False),
+        (f"({SIZE} % 2) != 0", "(T % 2) != 0", False),
+        (f"{SIZE} != 300", "T != 300", True),
+        (f"Mod({SIZE}, 2) <= 1", "Mod(T, 2) <= 1", True),
+    ],
+)
+def test_a_guard_is_read_and_tried_over_the_range(guard, words, holds):
+    text = TEXT.format(guard)
+    assert unproved_guards(text)[0].text == words
+    assert hold_everywhere(text, SPACE) is holds
+    assert words in in_words(text)
+
+
+def test_the_size_at_which_a_guard_fails_is_found():
+    assert unproved_guards(TEXT.format(f"{SIZE} != 44"))[0].fails_at(SPACE) == {"T": 44}
+
+
+@pytest.mark.parametrize("guard", ["__import__('o').x() > 0", f"{SIZE}.bit_length() > 0", "Unknown(3) > 0", "1 %"])
+def test_what_is_no_condition_on_sizes_never_holds(guard):
+    assert not hold_everywhere(TEXT.format(guard), SPACE)
+
+
+def test_other_messages_are_left_alone():
+    assert in_words("Constraints violated (T)!\nSuggested fixes:\n  T = 11") == ""
+    assert not hold_everywhere("GuardOnDataDependentSymNode", SPACE)
+
+
+FOLD = """
+class Frames(nn.Module):
+    def forward(self, x):
+        whole = (x.shape[1] - 16) // 8 * 8 + 16
+        return F.fold(x.unfold(1, 16, 8).transpose(1, 2), (1, whole), (1, 16), stride=(1, 8)).flatten(1)
+
+
+def make():
+    return Frames().eval()
+"""
+
+
+def test_frames_that_are_added_up_again_are_exported(write_module, export):
+    made = export(f"{write_module(FOLD)}:make", ["x:float32[N,T]"], "N=1:2:3 T=40:64:100")
+    assert made.exporter == "dynamo"
+
+
+def test_a_multiple_that_torch_suggests_is_a_condition():
+    text = "Constraints violated (T)!\nSuggested fixes:\n  T = 2*_T - 1\n\nThe error above"
+    assert [g.text for g in unproved_guards(text)] == ["(T - (-1)) % 2 == 0"]
+    assert hold_everywhere(text, parse_space(["T=41:41:41"]))
+    assert not hold_everywhere(text, SPACE)
+    assert not hold_everywhere(text.replace("\n\n", "\n  N = 3\n\n"), parse_space(["T=41:41:41"]))
+
+
+def test_a_condition_with_too_many_sizes_is_not_taken_for_true():
+    assert not hold_everywhere(TEXT.format(f"{SIZE} > 1"), parse_space(["T=40:64:1000000"]))
+
+
+BRANCH = """
+class Branch(nn.Module):
+    def forward(self, x):
+        if {condition}:
+            return x * 3
+        return x + 1
+
+
+def make():
+    return Branch().eval()
+"""
+
+
+@pytest.mark.parametrize(
+    "condition", ["x.shape[1] % 2 == 0", "x.shape[1] == 44", "x.shape[1] % 3 == 1", "x.shape[1] != 29"]
+)
+def test_a_branch_on_a_condition_becomes_an_if(write_module, export, condition):
+    made = export(f"{write_module(BRANCH.format(condition=condition))}:make", ["x:float32[N,T]"], "N=1:2:3 T=20:40:60")
+    runner = OnnxRuntimeRunner(made.model)
+    for size in range(20, 61):
+        x = np.ones((2, size), np.float32)
+        wanted = 3 if eval(condition, {"x": x}) else 2
+        assert (runner({"x": x})["output"] == wanted).all(), size

@@ -1,0 +1,74 @@
+"""Branches on sizes that fall into three: Ifs side by side where every part runs everywhere, nested where not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+
+pytest.importorskip("torch")
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.export.branches.split import Cut, _runs, join
+
+THREE = """
+class Three(nn.Module):
+    def forward(self, x):
+        if x.shape[1] < 30:
+            return x.mean(1) + 1
+        if x.shape[1] < 50:
+            return {middle}
+        return x.mean(1).relu()
+
+
+def make():
+    return Three().eval()
+"""
+
+
+def export_three(write_module, export, middle):
+    made = export(f"{write_module(THREE.format(middle=middle))}:make", ["x:float32[N,T,4]"], "N=1:2:3 T=11:40:70")
+    runner = OnnxRuntimeRunner(made.model)
+    graph = onnx.load(made.model).graph
+    return graph, lambda size: runner({"x": np.full((2, size, 4), -2, np.float32)})["output"][0, 0]
+
+
+def test_parts_that_run_at_every_size_stand_side_by_side(write_module, export):
+    graph, at = export_three(write_module, export, "x.mean(1) * 3")
+    assert [n.op_type for n in graph.node].count("If") == 2
+    assert [at(t) for t in (11, 29, 30, 49, 50, 70)] == [-1, -1, -6, -6, 0, 0]
+
+
+PART = """<ir_version: 8, opset_import: ["" : 18]>
+part (float[N,T,4] x) => (float[N,U,4] output)
+<int64 axis = {{1}}, int64 last = {{49}}, int64[3] to = {{-1,30,4}}, int64[1] ax = {{1}}, int64[1] from = {{0}},
+ int64[1] end = {{30}}>
+{{ {body} }}"""
+CHOICE = """s = Shape(x) n = Gather<axis=0>(s, axis) low = LessOrEqual(n, last)
+output = If(low)<then_branch = a () => (float[N,U,4] p) {{ q = Slice(x, from, end, ax) p = Reshape(q, to) }},
+else_branch = b () => (float[N,U,4] r) {{ r = Relu(x) }}>"""
+
+
+def test_a_part_that_fails_outside_of_its_sizes_is_nested(tmp_path):
+    """The middle part takes 30 steps, which sizes up to 29 do not have."""
+    space = parse_space(["N=2 T=11:40:70"])
+    trace = SimpleNamespace(specs=(parse_tensor("x:float32[N,T,4]"),), space=space, sizes=(("N", 2), ("T", 33)))
+    low, high, both = (tmp_path / f"{n}.onnx" for n in ("low", "high", "both"))
+    for path, body in ((low, "output = Neg(x)"), (high, CHOICE.format())):
+        model = onnx.parser.parse_model(PART.format(body=body))
+        for index, node in enumerate(model.graph.node):
+            node.name = f"node_{index}"
+        onnx.save(model, path)
+    join(low, high, Cut("T", 29), trace, both)
+    assert [n.op_type for n in onnx.load(both).graph.node].count("If") == 2
+    assert not _runs(both, trace)
+    join(low, high, Cut("T", 29), trace, both, nested=True)
+    assert [n.op_type for n in onnx.load(both).graph.node].count("If") == 1
+    assert _runs(both, trace)
+    runner = OnnxRuntimeRunner(both)
+    for size, steps, value in ((11, 11, 2), (29, 29, 2), (30, 30, -2), (49, 30, -2), (50, 50, 0)):
+        out = runner({"x": np.full((2, size, 4), -2, np.float32)})["output"]
+        assert out.shape == (2, steps, 4)
+        assert (out == value).all()

@@ -1,0 +1,92 @@
+"""How named inputs become arguments of forward, and how what it returns gets names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.export.module.binding import bind_inputs
+from trtconv.export.module.outputs import flatten_outputs
+
+
+@dataclass
+class Batch:
+    image: Any
+    mask: Any = None
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def plain(x: Any, mask: Any = None, *, scale: Any = 1) -> Any: ...
+def of_batch(batch: Batch) -> Any: ...
+def of_dict(batch: dict[str, Any], levels: list[Any]) -> Any: ...
+def of_tuple(levels: tuple[Any, Any]) -> Any: ...
+def of_pair(pair: Pair) -> Any: ...
+def variadic(*tensors: Any) -> Any: ...
+def open_ended(x: Any, **more: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("forward", "names", "positional", "keywords"),
+    [
+        (plain, ["x"], [], {"x": 0}),
+        (plain, ["mask", "x"], [], {"mask": 0, "x": 1}),
+        (plain, ["x", "scale"], [], {"x": 0, "scale": 1}),
+        (of_batch, ["batch.image", "batch.mask"], [], {"batch": Batch(0, 1)}),
+        (of_batch, ["batch.image"], [], {"batch": Batch(0)}),
+        (of_dict, ["batch.a", "levels.1", "levels.0"], [], {"batch": {"a": 0}, "levels": [2, 1]}),
+        (of_tuple, ["levels.0", "levels.1"], [], {"levels": (0, 1)}),
+        (of_pair, ["pair.first", "pair.second"], [], {"pair": Pair(0, 1)}),
+        (variadic, ["a", "b"], [0, 1], {}),
+        (open_ended, ["x", "y"], [], {"x": 0, "y": 1}),
+    ],
+)
+def test_binding(forward, names, positional, keywords):
+    assert bind_inputs(forward, names).arguments(list(range(len(names)))) == (positional, keywords)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["x", "maks"], "takes no input 'maks'. Did you mean 'mask'?"),
+        (["mask"], "input 'x' has no --input"),
+        (["x", "x"], "given twice"),
+        (["x", "x.a"], "as a whole and in parts"),
+    ],
+)
+def test_inputs_that_do_not_fit(names, words):
+    with pytest.raises(InvalidRequestError) as caught:
+        bind_inputs(plain, names)
+    assert words in caught.value.message
+
+
+T = torch.zeros(2)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (T, ["output"]),
+        ((T, T), ["output_0", "output_1"]),
+        ([T, None, (T, T)], ["output_0", "output_2_0", "output_2_1"]),
+        ({"boxes": T, "aux": {"mask": T, "levels": [T, T]}}, ["boxes", "aux.mask", "aux.levels_0", "aux.levels_1"]),
+        (Batch(T, None), ["image"]),
+        (Pair(T, T), ["first", "second"]),
+    ],
+)
+def test_output_names(value, names):
+    assert list(flatten_outputs(value)) == names
+
+
+def test_outputs_that_are_no_tensors():
+    with pytest.raises(InvalidRequestError, match="'output_1' is of type int"):
+        flatten_outputs((T, 3))
+    with pytest.raises(InvalidRequestError, match="returns no tensor"):
+        flatten_outputs(None)

@@ -1,0 +1,162 @@
+"""Noise and changing state are refused: measured as rounding they would let any file pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from trtconv.core.errors import AccuracyError
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import ExportRequest, ModuleSource
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.export import export_model
+from trtconv.export.module.repeatable import require_repeatable
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.reference import ReferenceSample
+
+
+class Noise(nn.Module):
+    def forward(self, x):
+        return x + torch.randn_like(x)
+
+
+class State(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+
+    def forward(self, x):
+        self.mean += 0.5
+        return x - self.mean
+
+
+class Counted(nn.Module):
+    """The state changes, what it returns does not depend on it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        return x.sqrt()
+
+
+class Dropped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(x)
+
+
+class WarmsUp(nn.Module):
+    """It gives the same until the hundredth call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls += 1
+        return x * torch.where(self.calls > 100, 0.5, 1.0)
+
+
+class CountsInPython(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x if self.calls < 1000 else x * 2.0
+
+
+class Seeds(nn.Module):
+    """The same noise at every call, which no file can give."""
+
+    def forward(self, x):
+        torch.manual_seed(0)
+        return x + torch.randn_like(x)
+
+
+class Dithers(nn.Module):
+    def forward(self, x):
+        return x + 1e-6 * torch.randn_like(x)
+
+
+class GrowsTable(nn.Module):
+    """A table is made again when it is too small, and then kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.zeros(0), persistent=False)
+
+    def forward(self, x):
+        if self.table.shape[0] < x.shape[0]:
+            self.table = torch.arange(float(x.shape[0]))
+        return x + self.table[: x.shape[0], None]
+
+
+def sample(module):
+    runner = ModuleRunner(module)
+    inputs = {"x": np.linspace(-1, 3, 12, dtype=np.float32).reshape(3, 4)}
+    return runner, ReferenceSample(SamplePoint("traced", (("N", 3),)), inputs, runner(inputs), {})
+
+
+@pytest.mark.parametrize("module", [Noise(), State()])
+def test_what_differs_from_run_to_run_is_refused(module):
+    with pytest.raises(AccuracyError, match="run again on the same inputs"):
+        require_repeatable(*sample(module))
+
+
+@pytest.mark.parametrize("module", [Counted(), Dropped(), Dithers(), GrowsTable()])
+def test_what_repeats_is_taken(module):
+    require_repeatable(*sample(module))
+
+
+@pytest.mark.parametrize("module", [WarmsUp(), CountsInPython()])
+def test_state_that_matters_later_is_refused(module):
+    runner, made = sample(module)
+    with pytest.raises(AccuracyError, match="forward changes 'calls' and depends on it"):
+        require_repeatable(runner, made)
+    assert int(module.calls) < 10
+
+
+def exported(tmp_path, name):
+    source = ModuleSource("tests.export.module.test_repeatable:make", (("name", name),), base=Path(__file__).parents[3])
+    space = parse_space(["N=1:2:5"])
+    request = ExportRequest(source, (parse_tensor("x:float32[N,4]"),), space, tmp_path / "model.onnx")
+    return export_model(request, SilentProgress())
+
+
+def make(name):
+    return {"seeds": Seeds, "dithers": Dithers}[name]()
+
+
+def test_a_file_that_draws_other_numbers_at_every_run_is_refused(tmp_path):
+    with pytest.raises(AccuracyError, match=r"the file draws random numbers \(RandomNormalLike of"):
+        exported(tmp_path, "seeds")
+    assert not (tmp_path / "model.onnx").exists()
+
+
+def test_a_file_whose_random_numbers_do_not_matter_is_taken_with_a_note(tmp_path):
+    assert any("draws random numbers" in note for note in exported(tmp_path, "dithers").notes)
+
+
+def test_rounding_as_large_as_the_outputs_is_not_allowed_at_random_values():
+    from trtconv.export.samples import Samples, with_rounding
+
+    class Chaotic(nn.Module):
+        def forward(self, x):
+            return torch.sin(x * 1e9)
+
+    runner, made = sample(Chaotic())
+    assert with_rounding(Samples((made,), (), 0.0), made.point, runner) is None

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_output, compare_outputs, describe_failure, first_failure
+
+TIGHT = Tolerance(rtol=1e-4, atol=1e-4)
+
+
+def compare(expected, actual, tolerance=TIGHT):
+    return compare_output("y", "opt", np.asarray(expected), np.asarray(actual), tolerance)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"rtol": float("nan")}, {"rtol": -1.0}, {"atol": float("inf")}, {"cosine": 2.0}, {"mismatched": -0.1}]
+)
+def test_a_tolerance_that_is_no_limit_is_refused(limits):
+    with pytest.raises(InvalidRequestError, match=f"the tolerance {next(iter(limits))} = "):
+        Tolerance(**limits)
+
+
+def test_a_rounding_that_is_no_number_allows_nothing():
+    result = compare_output("y", "opt", np.ones(3), np.array([1.0, 2.0, 1.0]), TIGHT, np.full(3, np.nan))
+    assert not result.passed
+
+
+def test_equal_arrays_pass_with_no_error():
+    result = compare(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
+    assert result.passed
+    assert (result.max_abs, result.max_rel, result.mismatched) == (0.0, 0.0, 0.0)
+
+
+def test_one_wrong_element_is_found_and_placed():
+    want = np.ones((2, 3, 4), np.float32)
+    got = want.copy()
+    got[1, 2, 3] = 1.5
+    result = compare(want, got)
+    assert not result.passed
+    assert result.at == (1, 2, 3)
+    assert result.mismatched == 1 / 24
+    assert "got 1.5" in describe_failure(result)
+
+
+def test_nan_agrees_only_with_nan():
+    assert compare([np.nan, 1.0], [np.nan, 1.0]).passed
+    assert not compare([0.0, 1.0], [np.nan, 1.0]).passed
+    assert not compare([np.nan, 1.0], [0.0, 1.0]).passed
+
+
+def test_infinities_agree_by_sign():
+    assert compare([np.inf, -np.inf], [np.inf, -np.inf]).passed
+    assert not compare([np.inf], [-np.inf]).passed
+    assert not compare([np.inf], [1e30]).passed
+
+
+def test_a_shape_that_differs_fails_without_numbers():
+    result = compare(np.zeros((1, 7, 7)), np.zeros((1, 5, 5)))
+    assert not result.passed
+    assert result.max_abs is None
+    assert "shape [1, 5, 5], expected [1, 7, 7]" in describe_failure(result)
+
+
+def test_a_float_that_became_an_integer_fails():
+    assert not compare(np.zeros(3, np.float32), np.zeros(3, np.int64)).passed
+    assert compare(np.zeros(3, np.int64), np.zeros(3, np.int32)).passed
+    assert compare(np.zeros(3, np.float32), np.zeros(3, np.float16)).passed
+
+
+def test_cancellation_at_large_magnitude_is_judged_by_the_magnitude():
+    want = np.array([1e6, -1e6, 0.0])
+    assert compare(want, want + 0.01).passed
+    assert not compare(want / 1e6, want / 1e6 + 0.01).passed
+
+
+def test_a_cosine_limit_adds_to_the_tolerance():
+    want, got = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    loose = Tolerance(rtol=10, atol=10, cosine=0.99)
+    assert not compare(want, got, loose).passed
+
+
+def test_empty_arrays_agree():
+    assert compare(np.zeros((0, 4)), np.zeros((0, 4))).passed
+
+
+def test_a_missing_output_fails_and_an_extra_one_does_not():
+    results = compare_outputs("min", {"a": np.ones(2), "b": np.ones(2)}, {"a": np.ones(2), "c": np.ones(2)}, TIGHT)
+    failure = first_failure(results)
+    assert failure is not None
+    assert failure.output == "b"
+    assert len(results) == 2
+
+
+def test_json_has_no_bare_infinity():
+    assert compare([1.0], [np.inf]).as_dict()["max_abs"] == "inf"
+
+
+def test_measured_rounding_adds_to_the_tolerance_of_its_output_only():
+    want = {"a": np.zeros(3), "b": np.zeros(3)}
+    got = {"a": np.full(3, 0.003), "b": np.full(3, 0.003)}
+    a, b = compare_outputs("large", want, got, TIGHT, rounding={"a": 0.001})
+    assert a.passed
+    assert not b.passed
+
+
+@pytest.mark.parametrize("filling", [-1e4, -1e9, float(np.finfo(np.float32).min)])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_fillings_of_a_mask_do_not_hide_wrong_logits(filling, share):
+    chance = np.random.default_rng(0)
+    logits = chance.standard_normal((4, 50)).astype(np.float32)
+    masked = chance.random((4, 50)) < share
+    want, got = np.where(masked, np.float32(filling), logits), np.where(masked, np.float32(filling), logits + 0.3)
+    assert not compare_output("y", "p", want, got.astype(np.float32), Tolerance()).passed
+
+
+def test_elements_that_cancel_are_held_to_their_neighbours():
+    want = (np.random.default_rng(0).standard_normal(1000) * 1e6).astype(np.float32)
+    want[3], got = 0.5, want.copy()
+    got[3] = 40.0
+    assert compare_output("y", "p", want, got, Tolerance()).passed

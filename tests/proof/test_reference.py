@@ -1,0 +1,69 @@
+import json
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_reference_info, read_samples, write_reference
+
+
+def make(tmp_path):
+    space, spec = parse_space(["N=1:2:4"]), parse_tensor("x:float32[N,3]")
+    points = sample_points(space, [spec])
+    samples = []
+    for point in points:
+        inputs = sample_inputs([spec], point)
+        samples.append(ReferenceSample(point, inputs, {"y": inputs["x"] * 2, "n": np.array(3)}))
+    path = tmp_path / "m.reference.safetensors"
+    write_reference(path, ReferenceInfo(points, (spec,), ("y", "n"), space, "net.py:make"), samples)
+    return path, samples
+
+
+def test_what_was_written_reads_back(tmp_path):
+    path, samples = make(tmp_path)
+    info = read_reference_info(path)
+    assert info.outputs == ("y", "n")
+    assert str(info.space) == "N=1:2:4"
+    back = list(read_samples(path))
+    assert [s.point for s in back] == [s.point for s in samples]
+    for one, two in zip(back, samples, strict=True):
+        np.testing.assert_array_equal(one.inputs["x"], two.inputs["x"])
+        np.testing.assert_array_equal(one.outputs["y"], two.outputs["y"])
+        assert one.outputs["n"].shape == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b'\x10\0\0\0\0\0\0\0{"__metadata__":{}}'])
+def test_another_file_is_no_reference(tmp_path, content):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(InvalidRequestError, match="is not a reference file"):
+        read_reference_info(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header, _: header.pop("points"),
+        lambda header, _: header.update(points=3),
+        lambda header, _: header["points"][0].update(dims={"N": "x"}),
+        lambda header, _: header.update(inputs=None),
+        lambda header, _: header.update(space="N="),
+        lambda header, _: header.update(rounding={"0": {"y": float("nan")}}),
+        lambda header, _: header.update(rounding={"0": {"y": -1.0}}),
+        lambda _, tensors: tensors.pop("p1/input/x"),
+        lambda _, tensors: tensors.update({"p0/rounding/y": np.zeros(7)}),
+    ],
+)
+def test_a_damaged_reference_is_one_error(tmp_path, change):
+    path, _ = make(tmp_path)
+    with safe_open(path, framework="numpy") as stream:
+        header, tensors = json.loads(stream.metadata()["trtconv"]), {n: stream.get_tensor(n) for n in stream.keys()}  # noqa: SIM118
+    change(header, tensors)
+    save_file(tensors, path, metadata={"trtconv": json.dumps(header)})
+    with pytest.raises(InvalidRequestError, match="is damaged"):
+        list(read_samples(path))

@@ -1,0 +1,67 @@
+# ruff: noqa: E501 - the text of a model stands on one line
+"""RoiAlign for TensorRT-RTX."""
+
+import pytest
+
+from tests.rewrite.harness import Case, check_case, check_near_miss
+from trtconv.rewrite.rules.missing.spatial.roi_align import RULE
+
+CASES = [
+    Case(
+        "half pixel",
+        "y = RoiAlign<output_height=3,output_width=5,sampling_ratio=2,spatial_scale=0.5>(x, r, i)",
+        "float[1,4,H,W] x, float[K,4] r, int64[K] i",
+        gone=("RoiAlign",),
+        sizes=({"H": 16, "W": 24, "K": 2}, {"H": 17, "W": 23, "K": 5}, {"H": 31, "W": 13, "K": 1}),
+        ranges={"r": (-3, 35), "i": (0, 0)},
+    ),
+    Case(
+        "whole pixel",
+        'y = RoiAlign<output_height=7,output_width=7,sampling_ratio=2,coordinate_transformation_mode="output_half_pixel">(x, r, i)',
+        "float[1,4,H,W] x, float[K,4] r, int64[K] i",
+        gone=("RoiAlign",),
+        sizes=({"H": 16, "W": 24, "K": 2}, {"H": 17, "W": 23, "K": 5}, {"H": 31, "W": 13, "K": 1}),
+        ranges={"r": (-3, 35), "i": (0, 0)},
+    ),
+    Case(
+        "opset 20",
+        "y = RoiAlign<output_height=2,output_width=3,sampling_ratio=3>(x, r, i)",
+        "float[1,4,H,W] x, float[K,4] r, int64[K] i",
+        opset=20,
+        gone=("RoiAlign",),
+        sizes=({"H": 16, "W": 24, "K": 2}, {"H": 17, "W": 23, "K": 5}, {"H": 31, "W": 13, "K": 1}),
+        ranges={"r": (-3, 35), "i": (0, 0)},
+    ),
+    Case(
+        "three images",
+        "y = RoiAlign<output_height=4,output_width=4,sampling_ratio=2>(x, r, i)",
+        "float[3,4,H,W] x, float[K,4] r, int64[K] i",
+        gone=("RoiAlign",),
+        sizes=({"H": 16, "W": 24, "K": 2}, {"H": 17, "W": 23, "K": 5}, {"H": 31, "W": 13, "K": 1}),
+        ranges={"r": (-3, 35), "i": (0, 2)},
+    ),
+]
+NEAR_MISSES = [
+    Case(
+        "samples by size",
+        "y = RoiAlign<output_height=3,output_width=5>(x, r, i)",
+        "float[1,4,H,W] x, float[K,4] r, int64[K] i",
+        skip="sampling_ratio",
+    ),
+    Case(
+        "maximum",
+        'y = RoiAlign<output_height=3,output_width=5,sampling_ratio=2,mode="max">(x, r, i)',
+        "float[1,4,H,W] x, float[K,4] r, int64[K] i",
+        skip="maximum",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fires(case):
+    check_case(RULE, case)
+
+
+@pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
+def test_near_miss(case):
+    check_near_miss(RULE, case)

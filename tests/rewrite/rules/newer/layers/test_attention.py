@@ -1,0 +1,145 @@
+"""Attention in FP32."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, skip_newer
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.rewrite.rules.newer.layers.attention import RULE
+
+CASES = [
+    Case(
+        "four axes",
+        "y = Attention(q, k, v)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
+        opset=23,
+        gone=("Attention",),
+    ),
+    Case(
+        "causal",
+        "y = Attention<is_causal=1>(q, k, v)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
+        opset=23,
+        gone=("Attention",),
+    ),
+    Case(
+        "scale and mask",
+        "y = Attention<scale=0.3>(q, k, v, m)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v, float[H,W] m",
+        opset=23,
+        gone=("Attention",),
+    ),
+    Case(
+        "boolean mask",
+        "y = Attention(q, k, v, m)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v, bool[N,1,H,W] m",
+        opset=23,
+        gone=("Attention",),
+        edit=None,
+    ),
+    Case(
+        "heads in the last axis",
+        "y = Attention<q_num_heads=4,kv_num_heads=2>(q, k, v)",
+        "float[N,H,32] q, float[N,W,16] k, float[N,W,16] v",
+        "float[a,b,c] y",
+        opset=23,
+        gone=("Attention",),
+    ),
+]
+NEAR_MISSES = [
+    Case(
+        "half precision has a kernel",
+        "y = Attention(q, k, v)",
+        "float16[N,4,H,8] q, float16[N,4,W,8] k, float16[N,4,W,8] v",
+        "float16[a,b,c,d] y",
+        opset=23,
+    ),
+    Case(
+        "scores are given",
+        "y, a, c, z = Attention(q, k, v)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
+        "float[a,b,c,d] y, float[a,b,c,e] z",
+        opset=23,
+        skip="cache",
+    ),
+    Case(
+        "a window",
+        "y = Attention<is_causal=1, left_window_size=2>(q, k, v)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
+        opset=25,
+        skip="window",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fires(case):
+    check_case(RULE, case)
+
+
+QKV = "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v"
+
+
+def _mask(kind):
+    """[5, 7]: the second row attends to nothing, the last to one place."""
+    kept = np.random.default_rng(0).integers(0, 2, (5, 7)).astype(bool)
+    kept[:, 2], kept[1], kept[4] = True, False, np.arange(7) == 6
+    return kept if kind == "bool" else np.where(kept, 0.25, -np.inf).astype(np.float32)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_a_row_that_is_masked_whole_is_zero(kind, causal, scale):
+    case = Case(
+        "rows", f"y = Attention<is_causal={causal}>(q, k, v, m)", f"{QKV}, {kind}[H,W] m", opset=23, gone=("Attention",)
+    )
+    random = np.random.default_rng(1)
+    feed = {n: (scale * random.standard_normal((2, 4, s, 8))).astype(np.float32) for n, s in (("q", 5), ("k", 7))}
+    feed.update(v=random.standard_normal((2, 4, 7, 8)).astype(np.float32), m=_mask(kind))
+    before, after = (OnnxRuntimeRunner(m.SerializeToString()) for m in (model_of(case), check_case(RULE, case)))
+    got = after(feed)["y"]
+    assert not got[:, :, 1].any()
+    # With a causal mask the last row has nothing left either.
+    assert bool(got[:, :, 4].any()) is not bool(causal)
+    np.testing.assert_allclose(got, before(feed)["y"], rtol=1e-4, atol=1e-4)
+
+
+def test_masked_places_stay_masked_beside_large_scores_in_half_precision():
+    """-1e4 instead of minus infinity is less than what scores of half precision differ by."""
+    inputs = QKV.replace("float[", "float16[") + ", bool[H,W] m"
+    case = Case("half", "y = Attention(q, k, v, m)", inputs, "float16[a,b,c,d] y", opset=23, target="tensorrt==10")
+    q, k = np.full((1, 4, 2, 8), 20.0), np.full((1, 4, 3, 8), -100.0)
+    k[:, :, 2] *= -1.0
+    v = np.broadcast_to(np.arange(3.0)[:, None], (1, 4, 3, 8))
+    feed = {n: a.astype(np.float16) for n, a in (("q", q), ("k", k), ("v", v))}
+    feed["m"] = np.array([[True, True, False]] * 2)
+    skip_newer(case)
+    model = model_of(case)
+    assert len(apply(model, (RULE,), case.target).entries) == 1
+    got = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
+    np.testing.assert_array_equal(got, np.full((1, 4, 2, 8), 0.5, np.float16))
+
+
+WITH_AND_WITHOUT = [([[0.0, -np.inf], [0.0, 1.0]], False), ([[0.0, 1.0], [-np.inf] * 2], True)]
+
+
+@pytest.mark.parametrize(("rows", "guarded"), WITH_AND_WITHOUT)
+def test_a_constant_mask_is_looked_at(rows, guarded):
+    """Where no row is masked whole there is nothing to guard, and the plain form fuses."""
+
+    def with_mask(model):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(rows, np.float32), "m"))
+
+    case = Case(
+        "constant", "y = Attention(q, k, v, m)", "float[N,4,2,8] q, float[N,4,2,8] k, float[N,4,2,8] v",
+        opset=23, gone=("Attention",), edit=with_mask, sizes=({"N": 1}, {"N": 3}, {"N": 4}),
+    )  # fmt: skip
+    ops = [n.op_type for n in check_case(RULE, case).graph.node]
+    assert ("Equal" in ops) is guarded
+
+
+@pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
+def test_near_miss(case):
+    check_near_miss(RULE, case)

@@ -1,0 +1,164 @@
+"""The shell that the action, the hook and the documented snippets run, and the files that it writes."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.check.models import small_net, write_pair
+from trtconv.check.gate.baseline import RATIOS, parse_ratios
+from trtconv.check.gate.budgets import Budgets, parse_budgets
+from trtconv.core.config import read_config
+
+ROOT = Path(__file__).parents[1]
+DOC = (ROOT / "docs" / "how-to" / "ci.md").read_text()
+ACTION = (ROOT / "action.yml").read_text()
+
+
+def fenced(language, heading):
+    """The first code block of a language after a heading of the page."""
+    return re.search(rf"## {heading}\n.*?```{language}\n(.*?)```", DOC, re.S)[1]
+
+
+def run_blocks():
+    """The `run: |` blocks of the action by the name of their step."""
+    steps = re.split(r"\n    - name: ", ACTION)[1:]
+    return {s.splitlines()[0]: re.sub(r"(?m)^ {8}", "", s.split("run: |\n")[1]) for s in steps}
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A checkout: `out/` with a model and its reference, a config, and `trtconv` and `pip` on the PATH."""
+    (tmp_path / "out").mkdir()
+    write_pair(tmp_path / "out")
+    (tmp_path / "trtconv.toml").write_text("[check]\nrtol = 1e-4\n\n[check.budgets]\nplugin_nodes = 0\n")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, body in (("trtconv", f'exec "{sys.executable}" -m trtconv "$@"'), ("pip", "exit 0")):
+        (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / name).chmod(stat.S_IRWXU)
+    return tmp_path
+
+
+def shell(place, script, **environment):
+    defaults = {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=place, capture_output=True, text=True,
+        env={**defaults, **environment}, check=False,
+    )  # fmt: skip
+
+
+def act(place, **inputs):
+    """Run the action's check step as GitHub does; returns the process and the outputs."""
+    names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "OPTIONS", "REPRO")
+    values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true"} | inputs
+    files = {n: str(place / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    done = shell(place, run_blocks()["Check"], **values, **files)
+    outputs = dict(line.split("=", 1) for line in (place / "github_output").read_text().splitlines())
+    return done, outputs
+
+
+def test_the_action_passes_and_writes_every_report(place):
+    done, outputs = act(place, SUBJECT="out/model.trt.onnx", CONFIG="trtconv.toml", OPTIONS="--rtol 1e-3 -q")
+    assert done.returncode == 0, done.stderr
+    assert outputs == {"exit-code": "0", "reports": "reports dir"}
+    folder = place / "reports dir"
+    names = {p.name for p in folder.iterdir()}
+    assert names == {"report.json", "junit.xml", "report.sarif", "report.md", "report.html"}
+    assert json.loads((folder / "report.json").read_text())["passed"] is True
+    assert json.loads((folder / "report.sarif").read_text())["version"] == "2.1.0"
+    assert int(ET.parse(folder / "junit.xml").getroot()[0].get("failures")) == 0
+    assert "✅" in (place / "github_step_summary").read_text()
+
+
+def test_the_action_fails_with_the_code_the_annotation_and_a_repro(place):
+    write_pair(place / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    done, outputs = act(place, SUBJECT="out/model.trt.onnx")
+    assert done.returncode == 3
+    assert outputs["exit-code"] == "3"
+    assert "::error file=net.py,line=13," in done.stdout
+    assert (place / "reports dir" / "repro.zip").stat().st_size > 500
+    assert "❌" in (place / "github_step_summary").read_text()
+
+
+def test_the_action_takes_a_baseline(place):
+    trtconv = "trtconv check out/model.trt.onnx --baseline baseline.json --update-baseline -q"
+    assert shell(place, trtconv).returncode == 0
+    data = json.loads((place / "baseline.json").read_text())
+    data["extras"]["measured"]["latency_ms at opt"] = {"value": 1e-6, "runs": [1e-6] * 7}
+    (place / "baseline.json").write_text(json.dumps(data))
+    done, outputs = act(place, SUBJECT="out/model.trt.onnx", BASELINE="baseline.json")
+    assert (done.returncode, outputs["exit-code"]) == (6, "6")
+    assert "trtconv%3A budget" in done.stdout
+
+
+def test_inputs_of_the_action_are_no_shell(place):
+    done, _ = act(place, SUBJECT="$(touch owned).onnx", OPTIONS="; touch owned")
+    assert done.returncode == 2
+    assert not (place / "owned").exists()
+    assert "${{ inputs" not in "".join(run_blocks().values()), "inputs reach the shell by the environment only"
+
+
+def test_every_input_of_the_action_is_used():
+    declared = re.findall(r"(?m)^  (\w[\w-]*):\n    description", ACTION.split("outputs:")[0])
+    assert set(declared) == set(re.findall(r"inputs\.([\w-]+)", ACTION))
+
+
+def test_the_gitlab_script_runs(place):
+    block = fenced("yaml", "GitLab")
+    lines = re.findall(r"(?m)^    - (.*)$", block.split("script:")[1].split("artifacts:")[0])
+    done = shell(place, "\n".join(lines), MODEL="out/model.trt.onnx")
+    assert done.returncode == 0, done.stderr
+    for name in ("junit.xml", "report.html", "report.json"):
+        assert (place / name).exists()
+        assert name in block.split("artifacts:")[1]
+
+
+def test_the_jenkins_script_runs(place):
+    block = fenced("groovy", "Jenkins")
+    done = shell(place, "\n".join(re.findall(r"sh '(.*)'", block)))
+    assert done.returncode == 0, done.stderr
+    assert (place / "junit.xml").exists()
+    assert block.count("{") == block.count("}")
+
+
+def test_the_hook_runs_with_the_documented_arguments(place):
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    entry = re.search(r"(?m)^  entry: (.*)$", hook)[1]
+    arguments = re.search(r"args: \[(.*)\]", fenced("yaml", "pre-commit"))[1].replace(",", "")
+    assert re.search(r"- id: ([\w-]+)", hook)[1] in DOC
+    done = shell(place, f"{entry} {arguments}")
+    assert done.returncode == 0, done.stderr
+    files = re.compile(re.search(r"files: '(.*)'", hook)[1])
+    assert files.search("out/model.trt.onnx")
+    assert files.search("out/model.reference.safetensors")
+    assert not files.search("net.py")
+
+
+def test_the_documented_budgets_and_ratios_are_those_that_exist(tmp_path):
+    (tmp_path / "a.toml").write_text(fenced("toml", "Budgets"))
+    (tmp_path / "b.toml").write_text(fenced("toml", "A baseline"))
+    budgets = read_config(tmp_path / "a.toml").check.budgets
+    assert set(budgets) == set(Budgets.__dataclass_fields__)
+    assert parse_budgets(budgets).engine_bytes == 64 << 20
+    ratios = read_config(tmp_path / "b.toml").check.baseline
+    assert parse_ratios(ratios) == dict(RATIOS) == ratios
+
+
+@pytest.mark.parametrize("name", ["action.yml", ".pre-commit-hooks.yaml"])
+def test_the_files_are_yaml(name):
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    assert yaml.safe_load((ROOT / name).read_text())
+
+
+def test_the_snippets_are_yaml():
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    blocks = re.findall(r"```yaml\n(.*?)```", DOC, re.S)
+    assert len(blocks) == 3
+    assert all(isinstance(yaml.safe_load(b), dict) for b in blocks)

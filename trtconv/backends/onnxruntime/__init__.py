@@ -1,0 +1,1 @@
+"""ONNX Runtime: the numerics by which everything is judged."""

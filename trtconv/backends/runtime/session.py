@@ -1,0 +1,284 @@
+"""Running an engine: NumPy in and out, or GPU tensors without copies; one execution context per thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from trtconv.backends.cuda.array_interface import import_array_interface
+from trtconv.backends.cuda.context import open_driver
+from trtconv.backends.cuda.device_array import DeviceArray
+from trtconv.backends.cuda.dlpack import Imported, import_cuda
+from trtconv.backends.cuda.driver import Gpu
+from trtconv.backends.cuda.memory import CudaMemory, open_cuda_memory
+from trtconv.backends.protocol import Capabilities, Profile
+from trtconv.backends.runtime.execution import Execution
+from trtconv.backends.runtime.prepared import Prepared
+from trtconv.backends.tensorrt.debug_tensors import listen, make_debug_listener
+from trtconv.backends.tensorrt.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
+from trtconv.backends.tensorrt.layers import LayerInfo, make_profiler, read_layers, with_times
+from trtconv.backends.tensorrt.library import as_bool
+from trtconv.backends.tensorrt.manifest import EngineManifest
+from trtconv.backends.tensorrt.messages import logger_of
+from trtconv.backends.tensorrt.plugin_loading import load_plugins
+from trtconv.core.dtypes import DType
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_GRAPHS = 16
+
+
+def open_session(
+    trt: Any, capabilities: Capabilities, engine: Path, manifest: EngineManifest | None, gpu: Gpu,
+    plugins: tuple[Path, ...], warnings: tuple[str, ...],
+) -> EngineSession:  # fmt: skip
+    """Deserialize an engine. Raises TrtconvError with TensorRT's words when it refuses."""
+    memory = open_cuda_memory(gpu.index)
+    memory.activate()
+    logger = logger_of(trt)
+    with logger.collect() as messages:
+        load_plugins(trt, logger, plugins)
+        runtime = trt.Runtime(logger)
+        if manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False)):
+            runtime.engine_host_code_allowed = True
+        loaded = runtime.deserialize_cuda_engine(engine.read_bytes())
+        if loaded is None:
+            raise TrtconvError(
+                f"{capabilities} refuses '{engine}'", details=messages.errors[:8], hint="build it again on this machine"
+            )
+    declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
+    return EngineSession(trt, (runtime, loaded), memory, f"{capabilities} on {gpu.name}", declared, warnings)
+
+
+class EngineSession:
+    """An engine on the GPU. See `EngineRunner`.
+
+    `session(x=array)` runs it on NumPy arrays, or on anything that NumPy can read, and gives NumPy arrays; when every
+    input is a CUDA tensor (DLPack) it gives `DeviceArray`s and copies nothing. Each thread gets its own execution
+    context. With `cuda_graph` a shape is captured at its second call and replayed from then on.
+    """
+
+    def __init__(
+        self, trt: Any, loaded: tuple[Any, Any], memory: CudaMemory, version: str, declared: Mapping[str, DType],
+        warnings: tuple[str, ...] = (), driver: Any = None,
+    ) -> None:  # fmt: skip
+        self._trt, self._memory, self._declared = trt, memory, declared
+        self._runtime, self._engine = loaded
+        self._logger = logger_of(trt)
+        self._driver = driver if driver is not None else open_driver()
+        self._tensors = engine_tensors(trt, self._engine)
+        self.profiles: tuple[Profile, ...] = engine_profiles(self._engine, self._tensors)
+        self.inputs = tuple(t for t in self._tensors if t.is_input)
+        self.outputs = tuple(t for t in self._tensors if not t.is_input)
+        self._device_inputs = tuple(t for t in self.inputs if not t.host)
+        self._host_inputs = any(t.host for t in self.inputs)
+        self.version = f"{version}, {memory.name}"
+        self.warnings = warnings
+        self.cuda_graph = False
+        self._local = threading.local()
+        # Weak, so that the context of a thread goes with the thread.
+        self._made: weakref.WeakSet[Prepared] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    @property
+    def device_memory_bytes(self) -> int:
+        """Scratch memory of one execution context in bytes, over all profiles; the weights are not in it."""
+        name = "device_memory_size_v2" if hasattr(self._engine, "device_memory_size_v2") else "device_memory_size"
+        return int(getattr(self._engine, name))
+
+    def _make(self, *, cuda_graph: bool = False) -> Prepared:
+        """A new execution context. TensorRT makes them one after another."""
+        if self._engine is None:
+            raise InvalidRequestError("the engine is closed")
+        with self._logger.collect() as messages, self._lock:
+            try:
+                execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory, self._driver)
+            except TrtconvError as error:
+                raise _with(error, messages.errors) from error
+            lane = Prepared(execution, cuda_graph=cuda_graph)
+            self._made.add(lane)
+            return lane
+
+    def _lane(self, given: Mapping[str, Any]) -> Prepared:
+        """What runs these shapes in this thread: its own context, or a context with a CUDA graph for these shapes."""
+        local = self._local
+        if getattr(local, "main", None) is None:
+            local.main, local.graphs = self._make(), {}
+        if not self.cuda_graph:
+            return cast("Prepared", local.main)
+        key = tuple(shape_of(given[t.name]) for t in self.inputs)
+        if key not in local.graphs:
+            local.graphs[key] = None
+        elif local.graphs[key] is None and sum(g is not None for g in local.graphs.values()) < MOST_GRAPHS:
+            local.graphs[key] = self._make(cuda_graph=True)
+        return cast("Prepared", local.graphs[key] or local.main)
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
+        given = {**(inputs or {}), **named}
+        require_inputs(given, self.inputs)
+        self._memory.activate()
+        lane = self._lane(given)
+        imported = {t.name: self._imported(given[t.name], lane) for t in self._device_inputs}
+        mark = self._logger.mark()
+        try:
+            if imported and all(imported.values()):
+                return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported)))
+            self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
+            lane()
+            return self._collect(lane.execution)
+        except TrtconvError as error:
+            raise _with(error, self._logger.since(mark).errors) from error
+
+    def _imported(self, value: Any, lane: Prepared) -> Imported | None:
+        """A tensor that is on the GPU, with the lane made to wait for what fills it; None for anything else."""
+        if isinstance(value, DeviceArray):
+            if value.stream != lane.stream:
+                lane.execution.order.wait(lane.stream, value.stream)
+            return Imported(value.pointer, value.shape, value.dtype, value.device, value)
+        return import_cuda(value, lane.stream) or import_array_interface(value, lane.stream, self._driver)
+
+    def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
+        """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.
+
+        With `cuda_graph` launches replay a captured graph. Raises UnsupportedError when a graph cannot hold the run.
+        """
+        require_inputs(inputs, self.inputs)
+        self._memory.activate()
+        lane = self._make(cuda_graph=cuda_graph)
+        self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
+        if cuda_graph and not lane.execution.capturable:
+            raise UnsupportedError(
+                "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
+                hint="run it without a CUDA graph",
+            )
+        lane()
+        lane.synchronize()
+        if cuda_graph and lane.graph is None:
+            raise UnsupportedError(
+                f"a CUDA graph cannot hold this engine: {lane.no_graph}", hint="run it without a CUDA graph"
+            )
+        return lane
+
+    def _put(self, execution: Execution, arrays: Mapping[str, Array]) -> None:
+        """Set the shapes and copy the inputs to the device."""
+        host = {t.name: arrays[t.name] for t in self.inputs if t.host}
+        execution.set_shapes({n: tuple(a.shape) for n, a in arrays.items()}, host)
+        for name, array in arrays.items():
+            if name not in host:
+                buffer = execution.buffer(name, array.nbytes)
+                execution.point_input(name, buffer.pointer)
+                self._memory.upload(buffer.pointer, array, execution.stream)
+
+    def _run_device(
+        self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported]
+    ) -> dict[str, DeviceArray]:
+        execution, own = lane.execution, lane is self._local.main
+        for tensor in self._device_inputs:
+            kind = imported[tensor.name].dtype
+            if kind is not tensor.dtype and kind != tensor.dtype:
+                raise InvalidRequestError(
+                    f"input '{tensor.name}' is {kind.name}, the engine takes {tensor.dtype.name}",
+                    hint="convert the tensor on the GPU first",
+                )
+        shapes = {name: source.shape for name, source in imported.items()}
+        host = {t.name: as_input(given[t.name], t) for t in self.inputs if t.host} if self._host_inputs else {}
+        if host:
+            shapes |= {name: tuple(array.shape) for name, array in host.items()}
+        execution.set_shapes(shapes, host)
+        for name, source in imported.items():
+            pointer = source.pointer
+            # A graph reads from where it was captured, and an empty tensor's null pointer is refused by TensorRT.
+            if not own or not pointer:
+                pointer = execution.buffer(name, source.nbytes).pointer
+                self._memory.copy(pointer, source.pointer, source.nbytes, execution.stream)
+            execution.point_input(name, pointer)
+        lane()
+        execution.retain(tuple([s.pointer for s in imported.values()]), tuple(imported.values()))
+        return lane.outputs()
+
+    def _collect(self, execution: Execution) -> dict[str, Array]:
+        import numpy as np
+
+        results: dict[str, Array] = {}
+        # Sizes that depend on data are known only when the run is over.
+        if not execution.capturable:
+            self._memory.synchronize(execution.stream)
+        for tensor in self.outputs:
+            if tensor.host:
+                results[tensor.name] = execution.host_output(tensor.name).copy()
+                continue
+            found = execution.output(tensor)
+            results[tensor.name] = np.empty(found.shape, tensor.dtype.numpy())
+            self._memory.download(results[tensor.name], found.pointer, execution.stream)
+        self._memory.synchronize(execution.stream)
+        return {n: self._as_declared(n, a) for n, a in results.items()}
+
+    def _as_declared(self, name: str, array: Array) -> Array:
+        """TensorRT 8.6 gives int32 where the model says int64; callers get what the model says."""
+        wanted = self._declared.get(name)
+        return array if wanted is None or wanted.numpy() == array.dtype else array.astype(wanted.numpy())
+
+    def watched(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """Run once; the outputs, and those of the named inner tensors that the engine gives out, as NumPy arrays.
+
+        Before TensorRT 10 these are outputs (`debug_outputs`), later also debug tensors (`debug_tensors`).
+        """
+        require_inputs(inputs, self.inputs)
+        self._memory.activate()
+        lane = self._make()
+        listener = None
+        if hasattr(self._engine, "is_debug_tensor"):
+            listener = make_debug_listener(self._trt, self._memory)
+            listen(lane.execution.context, listener, self._engine, names)
+        self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
+        try:
+            lane()
+            found = self._collect(lane.execution)
+        except TrtconvError:
+            if listener is not None and listener.error is not None:
+                raise TrtconvError("an inner tensor cannot be read while the engine runs") from listener.error
+            raise
+        finally:
+            lane.close()
+        return {**(listener.arrays if listener is not None else {}), **found}
+
+    def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
+        """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""
+        if not runs or any(t.host for t in self.inputs):
+            return read_layers(self._trt, self._engine)
+        import numpy as np
+
+        opt = {t.name: np.ones(self.profiles[0][t.name][1], t.dtype.numpy()) for t in self.inputs}
+        lane = self.prepare(opt)
+        context = lane.execution.context
+        profiler = make_profiler(self._trt)
+        context.profiler = profiler
+        for _ in range(runs):
+            lane()
+            lane.synchronize()
+        seconds = {name: total / runs for name, total in profiler.seconds.items()}
+        found = with_times(read_layers(self._trt, self._engine, context), seconds)
+        lane.close()
+        return found
+
+    def close(self) -> None:
+        """Free contexts, then the engine, then the runtime: the order that TensorRT demands."""
+        for lane in tuple(self._made):
+            lane.close()
+        self._local = threading.local()
+        self._engine = None
+        self._runtime = None
+
+
+def _with(error: TrtconvError, lines: tuple[str, ...]) -> TrtconvError:
+    """The same error with TensorRT's own words."""
+    details = (*error.details, *lines[:8])
+    return type(error)(error.message, hint=error.hint, details=details, where=error.where)

@@ -1,0 +1,1 @@
+"""From an ONNX graph to an engine."""

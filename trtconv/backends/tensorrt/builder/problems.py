@@ -1,0 +1,107 @@
+"""Nodes that TensorRT refuses, told with the PyTorch module and source line that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.protocol import Capabilities, NodeProblem
+from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.model.provenance import Origin, origin_of
+
+if TYPE_CHECKING:
+    import onnx
+
+_SHOWN = 40
+_REFUSALS = (
+    "could not find any implementation", "no runners that implement", "not supported", "unsupported",
+    "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
+)  # fmt: skip
+_SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
+_MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
+# What a builder says (in lower case) that something else than the graph's operators is at fault for.
+_KNOWN = {
+    # For a plugin 8.6 loads cuBLAS and cuDNN, to hand it their handles, unless they are no tactic sources.
+    "check function name against library symbol": "TensorRT 8.6 wants cuBLAS and cuDNN for a plugin and did not find "
+    "whole ones: install both, or, if the plugin needs neither, build with "
+    "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
+    "violate shape constraints": "the graph is undefined at sizes of the range: add --align, or pad the inputs with "
+    "`trtconv rewrite --pad-to-multiple` (docs/how-to/odd-sizes.md)",
+    "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
+    "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
+}
+
+
+def unsupported(
+    problems: Iterable[NodeProblem], model: onnx.ModelProto, path: Path, capabilities: Capabilities, *, hint: str = ""
+) -> UnsupportedError:
+    """One error that lists every node; `where` is the source line of the first one that has one."""
+    found = tuple(problems)
+    origins = [origin_in(model, p) for p in found]
+    details = [describe(p, o) for p, o in zip(found, origins, strict=True)]
+    more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
+    nodes = "a node" if len(found) == 1 else f"{len(found)} nodes"
+    if not hint and any(p.op_type in _SIZED_BY_DATA for p in found):
+        hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
+    return UnsupportedError(
+        f"{capabilities} does not take {nodes} of {path}",
+        details=details[:_SHOWN] + more,
+        where=next((o.source for o in origins if o.source), None),
+        hint=hint or "see `trtconv rules` for what a rewrite can change, or change the module at the lines named",
+    )
+
+
+def origin_in(model: onnx.ModelProto, problem: NodeProblem) -> Origin:
+    """Where the node comes from in the PyTorch code; an empty origin when the graph does not say."""
+    node = _find(model, problem)
+    return origin_of(node) if node is not None else Origin()
+
+
+def describe(problem: NodeProblem, origin: Origin) -> str:
+    """`Conv 'conv_3' from backbone.conv4 (net.py:12): words of the parser`."""
+    name = f" '{problem.node}'" if problem.node else f" #{problem.index}" if problem.index >= 0 else ""
+    place = f" from {origin}" if origin else ""
+    return f"{problem.op_type or 'node'}{name}{place}: {problem.message}"
+
+
+def _find(model: onnx.ModelProto, problem: NodeProblem) -> Any:
+    if problem.node:
+        for node in model.graph.node:
+            if node.name == problem.node:
+                return node
+    if 0 <= problem.index < len(model.graph.node):
+        return model.graph.node[problem.index]
+    return None
+
+
+def build_failure(
+    lines: tuple[str, ...], model: onnx.ModelProto, path: Path, capabilities: Capabilities
+) -> TrtconvError:
+    """The error for a build that returned nothing: its lines, and the nodes whose names they mention."""
+    text = "\n".join(lines).lower()
+    if any(word in text for word in _MEMORY):
+        return TrtconvError(
+            f"{capabilities} ran out of memory while building {path}", details=lines[:_SHOWN],
+            hint="close what else uses the GPU, lower --workspace, or narrow the ranges (max shapes)",
+        )  # fmt: skip
+    problems = tuple(p for line in lines for p in named_nodes(line, model))
+    if problems and any(word in text for word in _REFUSALS):
+        return unsupported(problems, model, path, capabilities)
+    origins = [describe(p, origin_in(model, p)) for p in problems]
+    hint = next(
+        (h for word, h in _KNOWN.items() if word in text), "run again with -v for all of the builder's messages"
+    )
+    return TrtconvError(
+        f"{capabilities} could not build {path}", details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
+        hint=hint,
+    )  # fmt: skip
+
+
+def named_nodes(line: str, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:
+    """A problem for every node of the graph that a builder's line names; at most the ends of a fused region."""
+    import re
+
+    words = set(re.findall(r"[^\s\[\]{}()'\",:]+", line.replace("...", " ").replace("ONNX Layer: ", " ")))
+    hits = [(i, n) for i, n in enumerate(model.graph.node) if n.name and n.name in words]
+    return tuple(NodeProblem(line, n.name, n.op_type, i) for i, n in hits)

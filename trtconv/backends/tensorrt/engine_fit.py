@@ -1,0 +1,92 @@
+"""Does an engine belong to this library and this GPU? Answered before TensorRT sees its bytes.
+
+TensorRT's own answers come late and are hard to read, and some of its versions crash on a damaged plan.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trtconv.backends.cuda.driver import Gpu
+from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.library import as_bool
+from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
+from trtconv.backends.tensorrt.plan_header import PlanHeader, read_plan_header
+from trtconv.core.artifacts import manifest_path, require_file, sha256_file
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
+
+# TensorRT-RTX's ComputeCapability has no member for these (measured on 9.0: the engine is refused).
+RTX_LACKS = ("9.0", "10.0", "10.3")
+
+
+def read_fit(engine: Path) -> tuple[PlanHeader, EngineManifest | None]:
+    """Header and manifest of an engine; None when no manifest is beside it (an engine from elsewhere).
+
+    Raises InvalidRequestError when the file is no engine, is cut off, or is not the one its manifest describes.
+    """
+    header = read_plan_header(engine)
+    return header, read_engine_manifest(engine) if manifest_path(engine).exists() else None
+
+
+def require_version(engine: Path, header: PlanHeader, manifest: EngineManifest | None, runtime: Capabilities) -> None:
+    """Raise UnsupportedError unless the engine was made by this library's version or for any minor version."""
+    if header.family != runtime.name:
+        raise UnsupportedError(
+            f"'{engine}' was made by {header}, and {runtime} cannot read it", hint="build it again with this backend"
+        )
+    made = header.version[:3]
+    here = tuple(int(w) for w in runtime.version.split(".")[:3])
+    if made == here:
+        return
+    portable = manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False))
+    if portable and made[0] == here[0] and made <= here:
+        return
+    raise UnsupportedError(
+        f"'{engine}' was made by {header}, this is {runtime}",
+        hint=f"build it again here, or install {header.family}=={header.version_text}",
+    )
+
+
+def require_gpu(engine: Path, manifest: EngineManifest | None, runtime: Capabilities, gpu: Gpu) -> tuple[str, ...]:
+    """Raise UnsupportedError when the engine was built for another GPU. Returns warnings."""
+    if runtime.name == "tensorrt-rtx" and gpu.compute_capability in RTX_LACKS:
+        raise UnsupportedError(
+            f"TensorRT-RTX does not run on compute capability {gpu.compute_capability} ({gpu.name})",
+            hint="build with --backend tensorrt for this GPU, or run the engine on a GeForce or RTX GPU",
+        )
+    if manifest is None:
+        return ()
+    if manifest.compute_capabilities and gpu.compute_capability not in manifest.compute_capabilities:
+        built = ", ".join(manifest.compute_capabilities)
+        raise UnsupportedError(
+            f"'{engine}' was built for compute capability {built}; {gpu.name} has {gpu.compute_capability}",
+            hint=f"build it with --compute-capability {gpu.compute_capability}",
+        )
+    made_for = manifest.environment.get("compute_capability", "")
+    level = str(manifest.options.get("hardware_compatibility", "none")).lower()
+    if made_for and made_for != gpu.compute_capability and level != "ampere_plus":
+        raise UnsupportedError(
+            f"'{engine}' was built on {manifest.environment.get('gpu')} with compute capability {made_for}; "
+            f"this is {gpu.name} with {gpu.compute_capability}",
+            hint="build it on this GPU, or with the option hardware_compatibility=ampere_plus",
+        )
+    if made_for and manifest.environment.get("gpu") not in (None, gpu.name):
+        return (f"the engine was tuned on {manifest.environment['gpu']}, this is {gpu.name}: it may be slower",)
+    return ()
+
+
+def require_plugins(engine: Path, manifest: EngineManifest | None, plugins: tuple[Path, ...]) -> None:
+    """Raise InvalidRequestError when a plugin library that the engine was built with is not given, or is another one.
+
+    An engine holds its plugins' attributes as the library wrote them, so that the same file has to read them back.
+    """
+    given = {p.name: p for p in plugins}
+    for name, digest in (manifest.plugins if manifest else {}).items():
+        if name not in given:
+            raise InvalidRequestError(f"'{engine}' needs the plugin library {name}", hint=f"add --plugin PATH/{name}")
+        path = require_file(given[name], "plugin library")
+        if sha256_file(path) != digest:
+            raise InvalidRequestError(
+                f"the plugin library '{path}' is not the one that '{engine}' was built with (sha256 {digest[:16]})",
+                hint="name that one with --plugin, or build the engine again with this library",
+            )

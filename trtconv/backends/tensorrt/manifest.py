@@ -1,0 +1,139 @@
+"""The engine's manifest, `model.engine.json`: what is not in the plan, bound to it by its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.backends.protocol import Profile
+from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file, write_json
+from trtconv.core.dtypes import parse_dtype
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
+from trtconv.core.tensors import TensorSpec
+
+SCHEMA = 2
+_TABLES = ("model_files", "options", "plugins", "types", "environment", "timing_cache")
+
+
+@dataclass(frozen=True)
+class EngineManifest:
+    """What was built, from what, with what and where. `model_files` are the ONNX file and its external data.
+
+    `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
+    `padding` is the model's record of the inputs that it pads (core.padding), or empty.
+    """
+
+    engine_sha256: str
+    engine_bytes: int
+    model_files: Mapping[str, str]
+    backend: str
+    version: str
+    trtconv: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    space: ShapeSpace
+    profiles: tuple[Profile, ...]
+    precision: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    compute_capabilities: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, int] = field(default_factory=dict)
+    layers: int = 0
+    seconds: float = 0.0
+    messages: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timing_cache: Mapping[str, Any] = field(default_factory=dict)
+    plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    padding: str = ""
+
+
+def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
+    """Write the manifest beside an engine. Written after the engine, so that a stale one shows by its hash."""
+    data = dict(vars(manifest))
+    data |= {
+        "schema": SCHEMA,
+        "inputs": [_tensor_json(s) for s in manifest.inputs],
+        "outputs": [_tensor_json(s) for s in manifest.outputs],
+        "space": str(manifest.space),
+        "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in manifest.profiles],
+        **{k: dict(data[k]) for k in _TABLES},
+        "plugin_kernels": {name: dict(facts) for name, facts in manifest.plugin_kernels.items()},
+        "compute_capabilities": list(manifest.compute_capabilities),
+        "messages": list(manifest.messages),
+        "seconds": round(manifest.seconds, 3),
+    }
+    path = manifest_path(engine)
+    write_json(path, data)
+    return path
+
+
+def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest:
+    """Read the manifest of an engine.
+
+    With `verify` the engine's bytes are hashed, and an engine that is not the one described (rebuilt, cut off, or a
+    crash between the two writes) raises InvalidRequestError. So does a missing or unreadable manifest.
+    """
+    require_file(engine, "engine")
+    if engine.suffix == ".onnx":
+        raise InvalidRequestError(f"'{engine}' is an ONNX model, not an engine", hint="name the engine built from it")
+    path = manifest_path(engine)
+    if not path.exists():
+        raise InvalidRequestError(
+            f"'{engine}' has no manifest '{path.name}' beside it", hint="build it with `trtconv build`"
+        )
+    data = read_json(path, "engine manifest")
+    if data.get("schema") != SCHEMA:
+        raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
+    try:
+        manifest = _from_json(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequestError(f"'{path}' is damaged: {error}", hint="build the engine again") from error
+    if verify and sha256_file(engine) != manifest.engine_sha256:
+        size = engine.stat().st_size
+        cut = f": it has {size} bytes of {manifest.engine_bytes}" if size != manifest.engine_bytes else ""
+        raise InvalidRequestError(
+            f"'{engine}' is not the engine that '{path.name}' describes{cut}", hint="build it again"
+        )
+    return manifest
+
+
+def _from_json(data: dict[str, Any]) -> EngineManifest:
+    profiles = tuple({n: _triple(t) for n, t in p.items()} for p in data["profiles"])
+    known = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
+    known |= {k: dict(data[k]) for k in _TABLES if k in data}
+    known["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
+    wrong = next(
+        (k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None
+    )
+    if wrong is not None:
+        raise TypeError(f"{wrong} is no text")
+    known |= {
+        "inputs": tuple(_tensor(t) for t in data["inputs"]),
+        "outputs": tuple(_tensor(t) for t in data["outputs"]),
+        "space": parse_space([data["space"]]),
+        "profiles": profiles,
+        "compute_capabilities": tuple(data["compute_capabilities"]),
+        "messages": tuple(data["messages"]),
+    }
+    return EngineManifest(**known)
+
+
+def _tensor_json(spec: TensorSpec) -> dict[str, Any]:
+    """Dims apart, not as one text: an output's can be any expression that an exporter wrote."""
+    found: dict[str, Any] = {"name": spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
+    return found | ({"range": list(spec.value_range)} if spec.value_range else {})
+
+
+def _tensor(data: dict[str, Any]) -> TensorSpec:
+    dims = tuple(d if isinstance(d, int) else str(d) for d in data["dims"])
+    low_high = tuple(float(v) for v in data["range"]) if "range" in data else None
+    value_range = (low_high[0], low_high[1]) if low_high else None
+    return TensorSpec(str(data["name"]), parse_dtype(data["dtype"]), dims, value_range)
+
+
+def _triple(shapes: list[list[int]]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    low, opt, high = (tuple(int(d) for d in shape) for shape in shapes)
+    return low, opt, high

@@ -1,0 +1,1 @@
+"""Engines that were built before, by what they were built from."""

@@ -1,0 +1,1 @@
+"""Engines packed for a server."""

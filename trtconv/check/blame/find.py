@@ -1,0 +1,99 @@
+"""Where a difference arises, as one finding: a rewritten node, the engine and not its graph, or the export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.blame.module_walk import first_module_off
+from trtconv.check.blame.origins import graph_of, named_node
+from trtconv.check.compare.intermediates import TensorDifference, exported_beside, first_difference
+from trtconv.check.compare.reference_fit import find_reference
+from trtconv.check.compare.subjects import is_engine, open_subject
+from trtconv.check.compare.tolerances import recorded_precision
+from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.model.file import load_model
+from trtconv.core.report import Finding
+from trtconv.core.requests import CheckRequest
+from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.reference import ReferenceSample, read_reference_info
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+ModuleOutputs = Callable[[Mapping[str, "Array"]], Mapping[str, tuple["Array", ...]]]
+"""Every submodule's outputs by its path, at some inputs."""
+
+
+def blame(
+    request: CheckRequest, sample: ReferenceSample | None, differences: Iterable[TensorDifference],
+    module_outputs: ModuleOutputs | None = None,
+) -> Finding | None:  # fmt: skip
+    """The cause of a difference at `sample`, as far as the files beside the subject tell it.
+
+    An error with the node and its line where a rewritten graph leaves the exported one, or, with `module_outputs`
+    (every submodule's outputs by path), where the exported graph leaves the module. Else a note that says which file
+    is to blame and how to look further. None when there is no graph to look at.
+    """
+    rewritten = first_difference(differences)
+    if rewritten is not None and not rewritten.hint and recorded_precision(request.subject) != "fp32":
+        hint = f"the nodes that have to stay FP32: trtconv check {request.subject} --find-fp32"
+        rewritten = replace(rewritten, hint=hint)
+    if rewritten is not None or sample is None:
+        return rewritten
+    graph = graph_of(request.subject)
+    if graph is None:
+        return None
+    refused, equal = _tried(graph, request, sample)
+    if refused is not None:
+        return refused
+    if is_engine(request.subject) and equal:
+        return Finding(
+            "note", "accuracy",
+            f"'{graph.name}', from which the engine was built, is right at {sample.point}: the engine is to blame",
+            f"the first layer that differs: trtconv check {request.subject} --layers",
+        )  # fmt: skip
+    exported = exported_beside(graph) or graph
+    if module_outputs is None:
+        return Finding(
+            "note", "accuracy",
+            f"'{exported.name}' itself differs from the module, and the reference keeps the module's outputs only",
+            f"the first submodule that differs: trtconv check {exported} --against {_module_of(request)}",
+        )  # fmt: skip
+    return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
+
+
+def _module_of(request: CheckRequest) -> str:
+    """The module that the reference was made with, where it says so."""
+    try:
+        return read_reference_info(find_reference(request.subject, request.reference)).source or "MODULE"
+    except InvalidRequestError:
+        return "MODULE"
+
+
+def _tried(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
+    """An error at the node at which ONNX Runtime stops, and whether the file computes the reference's outputs."""
+    try:
+        actual = open_subject(graph).run(sample.inputs)
+    except TrtconvError as error:
+        return stopped_at(graph, sample, error.message), False
+    found = compare_outputs(
+        str(sample.point), sample.outputs, actual, request.tolerance, dict(request.outputs), sample.rounding
+    )
+    return None, all(c.passed for c in found)
+
+
+def stopped_at(graph: Path, sample: ReferenceSample, words: str) -> Finding | None:
+    """An error at the node that ONNX Runtime's words name; None when they name none of the graph."""
+    named = named_node(load_model(graph), words)
+    if named is None:
+        return None
+    node, origin = named
+    return Finding(
+        "error", "accuracy", f"'{graph.name}' does not run at {sample.point}, it stops at node '{node}': {words}", "",
+        node, origin.module, origin.source,
+    )  # fmt: skip

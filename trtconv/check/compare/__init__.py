@@ -1,0 +1,1 @@
+"""A subject run beside its reference, whole and layer by layer."""

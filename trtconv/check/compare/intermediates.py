@@ -1,0 +1,146 @@
+"""Where a rewritten graph leaves the exported one: tensors with the same name in both are compared in graph order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.blame.origins import nearest_origin
+from trtconv.core.artifacts import beside
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.provenance import RULE_KEY, Origin
+from trtconv.core.report import Finding, OutputComparison
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_output
+from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# So many intermediate tensors are held at once; their sizes are those of the smallest sample.
+PART = 128
+# A picture of the errors is not worth running a model with more weights than that (bytes of the file) twice.
+MOST_BYTES_FOR_A_PICTURE = 256 << 20
+
+
+@dataclass(frozen=True)
+class TensorDifference:
+    """One tensor in both graphs: who makes it in the rewritten one, and the comparison."""
+
+    node: str
+    origin: Origin
+    rule: str
+    result: OutputComparison
+
+
+def exported_beside(subject: Path) -> Path | None:
+    """The exported model that a rewritten one came from; None for the exported model itself."""
+    path = subject.with_name(beside(subject, ".onnx").name)
+    return path if subject.suffix == ".onnx" and path.exists() and path != subject else None
+
+
+def tensor_differences(
+    subject: Path, exported: Path, sample: ReferenceSample, tolerance: Tolerance
+) -> tuple[TensorDifference, ...]:
+    """Every float tensor that both graphs name, in the order of the subject's graph.
+
+    Empty when a graph cannot be opened that way (weights outside of the file, a node that ONNX Runtime lacks).
+    """
+    try:
+        models = load_model(exported), load_model(subject)
+    except TrtconvError:
+        return ()
+    if any(external_files(m) for m in models):
+        return ()
+    known = {name for node in models[0].graph.node for name in node.output if name}
+    makers = {name: node for node in models[1].graph.node for name in node.output if name}
+    shared = [name for name in makers if name in known]
+    found: list[TensorDifference] = []
+    try:
+        for start in range(0, len(shared), PART):
+            names = shared[start : start + PART]
+            want, got = (tensor_values(m, names, sample.inputs) for m in models)
+            for name in names:
+                if want[name].dtype.kind == "f" and got[name].dtype.kind == "f":
+                    result = _compared(name, sample, want[name], got[name], tolerance)
+                    found.append(_difference(makers, name, result))
+    except TrtconvError:
+        return tuple(found)
+    return tuple(found)
+
+
+def _compared(
+    name: str, sample: ReferenceSample, want: Array, got: Array, tolerance: Tolerance
+) -> OutputComparison:
+    """The comparison of one tensor; most tensors of a good rewrite are equal to the last bit, which is quick to see."""
+    import numpy as np
+
+    if want.dtype == got.dtype and np.array_equal(want, got, equal_nan=True):
+        shape = tuple(want.shape)
+        return OutputComparison(name, str(sample.point), True, "", shape, shape, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
+    return compare_output(name, str(sample.point), want, got, tolerance)
+
+
+def _difference(
+    makers: Mapping[str, onnx.NodeProto], name: str, result: OutputComparison
+) -> TensorDifference:
+    node = makers[name]
+    rule = next((p.value for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")
+    return TensorDifference(node.name or name, nearest_origin(node, makers), rule, result)
+
+
+def tensor_values(model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Values of any tensors of a model at some inputs, in ONNX Runtime. Raises TrtconvError when it cannot run."""
+    import onnx
+
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+
+    wider = onnx.ModelProto()
+    wider.CopyFrom(model)
+    present = {o.name for o in wider.graph.output}
+    # ONNX Runtime infers the type of an output that states none.
+    wider.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    return OnnxRuntimeRunner(wider.SerializeToString())(inputs, names)
+
+
+def first_difference(found: Iterable[TensorDifference]) -> Finding | None:
+    """An error at the first tensor that differs: its node, its rule, its line."""
+    bad = next((d for d in found if not d.result.passed), None)
+    if bad is None:
+        return None
+    made = f", which rule {bad.rule} made" if bad.rule else ""
+    error = "" if bad.result.max_abs is None else f", largest error {bad.result.max_abs:.3g}"
+    return Finding(
+        "error", "accuracy",
+        f"the rewritten graph first differs from the exported one at node '{bad.node}'{made}: "
+        f"tensor '{bad.result.output}' at {bad.result.point}{error}",
+        f"leave the rule out: --skip {bad.rule}" if bad.rule else "", bad.node, bad.origin.module, bad.origin.source,
+    )  # fmt: skip
+
+
+def heat_by_module(found: Iterable[TensorDifference]) -> list[dict[str, Any]]:
+    """The largest error of each module's tensors, in graph order, as plain data."""
+    modules: dict[str, dict[str, Any]] = {}
+    for difference in found:
+        name = difference.origin.module or "(no module)"
+        error = difference.result.max_scaled
+        entry = modules.setdefault(
+            name, {"module": name, "source": difference.origin.source, "node": difference.node, "error": 0.0,
+                   "tensors": 0}
+        )  # fmt: skip
+        entry["tensors"] += 1
+        if error is None or error > entry["error"]:
+            entry |= {"error": error, "node": difference.node, "source": difference.origin.source}
+        if entry["error"] is None:
+            entry["error"] = "inf"
+    return [e | {"error": _plain(e["error"])} for e in modules.values()]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and value - value != 0.0 else value

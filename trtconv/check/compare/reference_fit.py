@@ -1,0 +1,108 @@
+"""Does a reference belong to a subject? Answered by names, dtypes and shapes before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from trtconv.check.compare.subjects import Subject
+from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.report import Finding
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample
+
+
+def find_reference(subject: Path, given: Path | None) -> Path:
+    """The reference that is named, or the one beside the subject. Raises InvalidRequestError when there is none."""
+    path = given or beside(subject, ".reference.safetensors")
+    if given is None and not path.exists():
+        raise InvalidRequestError(
+            f"there is no reference beside '{subject}' (looked for {path.name})",
+            hint="name one with --reference FILE, or compare with the module itself: --against MODULE",
+        )
+    return path
+
+
+def require_fit(subject: Subject, info: ReferenceInfo, reference: Path) -> None:
+    """Raise InvalidRequestError when the reference was made for a model with other inputs."""
+    known = {s.name: s for s in info.inputs}
+    for spec in subject.inputs:
+        if spec.name not in known:
+            raise InvalidRequestError(
+                f"the reference '{reference}' is of another model: it has no input '{spec.name}'",
+                hint=f"its inputs are {', '.join(known)}; export again, or name the right one with --reference",
+            )
+        other = known[spec.name]
+        fixed = [(a, b) for a, b in zip(spec.dims, other.dims, strict=False) if isinstance(a, int) and a >= 0]
+        wrong = [f"{a} against {b}" for a, b in fixed if isinstance(b, int) and a != b]
+        if len(spec.dims) != len(other.dims) or wrong:
+            raise InvalidRequestError(
+                f"the reference '{reference}' is of another model: input '{spec.name}' is {other} there",
+                hint=f"the subject has {spec}; export again, or name the right one with --reference",
+            )
+
+
+def require_common_output(subject: Subject, sample: ReferenceSample, actual: Mapping[str, Any]) -> None:
+    """Raise InvalidRequestError when a subject gives none of the reference's outputs: it is another model's."""
+    if sample.outputs and not set(sample.outputs) & set(actual):
+        raise InvalidRequestError(
+            f"the reference is of another model: it has none of the outputs of '{subject.path}'",
+            hint=f"its outputs are {', '.join(sample.outputs)}, the subject's {', '.join(actual)}; export again, or "
+            "name the right one with --reference",
+        )
+
+
+def require_outputs(sample: ReferenceSample, named: Iterable[str]) -> None:
+    """Raise InvalidRequestError for a tolerance of an output that there is not."""
+    for name in named:
+        if name not in sample.outputs:
+            raise InvalidRequestError(
+                f"[check.outputs.{name}]: no output is called '{name}'{did_you_mean(name, sample.outputs)}",
+                hint="the outputs are: " + ", ".join(sample.outputs),
+            )
+
+
+def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
+    """An error when the exported model beside the reference is not the one that the reference was made with."""
+    model = subject.with_name(beside(subject, ".onnx").name)
+    manifest = manifest_path(model)
+    if not (model.exists() and manifest.exists() and reference == beside(subject, ".reference.safetensors")):
+        return ()
+    recorded = read_json(manifest, "manifest").get("sha256")
+    if recorded in (None, sha256_file(model)):
+        return ()
+    return (
+        Finding(
+            "error", "usage", f"'{model}' is not the file that its manifest and reference were made with",
+            "export the module again",
+        ),
+    )  # fmt: skip
+
+
+def require_finite(sample: ReferenceSample) -> Finding | None:
+    """A warning when the module itself gives NaN at a point that is no NaN point: equality there shows little."""
+    import numpy as np
+
+    if sample.point.advisory:
+        return None
+    for name, array in sample.outputs.items():
+        if array.dtype.kind == "f" and bool(np.isnan(array).any()):
+            return Finding(
+                "warning", "accuracy", f"the module itself returns NaN in '{name}' at {sample.point}",
+                "the comparison there only shows that NaN stays NaN",
+            )  # fmt: skip
+    return None
+
+
+def inside(sample: ReferenceSample, profiles: Iterable[Mapping[str, Any]]) -> bool:
+    """True when every input's shape lies within one of the profiles; an empty set of profiles takes all."""
+    shapes = {name: tuple(array.shape) for name, array in sample.inputs.items()}
+    found = list(profiles)
+    return not found or any(all(_within(shapes[n], t) for n, t in p.items() if n in shapes) for p in found)
+
+
+def _within(shape: tuple[int, ...], triple: Any) -> bool:
+    low, _, high = triple
+    return len(shape) == len(low) and all(a <= s <= b for a, s, b in zip(low, shape, high, strict=True))
+

@@ -1,0 +1,80 @@
+"""What is checked, made ready to run: an ONNX file in ONNX Runtime, an engine on this machine's GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import manifest_path, require_file
+from trtconv.core.model.file import load_model, signature
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
+STATIC = ShapeSpace()
+ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A runnable file: what it is, what runs it, its inputs, and the shapes that it takes.
+
+    `profiles` is empty for an ONNX file; for an engine, each maps an input to its (min, opt, max) shapes.
+    """
+
+    path: Path
+    kind: str
+    runner: str
+    inputs: tuple[TensorSpec, ...]
+    run: Run
+    close: Callable[[], None]
+    space: ShapeSpace = STATIC
+    profiles: tuple[Mapping[str, Any], ...] = ()
+
+
+def is_engine(path: Path) -> bool:
+    """True when the name says that the file is an engine."""
+    return path.suffix in ENGINE_SUFFIXES
+
+
+def open_subject(path: Path, plugins: tuple[Path, ...] = ()) -> Subject:
+    """Open a file for running. Raises InvalidRequestError for a file that is neither, and what the backend raises."""
+    require_file(path, "model")
+    return _engine(path, plugins) if is_engine(path) else _onnx(path)
+
+
+def _onnx(path: Path) -> Subject:
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+    from trtconv.backends.onnxruntime.half_emulation import emulated_runner, has_halves
+
+    model = load_model(path)
+    found = signature(model)
+    where = "on the CPU"
+    if has_halves(model):
+        # ONNX Runtime alone neither rounds nor overflows between two half nodes on the CPU.
+        runner = emulated_runner(load_model(path, weights=True))
+        where = "on the CPU, fp16 and bf16 rounded after every node"
+    else:
+        runner = OnnxRuntimeRunner(path)
+    words = f"onnxruntime {runner.version} {where}"
+    return Subject(path, "onnx", words, found.inputs, runner, lambda: None, found.space)
+
+
+def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:
+    from trtconv.backends.select import backend_of
+    from trtconv.backends.tensorrt.manifest import read_engine_manifest
+    from trtconv.plugins.libraries.finding import libraries_for_engine
+
+    backend = backend_of(path)
+    if not plugins and manifest_path(path).exists():
+        plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
+    runner = backend.load(path, plugins=plugins)
+    inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
+    return Subject(path, "engine", runner.version, inputs, runner, runner.close, profiles=runner.profiles)

@@ -1,0 +1,39 @@
+"""The tolerance of a check when the user names none: it follows the precision that the subject was typed with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trtconv.check.compare.subjects import is_engine
+from trtconv.core.artifacts import manifest_path
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.file import load_model
+from trtconv.core.model.provenance import PRECISION_KEY
+from trtconv.core.requests import CheckRequest
+from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+
+# Twenty unit roundoffs: 2^-11 for fp16 and 2^-8 for bf16 (IEEE 754-2019; bfloat16 has 8 bits of significand).
+HALF_TOLERANCES = {
+    "fp16": Tolerance(1e-2, 1e-2, why="twenty roundings of fp16"),
+    "bf16": Tolerance(8e-2, 8e-2, why="twenty roundings of bf16"),
+}
+
+
+def chosen_tolerance(request: CheckRequest) -> Tolerance:
+    """The tolerance of the request, or that of the subject's precision when the request has the plain default."""
+    if request.tolerance != DEFAULT_TOLERANCE:
+        return request.tolerance
+    return HALF_TOLERANCES.get(recorded_precision(request.subject), DEFAULT_TOLERANCE)
+
+
+def recorded_precision(subject: Path) -> str:
+    """`fp16` or `bf16` where rewrite (ONNX) or build (engine) recorded it, else `fp32`."""
+    if is_engine(subject):
+        from trtconv.backends.tensorrt.manifest import read_engine_manifest
+
+        try:
+            return read_engine_manifest(subject).precision if manifest_path(subject).exists() else "fp32"
+        except InvalidRequestError:
+            return "fp32"
+    found: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
+    return found.get(PRECISION_KEY, "fp32")

@@ -1,0 +1,1 @@
+"""Budgets and baselines: what `trtconv check` fails with besides wrong numbers."""

@@ -1,0 +1,164 @@
+"""`--baseline FILE`: an earlier JSON report beside this one, in ratios, with a margin that comes from the spread.
+
+A quantity got worse when its median grew by more than its ratio allows and by more than `SIGMAS` standard errors of
+the difference of the two medians. The first keeps small changes green, the second keeps a noisy machine green.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.check.gate.measured import Measurement, format_value, from_dict
+from trtconv.core.artifacts import read_json
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.report import SCHEMA, CheckReport, Finding
+
+SIGMAS = 4.0
+AGAINST = " against the baseline"
+# The standard error of a median of n normal samples is 1.2533 sigma / sqrt(n).
+_MEDIAN_ERROR = 1.2533
+# Errors below this share of the tolerance are rounding; they may move by any factor.
+ERROR_FLOOR = 0.02
+RATIOS: Mapping[str, float] = {
+    "latency_ms": 1.10,
+    "engine_bytes": 1.10,
+    "device_memory_bytes": 1.10,
+    "build_seconds": 2.0,
+    "unsupported_nodes": 1.0,
+    "plugin_nodes": 1.0,
+    "precision_share": 1.05,
+    "error": 10.0,
+}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier report: its measurements, the largest error per output, and the machine that measured."""
+
+    measured: Mapping[str, Measurement]
+    errors: Mapping[str, float]
+    environment: Mapping[str, str]
+    ratios: Mapping[str, float] = field(default_factory=lambda: RATIOS)
+
+
+def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
+    """`[check.baseline]` laid over the defaults. Raises InvalidRequestError for an unknown name or a ratio under 1."""
+    for name, value in data.items():
+        if name not in RATIOS:
+            raise InvalidRequestError(
+                f"[check.baseline] has no ratio '{name}'{did_you_mean(name, RATIOS)}",
+                hint="one of " + ", ".join(RATIOS),
+            )
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 1:
+            raise InvalidRequestError(
+                f"[check.baseline] {name} = {value!r} is no ratio", hint="write a number from 1 up"
+            )
+    return {**RATIOS, **{n: float(v) for n, v in data.items()}}
+
+
+def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:
+    """Read a JSON report. Raises InvalidRequestError when it is none."""
+    data = read_json(path, "baseline")
+    if data.get("kind") != "check" or data.get("schema") != SCHEMA:
+        raise InvalidRequestError(
+            f"'{path}' is no report of `trtconv check` with schema {SCHEMA}", hint="make one with --update-baseline"
+        )
+    try:
+        measured = {n: from_dict(m) for n, m in data.get("extras", {}).get("measured", {}).items()}
+        return Baseline(measured, _errors_of(data["comparisons"]), dict(data.get("environment", {})), ratios)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequestError(
+            f"the baseline '{path}' is damaged ({type(error).__name__}: {error})",
+            hint="make one with --update-baseline",
+        ) from error
+
+
+def _errors_of(comparisons: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The largest error of each output in a report."""
+    errors: dict[str, float] = {}
+    for comparison in comparisons:
+        value = comparison.get("max_scaled")
+        if isinstance(value, (int, float)):
+            errors[comparison["output"]] = max(errors.get(comparison["output"], 0.0), float(value))
+    return errors
+
+
+def compare_with_baseline(
+    report: CheckReport, measured: Mapping[str, Measurement], baseline: Baseline
+) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
+    """Findings for what got worse, and a row per quantity that both have."""
+    findings: list[Finding] = []
+    rows: list[dict[str, Any]] = []
+    elsewhere = _other_machine(report.environment, baseline.environment)
+    if elsewhere:
+        findings.append(Finding("warning", "environment", f"times are not compared with the baseline: {elsewhere}"))
+    for name, then in baseline.measured.items():
+        now = measured.get(name)
+        key = name.split(" ")[0]
+        if now is None or (elsewhere and key in ("latency_ms", "build_seconds", "device_memory_bytes")):
+            continue
+        limit = baseline.ratios.get(key, 1.0)
+        worse = got_worse(now, then, limit, more_is_better=key == "precision_share")
+        sign = "/" if key == "precision_share" else "x"
+        limits = f"{format_value(name, then.value)} {sign} {limit:g}"
+        rows.append(_row(name + AGAINST, format_value(name, now.value), limits, not worse, now, then))
+        if worse:
+            findings.append(_worse(name, format_value(name, now.value), format_value(name, then.value), limit))
+    return (*findings, *_errors(report, baseline, rows)), rows
+
+
+def got_worse(now: Measurement, then: Measurement, ratio: float, *, more_is_better: bool = False) -> bool:
+    """True when `now` is worse than `then` by more than the ratio and by more than the noise of both medians."""
+    high, low = (then, now) if more_is_better else (now, then)
+    if high.value <= low.value * ratio:
+        return False
+    return high.value - low.value > SIGMAS * math.hypot(_median_error(now), _median_error(then))
+
+
+def _median_error(found: Measurement) -> float:
+    return _MEDIAN_ERROR * found.sigma / math.sqrt(max(1, len(found.runs)))
+
+
+def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]]) -> list[Finding]:
+    """An output that is still within its tolerance but far less exact than it was."""
+    findings = []
+    floor = ERROR_FLOOR * max(report.tolerance.rtol, report.tolerance.atol)
+    limit = baseline.ratios["error"]
+    for name, then in baseline.errors.items():
+        errors = [c.max_scaled for c in report.comparisons if c.output == name and c.max_scaled is not None]
+        if not errors:
+            continue
+        now = max(errors)
+        worse = now > max(then, floor) * limit
+        limits = f"{max(then, floor):.2g} x {limit:g}"
+        rows.append({"name": f"error of {name}{AGAINST}", "measured": f"{now:.2g}", "limit": limits,
+                     "passed": not worse, "value": _finite(now), "bound": max(then, floor) * limit})  # fmt: skip
+        if worse:
+            findings.append(_worse(f"the error of output '{name}'", f"{now:.2g}", f"{then:.2g}", limit))
+    return findings
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _row(name: str, shown: str, limit: str, passed: bool, now: Measurement, then: Measurement) -> dict[str, Any]:
+    return {"name": name, "measured": shown, "limit": limit, "passed": passed, "value": now.value, "bound": then.value}
+
+
+def _worse(name: str, now: str, then: str, ratio: float) -> Finding:
+    return Finding(
+        "error", "budget", f"{name} is {now}, in the baseline {then}; allowed is a ratio of {ratio:g}",
+        "if that is meant, write a new baseline with --update-baseline",
+    )  # fmt: skip
+
+
+def _other_machine(now: Mapping[str, str], then: Mapping[str, str]) -> str:
+    for name in ("gpu", "cpu"):
+        if name in then and now.get(name) != then[name]:
+            return f"it was made on {then[name]}, this is {now.get(name, f'a machine without a {name}')}"
+    return ""

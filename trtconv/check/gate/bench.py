@@ -1,0 +1,190 @@
+"""`trtconv bench`: how long a file takes at the sample points, beside ONNX Runtime and torch, in ratios."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.runtime.latency import Latency, clock_state, measure_engine, percentiles
+from trtconv.check.compare.reference_fit import find_reference, inside, require_fit
+from trtconv.check.compare.subjects import is_engine, open_subject
+from trtconv.core.artifacts import beside, require_file
+from trtconv.core.errors import (
+    InvalidRequestError,
+    MissingDependencyError,
+    TrtconvError,
+    UnsupportedError,
+    did_you_mean,
+)
+from trtconv.core.progress import Progress, SilentProgress
+from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+DEFAULT_POINTS = ("min", "opt", "max")
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """All latencies, the reasons for those that could not be measured, and the state of the clocks before and after."""
+
+    subject: str
+    latencies: tuple[Latency, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    clocks: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; seconds as they are."""
+        return {
+            "schema": 1,
+            "kind": "bench",
+            "subject": self.subject,
+            "latencies": [entry.as_dict() for entry in self.latencies],
+            "failed": dict(self.failed),
+            "clocks": [dict(c) for c in self.clocks],
+        }
+
+
+def bench_model(
+    subject: Path, *, reference: Path | None = None, points: Sequence[str] = DEFAULT_POINTS, seconds: float = 1.0,
+    module: Callable[..., Any] | None = None, plugins: tuple[Path, ...] = (), progress: Progress | None = None,
+) -> BenchReport:  # fmt: skip
+    """Measure a file at named points of its reference.
+
+    An engine is measured with and without a CUDA graph, beside its ONNX file in ONNX Runtime when that is there: on the
+    GPU where ONNX Runtime has CUDA, else on the CPU. With `module`, torch's three modes are measured too. Raises
+    InvalidRequestError for a point that the reference does not have, and what opening the file raises.
+    """
+    progress = progress or SilentProgress()
+    require_file(subject, "model")
+    path = find_reference(subject, reference)
+    samples = chosen_samples(path, points)
+    before = clock_state()
+    found: list[Latency] = []
+    failed: dict[str, str] = {}
+    if is_engine(subject):
+        found += _engine_latencies(subject, samples, plugins, seconds, progress)
+        graph = subject.with_name(beside(subject, ".onnx").name)
+        found += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
+    else:
+        opened = open_subject(subject)
+        require_fit(opened, read_reference_info(path), path)
+        opened.close()
+        found += _onnx_latencies(subject, samples, seconds, progress)
+    if module is not None:
+        torch_found, failed = _torch_latencies(module, samples, seconds, progress)
+        found += torch_found
+    return BenchReport(str(subject), tuple(found), failed, (before, clock_state()))
+
+
+def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
+    """The samples with the asked labels; where a label was merged into an equal point, that point stands for it."""
+    info = read_reference_info(path)
+    labels = [p.label for p in info.points]
+    sizes = {which: info.space.pick(which) for which in DEFAULT_POINTS}
+    wanted = []
+    for name in points:
+        same = [p.label for p in info.points if p.sizes == sizes.get(name) and p.values == "random"]
+        if name not in labels and not same:
+            raise InvalidRequestError(
+                f"the reference has no point '{name}'{did_you_mean(name, labels)}", hint="one of " + ", ".join(labels)
+            )
+        wanted.append(name if name in labels else same[0])
+    return [s for s in read_samples(path) if s.point.label in wanted]
+
+
+def _engine_latencies(
+    subject: Path, samples: Iterable[ReferenceSample], plugins: tuple[Path, ...], seconds: float, progress: Progress
+) -> list[Latency]:
+    from trtconv.backends.select import backend_of
+
+    session: Any = backend_of(subject).load(subject, plugins=plugins)
+    try:
+        found = []
+        for sample in samples:
+            if not inside(sample, session.profiles):
+                progress.warn(f"{sample.point} is outside the engine's profiles; not measured")
+                continue
+            for graph in (False, True):
+                progress.phase(f"engine at {sample.point}")
+                label = sample.point.label
+                try:
+                    one = measure_engine(session, sample.inputs, point=label, cuda_graph=graph, seconds=seconds)
+                except UnsupportedError as error:
+                    # A graph cannot hold every engine (loops in 8.6, sizes that depend on data).
+                    progress.warn(f"engine + CUDA graph at {label}: {error.message}; not measured")
+                    continue
+                found.append(one)
+        return found
+    finally:
+        session.close()
+
+
+def _beside_engine(model: Path, samples: list[ReferenceSample], seconds: float, progress: Progress) -> list[Latency]:
+    from trtconv.backends.onnxruntime.latency import measure_onnxruntime
+
+    try:
+        return [measure_onnxruntime(model, s.inputs, point=s.point.label, seconds=seconds) for s in samples]
+    except MissingDependencyError as error:
+        progress.note(error.message)
+        return _onnx_latencies(model, samples, seconds, progress)
+
+
+def _onnx_latencies(
+    model: Path, samples: Iterable[ReferenceSample], seconds: float, progress: Progress
+) -> list[Latency]:
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+
+    runner = OnnxRuntimeRunner(model, optimize=True)
+    found = []
+    for sample in samples:
+        progress.phase(f"ONNX Runtime at {sample.point}")
+        times = wall_times(runner, sample.inputs, seconds)
+        spread = percentiles(times)
+        batch = _batch(sample.inputs)
+        found.append(Latency("ONNX Runtime (CPU)", sample.point.label, batch, spread, spread, batch / spread.median))
+    return found
+
+
+def wall_times(run: Callable[..., object], inputs: Mapping[str, Array], seconds: float) -> list[float]:
+    """Wall seconds of single runs: two to warm up, then until `seconds` are over but at least five."""
+    run(inputs)
+    run(inputs)
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < end:
+        start = time.perf_counter()
+        run(inputs)
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def _torch_latencies(
+    module: Callable[..., Any], samples: Iterable[ReferenceSample], seconds: float, progress: Progress
+) -> tuple[list[Latency], dict[str, str]]:
+    from trtconv.backends.runtime.torch_latency import measure_torch
+
+    found: list[Latency] = []
+    failed: dict[str, str] = {}
+    for sample in samples:
+        progress.phase(f"torch at {sample.point}")
+        try:
+            measured, problems = measure_torch(
+                module, sample.inputs, point=sample.point.label, batch=_batch(sample.inputs), seconds=seconds
+            )
+        except TrtconvError as error:
+            return found, {"torch": error.message}
+        found += measured
+        failed.update(problems)
+    return found, failed
+
+
+def _batch(inputs: Mapping[str, Array]) -> int:
+    shape = next(iter(inputs.values())).shape if inputs else ()
+    return int(shape[0]) if shape else 1

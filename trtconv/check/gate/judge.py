@@ -1,0 +1,106 @@
+"""Budgets and baseline laid over a report: what `trtconv check` fails with besides wrong numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.check.compare.subjects import is_engine
+from trtconv.check.gate.baseline import AGAINST, RATIOS, compare_with_baseline, read_baseline
+from trtconv.check.gate.budgets import NO_BUDGETS, Budgets, judge_budgets, parse_budgets
+from trtconv.check.gate.measure import LATENCY, Measured, measure_again, measure_subject
+from trtconv.check.reporters.json_report import report_dict
+from trtconv.core.artifacts import write_json
+from trtconv.core.progress import Progress
+from trtconv.core.report import CheckReport, Finding
+from trtconv.core.requests import CheckRequest
+
+ALWAYS = ("plugin_nodes",)
+# Seconds before what was too slow is measured again; it counts when it was too slow each time.
+PAUSES = (0.5, 3.0)
+OF_ENGINES = ("engine_bytes", "build_seconds", "device_memory_bytes", "precision_share")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The limits of a check. `update` writes the report to `baseline` instead of comparing with it."""
+
+    budgets: Budgets = NO_BUDGETS
+    baseline: Path | None = None
+    update: bool = False
+    ratios: Mapping[str, float] = field(default_factory=lambda: RATIOS)
+
+
+def read_gate(
+    budgets: Mapping[str, Any], ratios: Mapping[str, Any], baseline: Path | None, *, update: bool = False
+) -> Gate:
+    """The gate of `[check.budgets]` and `[check.baseline]`. Raises InvalidRequestError for a name that is none."""
+    from trtconv.check.gate.baseline import parse_ratios
+
+    return Gate(parse_budgets(budgets), baseline, update, parse_ratios(ratios))
+
+
+def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress: Progress) -> CheckReport:
+    """The report with a finding of kind `budget` for everything that is over a limit, and what was measured.
+
+    With `gate.update` a report without errors becomes the baseline. An engine that cannot run here is not measured;
+    its budgets are errors of kind `environment` unless the request allows that.
+    """
+    names = [name for name, _, _ in gate.budgets.limits()]
+    if gate.baseline is not None:
+        before = [] if gate.update else list(read_baseline(gate.baseline).measured)
+        names += [*ALWAYS, *(OF_ENGINES if is_engine(request.subject) else ()), *before]
+        names += [LATENCY + "opt"] * (not any(n.startswith(LATENCY) for n in names))
+    if not names:
+        return report
+    measured = measure_subject(request, names, progress)
+    findings, rows = _judge(report, request, gate, measured)
+    for pause in PAUSES:
+        failed = {row["name"].removesuffix(AGAINST) for row in rows if not row["passed"]}
+        slow = [name for name in measured.values if name.startswith(LATENCY) and name in failed]
+        if not slow:
+            break
+        progress.phase(f"too slow, so measured again: {', '.join(slow)}")
+        time.sleep(pause)
+        measured = dataclasses.replace(measured, values=measure_again(request, measured.values, slow))
+        findings, rows = _judge(report, request, gate, measured)
+    judged = _with(report, findings, rows, measured)
+    if gate.update and gate.baseline is not None:
+        return _update(judged, gate.baseline)
+    return judged
+
+
+def _judge(
+    report: CheckReport, request: CheckRequest, gate: Gate, measured: Measured
+) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
+    """Findings and rows of the budgets, then of the baseline."""
+    findings, rows = judge_budgets(
+        gate.budgets, measured.values, measured.missing, unmeasured_is_error=not request.allow_unrunnable
+    )
+    if gate.baseline is None or gate.update:
+        return findings, rows
+    more, against = compare_with_baseline(report, measured.values, read_baseline(gate.baseline, gate.ratios))
+    return (*findings, *more), [*rows, *against]
+
+
+def _with(
+    report: CheckReport, findings: tuple[Finding, ...], rows: list[dict[str, Any]], measured: Measured
+) -> CheckReport:
+    extras = {
+        **report.extras,
+        "budgets": rows,
+        "measured": {n: m.as_dict() for n, m in measured.values.items()},
+    }
+    return dataclasses.replace(report, findings=(*report.findings, *findings), extras=extras)
+
+
+def _update(report: CheckReport, path: Path) -> CheckReport:
+    if not report.passed:
+        finding = Finding("warning", "budget", f"the baseline '{path}' was left as it is: a failing report is none")
+        return dataclasses.replace(report, findings=(*report.findings, finding))
+    write_json(path, report_dict(report))
+    return report

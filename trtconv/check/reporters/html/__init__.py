@@ -1,0 +1,1 @@
+"""Reports and graphs as HTML files that need nothing else."""

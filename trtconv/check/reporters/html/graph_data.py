@@ -1,0 +1,216 @@
+"""A network as nodes and edges to draw: from an ONNX file, or from the layers of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import require_file
+from trtconv.core.dtypes import dtype_from_onnx
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.provenance import RULE_KEY, origin_of
+
+if TYPE_CHECKING:
+    import onnx
+
+    from trtconv.backends.tensorrt.layers import LayerInfo
+
+ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
+# Values of constants up to this many elements are shown in full.
+SHOWN_ELEMENTS = 8
+
+
+@dataclass(frozen=True)
+class DrawnNode:
+    """A box: its operator or layer type, name, and what a click shows. `seconds` is 0 where nothing was measured."""
+
+    op: str
+    name: str
+    facts: tuple[tuple[str, str], ...] = ()
+    rule: str = ""
+    dtype: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class DrawnGraph:
+    """Boxes and arrows: an edge is (from, to, tensor name, dims as text), by index into `nodes`."""
+
+    title: str
+    nodes: tuple[DrawnNode, ...]
+    edges: tuple[tuple[int, int, str, str], ...]
+    facts: tuple[tuple[str, str], ...] = field(default=())
+
+
+def read_graph(path: Path) -> DrawnGraph:
+    """The graph of an ONNX file or of an engine. Raises what opening the file raises."""
+    require_file(path, "model")
+    return _of_engine(path) if path.suffix in ENGINE_SUFFIXES else graph_of_model(load_model(path), path)
+
+
+def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
+    """Nodes of the main graph; constants are shown inside of the nodes that read them."""
+    shapes = _shapes(model)
+    constants = {t.name: _tensor_text(t) for t in model.graph.initializer}
+    constants |= {n.output[0]: _constant_text(n) for n in model.graph.node if n.op_type == "Constant"}
+    inputs = [v.name for v in model.graph.input if v.name not in constants]
+    nodes = [DrawnNode("Input", name, (("tensor", shapes.get(name, "")),)) for name in inputs]
+    makers = {name: i for i, name in enumerate(inputs)}
+    edges: list[tuple[int, int, str, str]] = []
+    for proto in model.graph.node:
+        if proto.op_type == "Constant":
+            continue
+        index = len(nodes)
+        nodes.append(_node(proto, constants, shapes))
+        edges += [(makers[n], index, n, shapes.get(n, "")) for n in _read_by(proto) if n in makers]
+        makers |= {n: index for n in proto.output if n}
+    for value in model.graph.output:
+        edges += [(makers[value.name], len(nodes), value.name, shapes.get(value.name, ""))] if (
+            value.name in makers
+        ) else []
+        nodes.append(DrawnNode("Output", value.name, (("tensor", shapes.get(value.name, "")),)))
+    opset = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
+    return DrawnGraph(path.name, tuple(nodes), tuple(edges), (("opset", opset),))
+
+
+def _read_by(proto: onnx.NodeProto) -> list[str]:
+    """Inputs of a node, and what its bodies read from outside; each once."""
+    names = dict.fromkeys(n for n in proto.input if n)
+    for attribute in proto.attribute:
+        for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+            own = {v.name for v in body.input} | {t.name for t in body.initializer}
+            for node in body.node:
+                names |= dict.fromkeys(n for n in _read_by(node) if n not in own)
+                own |= set(node.output)
+    return list(names)
+
+
+def _node(proto: onnx.NodeProto, constants: Mapping[str, str], shapes: Mapping[str, str]) -> DrawnNode:
+    origin = origin_of(proto)
+    props = {p.key: p.value for p in getattr(proto, "metadata_props", ())}
+    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
+    facts = [("module", origin.module), ("source", origin.source), ("made by rule", props.get(RULE_KEY, ""))]
+    facts += [("input", f"{n}  {constants.get(n) or shapes.get(n, '')}".strip()) for n in proto.input if n]
+    facts += [("output", f"{n}  {shapes.get(n, '')}".strip()) for n in proto.output if n]
+    facts += [(a.name, _attribute_text(a)) for a in proto.attribute]
+    shown = tuple((k, v) for k, v in facts if v)
+    dtype = next((shapes[n].split("[")[0] for n in proto.output if n in shapes), "")
+    return DrawnNode(domain + proto.op_type, proto.name, shown, props.get(RULE_KEY, ""), dtype)
+
+
+def _attribute_text(attribute: onnx.AttributeProto) -> str:
+    import onnx
+
+    kinds = onnx.AttributeProto
+    if attribute.type == kinds.TENSOR:
+        return _tensor_text(attribute.t)
+    if attribute.type in (kinds.GRAPH, kinds.GRAPHS):
+        bodies = [attribute.g] if attribute.type == kinds.GRAPH else list(attribute.graphs)
+        return ", ".join(f"body of {len(b.node)} nodes" for b in bodies)
+    value = onnx.helper.get_attribute_value(attribute)
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return text if len(text) <= 200 else text[:200] + " …"
+
+
+def _constant_text(node: onnx.NodeProto) -> str:
+    return " ".join(_attribute_text(a) for a in node.attribute)
+
+
+def _tensor_text(tensor: onnx.TensorProto) -> str:
+    import onnx
+    from onnx import numpy_helper
+
+    dims = ",".join(map(str, tensor.dims))
+    text = f"{_dtype_text(tensor.data_type)}[{dims}]"
+    count = 1
+    for dim in tensor.dims:
+        count *= dim
+    if count > SHOWN_ELEMENTS or tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return text
+    try:
+        return f"{text} = {numpy_helper.to_array(tensor).tolist()}"
+    except (ValueError, TypeError, KeyError):  # too few bytes, or a type that onnx does not know
+        return text
+
+
+def _dtype_text(kind: int) -> str:
+    try:
+        return dtype_from_onnx(kind).name
+    except TrtconvError:
+        return f"type {kind}"
+
+
+def _shapes(model: onnx.ModelProto) -> dict[str, str]:
+    """`float32[N,3,H,W]` by tensor name; what the file does not say is inferred where the weights are at hand."""
+    import contextlib
+
+    import onnx
+
+    values = [*model.graph.value_info, *model.graph.input, *model.graph.output]
+    inner = sum(len(n.output) for n in model.graph.node)
+    if len(model.graph.value_info) < inner // 2 and not external_files(model):
+        # A picture without dims is better than none.
+        with contextlib.suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
+            values = [*onnx.shape_inference.infer_shapes(model).graph.value_info, *values]
+    return {v.name: _value_text(v) for v in values if v.type.HasField("tensor_type")}
+
+
+def _value_text(value: onnx.ValueInfoProto) -> str:
+    kind = value.type.tensor_type
+    # `unk__3` is how shape inference calls what it does not know.
+    names = ["?" if d.dim_param.startswith("unk__") else d.dim_param or "?" for d in kind.shape.dim]
+    dims = [str(d.dim_value) if d.HasField("dim_value") else n for d, n in zip(kind.shape.dim, names, strict=True)]
+    return f"{_dtype_text(kind.elem_type)}[{','.join(dims)}]" if kind.elem_type else ""
+
+
+def _of_engine(path: Path) -> DrawnGraph:
+    from trtconv.backends.select import backend_of
+
+    runner = backend_of(path).load(path)
+    try:
+        layers = runner.layers(runs=20)
+    finally:
+        runner.close()
+    return graph_of_layers(layers, path.name)
+
+
+def graph_of_layers(layers: Iterable[LayerInfo], title: str) -> DrawnGraph:
+    """Layers of an engine; a tensor that no layer makes is an input, one that no layer reads is an output."""
+    layers = tuple(layers)
+    made = {t.name for layer in layers for t in layer.outputs}
+    free = {t.name: t for layer in layers for t in layer.inputs if t.name not in made}
+    nodes = [DrawnNode("Input", n, (("tensor", _layer_tensor(t)),)) for n, t in free.items()]
+    makers = {n: i for i, n in enumerate(free)}
+    edges: list[tuple[int, int, str, str]] = []
+    read: set[str] = set()
+    for layer in layers:
+        index = len(nodes)
+        nodes.append(_layer_node(layer))
+        edges += [(makers[t.name], index, t.name, _layer_tensor(t)) for t in layer.inputs if t.name in makers]
+        read |= {t.name for t in layer.inputs}
+        makers |= {t.name: index for t in layer.outputs}
+    for layer in layers:
+        for tensor in layer.outputs:
+            if tensor.name not in read:
+                edges.append((makers[tensor.name], len(nodes), tensor.name, _layer_tensor(tensor)))
+                nodes.append(DrawnNode("Output", tensor.name, (("tensor", _layer_tensor(tensor)),)))
+    total = sum(layer.seconds for layer in layers)
+    facts = (("layers", str(len(layers))), ("time of all layers", f"{total * 1e3:.3f} ms" if total else "not measured"))
+    return DrawnGraph(title, tuple(nodes), tuple(edges), facts)
+
+
+def _layer_node(layer: LayerInfo) -> DrawnNode:
+    facts = [("tactic", layer.tactic), ("time", f"{layer.seconds * 1e6:.1f} µs" if layer.seconds else "")]
+    facts += [("input", f"{t.name}  {_layer_tensor(t)}") for t in layer.inputs]
+    facts += [("output", f"{t.name}  {_layer_tensor(t)}") for t in layer.outputs]
+    facts += [("ONNX node", n) for n in layer.onnx_nodes]
+    dtype = next((t.dtype for t in layer.outputs if t.dtype), "")
+    shown = tuple((k, v) for k, v in facts if v)
+    return DrawnNode(layer.kind or "Layer", layer.name, shown, "", dtype, layer.seconds)
+
+
+def _layer_tensor(tensor: Any) -> str:
+    return f"{tensor.dtype}[{','.join(map(str, tensor.dims))}]"

@@ -1,0 +1,197 @@
+"""What the HTML page shows, gathered from the report and the files beside its subject, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trtconv.check.blame.origins import graph_of
+from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
+from trtconv.check.reporters.html.svg_space import space_picture
+from trtconv.check.reporters.problems import problems, worst_of
+from trtconv.core.artifacts import beside, manifest_path, read_json
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import load_model, signature
+from trtconv.core.report import CheckReport, OutputComparison
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.sizes import format_bytes
+
+MOST_LAYERS = 40
+# What the page takes from ledger and manifest; a field of another kind, in a file that somebody edited, is left out.
+_KINDS = {"seconds": dict, "versions": dict, "entries": list, "proofs": list, "rejected": list, "nodes": list}
+
+
+def page_facts(report: CheckReport) -> dict[str, Any]:
+    """Everything that the template names."""
+    import trtconv
+
+    subject = Path(report.subject)
+    ledger = _json(beside(subject, ".rewrites.json"))
+    cells = {(c.output, c.point): _cell(c, allowed_of(report, c.output)) for c in report.comparisons}
+    worst = _worst(report)
+    return {
+        "report": report,
+        "worst": worst,
+        "allowed": allowed_of(report, worst.output) if worst else 0.0,
+        "version": trtconv.__version__,
+        "verdict": _verdict(report),
+        "points": list(dict.fromkeys(c.point for c in report.comparisons)),
+        "outputs": list(dict.fromkeys(c.output for c in report.comparisons)),
+        "cells": cells,
+        "rounding": any(c["rounding"] for c in cells.values()),
+        "advisory": [(c.output, c.point, c.passed, c.max_abs) for c in report.advisory],
+        "problems": problems(report),
+        "budgets": report.extras.get("budgets", []),
+        "pipeline": _pipeline(report, subject, ledger),
+        "space": space_picture(_space(subject), report),
+        "heat": _heat(report),
+        "rewrites": rewrite_groups(ledger),
+        "rejected": rejected_groups(ledger),
+        "layers": _layers(report),
+        "environment": _environment(report, subject),
+    }
+
+
+def allowed_of(report: CheckReport, output: str) -> float:
+    """The largest error of 1 + |x| that an output may have: its own tolerance, or that of all."""
+    own = report.extras.get("tolerances", {}).get(output)
+    return max(own["rtol"], own["atol"]) if own else max(report.tolerance.rtol, report.tolerance.atol)
+
+
+def _worst(report: CheckReport) -> OutputComparison | None:
+    """The comparison with the largest error measured as the tolerance measures, for the numbers at the top."""
+    found = [c for c in report.comparisons if c.max_scaled is not None]
+    return worst_of(tuple(found)) if found else None
+
+
+def _verdict(report: CheckReport) -> dict[str, str]:
+    points = len({c.point for c in report.comparisons})
+    bad = len({c.point for c in report.comparisons if not c.passed})
+    if report.static:
+        text = f"{len(report.errors)} errors; judged by {report.runner}"
+        word = "Passed" if report.passed else "Failed"
+        return {"state": "good" if report.passed else "bad", "word": word, "text": text}
+    if report.passed:
+        return {"state": "good", "word": "Passed", "text": f"equals the reference at {points} sample points"}
+    if bad:
+        text = f"differs from the reference at {bad} of {points} sample points"
+        return {"state": "bad", "word": "Failed", "text": text}
+    if report.comparisons:
+        text = f"equals the reference at {points} sample points, but {len(report.errors)} other errors were found"
+        return {"state": "bad", "word": "Failed", "text": text}
+    word = "Failed" if report.errors else "Not compared"
+    return {"state": "bad" if report.errors else "open", "word": word, "text": "nothing was compared"}
+
+
+def _cell(comparison: Any, tolerance: float) -> dict[str, Any]:
+    """`level` 0 to 5 is the error on a logarithmic scale from 1e-8 to the tolerance; 6 fails."""
+    value = comparison.max_scaled
+    allowed = max(tolerance, 1e-12)
+    if not comparison.passed:
+        level = 6
+    elif not value or value <= 1e-8:
+        level = 0
+    else:
+        share = (math.log10(value) + 8.0) / max(0.1, math.log10(allowed) + 8.0)
+        level = 1 + min(4, max(0, int(share * 5)))
+    text = "shape" if value is None else "0" if value == 0 else f"{value:.1e}"
+    title = comparison.reason or f"max abs {comparison.max_abs:.3g}, cosine {comparison.cosine:.7f}"
+    if comparison.max_abs is not None and comparison.at:
+        title += f"; largest at {list(comparison.at)}: {comparison.expected_at:.6g} / {comparison.actual_at:.6g}"
+    by_rounding = comparison.passed and value is not None and value > allowed
+    if by_rounding:
+        title += "; over the tolerance by less than the module's own rounding error"
+    return {"level": level, "text": text, "title": title, "rounding": by_rounding}
+
+
+def _space(subject: Path) -> ShapeSpace:
+    graph = graph_of(subject)
+    try:
+        return signature(load_model(graph)).space if graph else ShapeSpace()
+    except TrtconvError:
+        return ShapeSpace()
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    try:
+        data = read_json(path) if path.exists() else {}
+    except TrtconvError:
+        return {}
+    return {k: v for k, v in data.items() if isinstance(v, _KINDS.get(k, object))}
+
+
+def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, str]]:
+    """One entry per room: the file, its size, the time, a remark. Rooms whose files are missing are left out."""
+    steps = []
+    exported = subject.with_name(beside(subject, ".onnx").name)
+    manifest = _json(manifest_path(exported))
+    if exported.exists():
+        seconds = sum(v for v in manifest.get("seconds", {}).values() if isinstance(v, (int, float)))
+        remark = f"{manifest['exporter']}, opset {manifest['opset']}" if {"exporter", "opset"} <= set(manifest) else ""
+        steps.append(_step("export", exported, seconds, remark))
+    rewritten = subject.with_name(beside(subject, ".trt.onnx").name)
+    if rewritten.exists():
+        entries = len(ledger.get("entries", []))
+        nodes = ledger.get("nodes") or []
+        grown = f", {nodes[0]} to {nodes[1]} nodes" if len(nodes) == 2 else ""
+        steps.append(_step("rewrite", rewritten, 0.0, f"{entries} rewrite{'s' * (entries != 1)}{grown}"))
+    engine = subject if report.subject_kind == "engine" else subject.with_name(beside(subject, ".engine").name)
+    built = _json(manifest_path(engine))
+    if engine.exists():
+        remark = f"{built.get('backend', '')} {built.get('version', '')}, {built.get('precision', '')}" if built else ""
+        steps.append(_step("build", engine, float(built.get("seconds", 0.0)), remark))
+    checked = "nodes only" if report.static else f"{len(report.comparisons)} comparisons"
+    steps.append({"name": "check", "file": subject.name, "size": checked,
+                  "time": f"{report.seconds:.1f} s", "remark": report.runner})  # fmt: skip
+    return steps
+
+
+def _step(name: str, path: Path, seconds: float, remark: str) -> dict[str, str]:
+    return {
+        "name": name, "file": path.name, "size": format_bytes(path.stat().st_size),
+        "time": f"{seconds:.1f} s" if seconds else "", "remark": remark,
+    }  # fmt: skip
+
+
+def _heat(report: CheckReport) -> list[dict[str, Any]]:
+    """Modules with a bar whose width (0 to 100) is the error on a logarithmic scale from 1e-9 to 1."""
+    rows = []
+    allowed = max(report.tolerance.rtol, report.tolerance.atol)
+    for entry in report.extras.get("heat", []):
+        error = entry["error"]
+        number = float(error) if not isinstance(error, str) else math.inf
+        width = 0.0 if number == 0 else 100.0 if math.isinf(number) else (math.log10(max(number, 1e-9)) + 9) / 9 * 100
+        rows.append({
+            **entry, "width": round(min(100.0, max(1.0 if number else 0.0, width)), 1), "bad": number > allowed,
+            "text": "0" if number == 0 else f"{number:.1e}" if math.isfinite(number) else "not finite",
+        })  # fmt: skip
+    return rows
+
+
+def _layers(report: CheckReport) -> list[dict[str, Any]]:
+    """The slowest layers with their share of the whole (0 to 100); without times in the engine's order."""
+    layers = list(report.extras.get("layers", []))
+    total = sum(layer["seconds"] for layer in layers)
+    rows = sorted(layers, key=lambda layer: -layer["seconds"])[:MOST_LAYERS]
+    longest = max((layer["seconds"] for layer in rows), default=0.0)
+    return [
+        {
+            **layer,
+            "share": f"{100 * layer['seconds'] / total:.1f} %" if total else "",
+            "width": round(100 * layer["seconds"] / longest, 1) if longest else 0,
+            "time": f"{layer['seconds'] * 1e6:.1f} µs" if total else "",
+        }
+        for layer in rows
+    ]
+
+
+def _environment(report: CheckReport, subject: Path) -> list[tuple[str, str]]:
+    rows = [("subject", report.subject), ("reference", report.reference), ("runner", report.runner)]
+    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}"
+    rows.append(("tolerance", allowed + (f" ({report.tolerance.why})" if report.tolerance.why else "")))
+    rows += list(report.environment.items())
+    manifest = _json(manifest_path(subject.with_name(beside(subject, ".onnx").name)))
+    rows += [(f"{n} at export", str(v)) for n, v in sorted(manifest.get("versions", {}).items())]
+    return [(n, v) for n, v in rows if v]

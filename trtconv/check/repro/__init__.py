@@ -1,0 +1,1 @@
+"""The smallest part of a model that still fails."""

@@ -1,0 +1,129 @@
+"""The files of a repro: a folder, or the same as a zip."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.repro.cutting import input_specs
+from trtconv.check.repro.failures import BuildFailure, Failure
+from trtconv.core.artifacts import replacing, require_writable
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.file import save_model
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+PACKAGES = ("trtconv", "onnx", "onnxruntime", "numpy", "torch", "tensorrt", "tensorrt-rtx-cu13")
+
+
+def write_repro(
+    output: Path, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array],
+    failure: Failure, reason: str, source: Path,
+) -> Path:  # fmt: skip
+    """Write `repro.onnx`, its reference, the arrays as `.npz`, versions and a README; returns the folder or zip."""
+    zipped = output.suffix == ".zip"
+    if output.is_file() and not zipped:
+        raise InvalidRequestError(f"the output '{output}' is a file", hint="name a folder, or a file ending in .zip")
+    if zipped:
+        require_writable(output)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "repro")
+        folder.mkdir()
+        _fill(folder, model, inputs, expected, failure, reason, source)
+        if not zipped:
+            output.mkdir(parents=True, exist_ok=True)
+            for file in sorted(folder.iterdir()):
+                with replacing(output / file.name) as place:
+                    shutil.copyfile(file, place)
+            return output
+        packed = shutil.make_archive(str(Path(temporary, "packed")), "zip", temporary, "repro")
+        with replacing(output) as place:
+            shutil.copyfile(packed, place)
+    return output
+
+
+def _fill(
+    folder: Path, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array],
+    failure: Failure, reason: str, source: Path,
+) -> None:  # fmt: skip
+    import numpy as np
+
+    save_model(model, folder / "repro.onnx")
+    np.savez(folder / "inputs.npz", **{k: np.asarray(v) for k, v in inputs.items()})  # type: ignore[arg-type]
+    np.savez(folder / "expected.npz", **{k: np.asarray(v) for k, v in expected.items()})  # type: ignore[arg-type]
+    point = SamplePoint("cut", ())
+    info = ReferenceInfo((point,), input_specs(model), tuple(expected), ShapeSpace(), source.name)
+    write_reference(folder / "repro.reference.safetensors", info, [ReferenceSample(point, inputs, expected)])
+    (folder / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
+    (folder / "README.md").write_text(_readme(model, failure, reason, source))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what may matter, of those that are installed."""
+    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    from trtconv.backends.cuda.driver import probe_cuda
+
+    state = probe_cuda()
+    if state.gpus:
+        found |= {"gpu": state.gpus[0].name, "driver": state.driver}
+    return found
+
+
+def command_of(failure: Failure) -> str:
+    """The command that shows the failure in the folder."""
+    if not isinstance(failure, BuildFailure):
+        return "trtconv check repro.onnx --reference repro.reference.safetensors"
+    options = [f"--backend {failure.backend}"] if failure.backend != "auto" else []
+    options += [f"--precision {failure.precision}"] if failure.precision != "fp32" else []
+    if failure.profile:
+        ranges = {}
+        for low, opt, high in failure.profile.values():
+            for a, b, c in zip(low, opt, high, strict=True):
+                if a != c:
+                    ranges[f"d{a}_{c}"] = f"{a}:{b}:{c}"
+        options.append("--dynamic " + " ".join(f"{n}={r}" for n, r in ranges.items()))
+    build = " ".join(["trtconv build repro.onnx -o repro.engine", *options])
+    return build if failure.tolerance is None else f"{build}\ntrtconv check repro.engine"
+
+
+def _readme(model: onnx.ModelProto, failure: Failure, reason: str, source: Path) -> str:
+    many = len(model.graph.node) != 1
+    count, verb = (f"{len(model.graph.node)} nodes", "are") if many else ("One node", "is")
+    ops = ", ".join(dict.fromkeys(n.op_type for n in model.graph.node))
+    places = dict.fromkeys(p.value for n in model.graph.node for p in n.metadata_props if p.key == "trtconv.source")
+    origin = f"\nThe nodes come from {', '.join(places)}.\n" if places else ""
+    return f"""# A failing part of {source.name}
+
+Kind: {failure.kind}
+
+{count} ({ops}) {verb} enough to show it:
+
+    {reason}
+{origin}
+Run it:
+
+```
+{command_of(failure)}
+```
+
+`inputs.npz` and `expected.npz` hold the arrays by name; `versions.json` says with what this was made. The file has
+only the weights of these nodes.
+"""

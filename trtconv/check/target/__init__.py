@@ -1,0 +1,1 @@
+"""Whether a target takes a graph, node by node, without a GPU."""

@@ -1,0 +1,192 @@
+"""For which sizes of its shape space is a graph undefined, and which multiple would make it defined?
+
+Each dim is run through sizes that divide by different powers of two, the others held at a size that works. What
+fails is explained by the simplest rule that fits every run: a multiple, a least size, a largest size, or equality
+with another dim; the rule is then tried on sizes that it was not made from.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.check.blame.origins import nearest_origin
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import load_model, signature
+from trtconv.core.model.provenance import Origin
+from trtconv.core.progress import Progress
+from trtconv.core.report import Finding
+from trtconv.core.shape_space.space import DimRange
+from trtconv.proof.points import SamplePoint, sample_inputs
+
+if TYPE_CHECKING:
+    import onnx
+
+LIMIT_S = 60.0
+MULTIPLES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64, 96, 128, 256)
+# One run may cost so many times the elements of the smallest one: the largest sizes of a detector take minutes.
+COST = 256
+
+# A run at the given sizes: an empty text, or why it failed.
+Probe = Callable[[Mapping[str, int]], str]
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """One dim's failing sizes, the rule that explains them (a sentence), and the first failure's words."""
+
+    dim: str
+    failing: tuple[int, ...]
+    rule: str
+    hint: str
+    error: str
+
+
+def find_undefined_sizes(
+    model: Path, progress: Progress, *, limit_s: float = LIMIT_S
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """Findings for the dims in which an ONNX file is undefined somewhere, and notes on what was not tried."""
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+
+    proto = load_model(model)
+    found = signature(proto)
+    named = {n for s in found.inputs for n in s.names()}
+    dims = {n: r for n, r in found.space.dims if n in named}
+    missing = named - set(dims)
+    if missing or not dims:
+        return (), ((f"sizes were not tried: the range of '{min(missing)}' is not recorded",) if missing else ())
+    try:
+        runner = OnnxRuntimeRunner(model, threads=1)
+    except TrtconvError as error:
+        return (), (f"sizes were not tried: {error.message}",)
+
+    def probe(sizes: Mapping[str, int]) -> str:
+        progress.phase("sizes " + " ".join(f"{n}={v}" for n, v in sizes.items()))
+        try:
+            runner(sample_inputs(found.inputs, SamplePoint("probe", tuple(sizes.items()))))
+        except TrtconvError as error:
+            return error.message
+        return ""
+
+    undefined, notes = probe_dims(probe, dims, limit_s=limit_s)
+    return tuple(_finding(u, proto) for u in undefined), notes
+
+
+def probe_dims(
+    probe: Probe, dims: Mapping[str, DimRange], *, limit_s: float = LIMIT_S
+) -> tuple[tuple[Undefined, ...], tuple[str, ...]]:
+    """The search itself, on anything that can be probed."""
+    end = time.monotonic() + limit_s
+    base, error = _base(probe, dims)
+    if base is None:
+        every = Undefined("every dim", (), "it fails at min, opt and max alike", "export the module again", error)
+        return (every,), ()
+    found: list[Undefined] = []
+    for name, rng in dims.items():
+        results: dict[int, str] = {}
+        for size in _affordable(probe_sizes(rng), base[name]):
+            if time.monotonic() > end:
+                return tuple(found), (f"sizes of {name} from {size} on were not tried: {limit_s:.0f} s were over",)
+            results[size] = probe({**base, name: size})
+        if any(results.values()):
+            found.append(_explain(name, rng, results, base, probe))
+    return tuple(found), ()
+
+
+def _base(probe: Probe, dims: Mapping[str, DimRange]) -> tuple[dict[str, int] | None, str]:
+    error = ""
+    for which in ("min", "opt", "max"):
+        sizes = {n: int(getattr(r, which)) for n, r in dims.items()}
+        error = probe(sizes)
+        if not error:
+            return sizes, ""
+    return None, error
+
+
+def probe_sizes(rng: DimRange) -> list[int]:
+    """Sizes that divide by different powers of two and by little else, smallest first; both ends are among them."""
+    low = -(-rng.min // rng.multiple)
+    high = rng.max // rng.multiple
+    units = {low, high, low + 1, high - 1, (low + high) // 2}
+    for power in range(9):
+        step = 2**power
+        first = -(-low // step) * step
+        odd = first if (first // step) % 2 else first + step
+        units |= {first, odd, odd + 2 * step}
+    units |= {-(-low // n) * n for n in (3, 5, 6, 7, 10, 12)}
+    return sorted(u * rng.multiple for u in units if low <= u <= high)
+
+
+def _affordable(sizes: list[int], base: int) -> list[int]:
+    return [s for s in sizes if s <= max(1, base) * COST]
+
+
+def _explain(
+    name: str, rng: DimRange, results: Mapping[int, str], base: Mapping[str, int], probe: Probe
+) -> Undefined:
+    failing = tuple(s for s, e in results.items() if e)
+    works = [s for s, e in results.items() if not e]
+    error = results[failing[0]]
+
+    def ok(size: int) -> bool:
+        return not (results[size] if size in results else probe({**base, name: size}))
+
+    def result(rule: str, hint: str) -> Undefined:
+        return Undefined(name, failing, rule, hint, error)
+
+    equal = [n for n, v in base.items() if n != name and works == [v]]
+    if equal and len(results) > 2:
+        return result(f"it is defined only where {name} equals {equal[0]}", "give both dims one name in --input")
+    for multiple in (m * rng.multiple for m in MULTIPLES):
+        if all((s % multiple == 0) == (s in works) for s in results) and _holds(rng, multiple, ok):
+            low, opt, high = (_to(multiple, v, rng) for v in (rng.min, rng.opt, rng.max))
+            fixed = DimRange(low, opt, high, multiple)
+            return result(f"it is defined only for multiples of {multiple}", f"export with --dynamic {name}={fixed}")
+    if works and max(failing) < min(works):
+        least = _first(ok, max(failing), min(works), rng.multiple)
+        return result(f"it is defined from {least} on", f"raise the least size of {name} to {least}")
+    if works and min(failing) > max(works):
+        most = _first(lambda s: not ok(s), max(works), min(failing), rng.multiple) - rng.multiple
+        return result(f"it is defined up to {most}", f"lower the largest size of {name} to {most}")
+    return result("no simple rule fits the sizes that fail", f"fails for {name} = {', '.join(map(str, failing[:8]))}")
+
+
+def _holds(rng: DimRange, multiple: int, ok: Callable[[int], bool]) -> bool:
+    """Try the rule on sizes near the middle: the next multiple has to work, and one step beside it has to fail."""
+    middle = (rng.min + rng.max) // 2 // multiple * multiple
+    tried = [s for s in (middle, middle + multiple) if rng.min <= s <= rng.max]
+    beside = [s + rng.multiple for s in tried if s + rng.multiple <= rng.max and (s + rng.multiple) % multiple]
+    return all(ok(s) for s in tried) and not any(ok(s) for s in beside)
+
+
+def _to(multiple: int, value: int, rng: DimRange) -> int:
+    """The nearest multiple inside of the range, upwards at the lower end."""
+    low, high = -(-rng.min // multiple), rng.max // multiple
+    return max(low, min(high, round(value / multiple))) * multiple
+
+
+def _first(ok: Callable[[int], bool], bad: int, good: int, step: int) -> int:
+    """The least size that is ok between one that is not and one that is, in steps."""
+    while good - bad > step:
+        middle = bad + (good - bad) // step // 2 * step
+        if ok(middle):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _finding(undefined: Undefined, model: onnx.ModelProto) -> Finding:
+    named = re.search(r"Name: ?'([^']+)'", undefined.error)
+    node = next((n for n in model.graph.node if named and n.name == named[1]), None)
+    makers = {name: n for n in model.graph.node for name in n.output}
+    origin = nearest_origin(node, makers) if node is not None else Origin()
+    sizes = f" (fails at {', '.join(map(str, undefined.failing[:4]))})" if undefined.failing else ""
+    return Finding(
+        "error", "unsupported", f"the graph is undefined for some sizes of {undefined.dim}{sizes}: {undefined.rule}; "
+        f"{undefined.error}", undefined.hint, node.name if node is not None else "", origin.module, origin.source,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""One file per command; each parses, calls one function and prints."""

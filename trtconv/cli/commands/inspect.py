@@ -1,0 +1,55 @@
+"""`trtconv inspect`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trtconv.cli.options import FILE
+
+
+@click.command("inspect")
+@click.argument("file", type=FILE)
+@click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
+@click.option("--html", type=FILE, help="Draw the network into one offline HTML file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
+    """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
+    from trtconv.core.artifacts import require_file
+
+    require_file(file, "file")
+    if file.suffix in (".engine", ".plan"):
+        from trtconv.build.inspection import engine_facts
+
+        facts: dict[str, Any] = engine_facts(file, layers=layers)
+    else:
+        from trtconv.core.model.facts import onnx_facts
+
+        facts = onnx_facts(file, layers=layers)
+    if html:
+        from trtconv.check.reporters.html.graph_page import write_graph_page
+
+        write_graph_page(file, html)
+        facts["picture"] = str(html)
+    if as_json:
+        click.echo(json.dumps(facts, indent=1, default=str))
+        return
+    _print(facts)
+
+
+def _print(facts: dict[str, Any], indent: str = "") -> None:
+    width = max((len(k) for k in facts), default=0)
+    for key, value in facts.items():
+        label = indent + click.style(key.ljust(width), bold=not indent)
+        if isinstance(value, dict):
+            click.echo(label)
+            _print(value, indent + "  ")
+        elif isinstance(value, list):
+            click.echo(f"{label}  {len(value)}" if key in ("layers", "nodes") else label)
+            for item in value:
+                click.echo(f"{indent}  {item}")
+        else:
+            click.echo(f"{label}  {value}")

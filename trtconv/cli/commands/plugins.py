@@ -1,0 +1,98 @@
+"""`trtconv plugins`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trtconv.cli.options import FILE
+
+
+@click.group("plugins")
+def command() -> None:
+    """Build plugin libraries for this machine, and show what there is."""
+
+
+@command.command("list")
+@click.option("--plugin", "libraries", multiple=True, type=FILE, help="A library of your own to show as well.")
+@click.option("--source", "sources", multiple=True, type=FILE, help="A folder with a plugin of your own to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json: bool) -> None:
+    """The plugins that trtconv describes, and the libraries that `trtconv plugins build` made here.
+
+    Libraries of your own are shown when you name them: they are looked for nowhere.
+    """
+    from trtconv.plugins.described.registry import PLUGINS
+    from trtconv.plugins.libraries.library import default_folder, list_libraries
+    from trtconv.plugins.libraries.user_plugin import FILE_NAME, load_plugins
+
+    own = [(p, "trtconv") for p in PLUGINS]
+    described = own + [(p, str(s / FILE_NAME)) for s in sources for p in load_plugins(s / FILE_NAME)]
+    built = list_libraries()
+    named = [_named(path) for path in libraries]
+    if as_json:
+        data = {
+            "plugins": [p.op_type for p, _ in own],
+            "described": [{"plugin": p.op_type, "from": where} for p, where in described],
+            "libraries": [asdict(entry) for entry in built],
+            "named": named,
+            "folder": str(default_folder()),
+        }
+        click.echo(json.dumps(data, indent=1, default=str))
+        return
+    for plugin, where in described:
+        click.echo(f"{click.style(plugin.op_type, bold=True)}  {plugin.summary}  ({where})")
+    for library in built:
+        state = "" if library.current else "  (built from other sources; not used)"
+        click.echo(f"{library.path}  TensorRT {library.tensorrt}, architectures {library.architectures}{state}")
+    for entry in named:
+        click.echo(f"{entry['path']}  {_facts(entry)}")
+    if not built:
+        click.echo(f"no library in {default_folder()}; make one with `trtconv plugins build --include DIR`")
+
+
+def _named(path: Path) -> dict[str, Any]:
+    from trtconv.core.artifacts import require_file, sha256_file
+    from trtconv.plugins.libraries.user_library import read_record
+
+    record = read_record(require_file(path, "plugin library"))
+    if record is None:
+        return {"path": str(path), "sha256": sha256_file(path), "record": False}
+    return {**asdict(record), "path": str(path), "record": True}
+
+
+def _facts(entry: dict[str, Any]) -> str:
+    if not entry["record"]:
+        return f"sha256 {entry['sha256'][:16]}, not built by `trtconv plugins build --source`"
+    names = ", ".join(entry["plugins"])
+    return f"{names}; TensorRT {entry['tensorrt']}, architectures {entry['architectures']}"
+
+
+@command.command("build")
+@click.option("--include", type=FILE, required=True, help="Folder with NvInfer.h of the TensorRT that will load it.")
+@click.option("--source", type=FILE, help="Folder with plugin.py and sources of your own plugins, to build those.")
+@click.option(
+    "-o", "--output", type=FILE,
+    help="Where to put it (default: where build and check look; with --source, a folder inside of it).",
+)  # fmt: skip
+@click.option("--architectures", metavar="80;90", help="CUDA architectures (default: this machine's GPUs, else all).")
+def build_command(include: Path, source: Path | None, output: Path | None, architectures: str | None) -> None:
+    """Compile trtconv's plugins, or with --source your own, with CMake and nvcc.
+
+    The headers are in the `include` folder of a TensorRT download, or of the NVIDIA/TensorRT repository at the tag of
+    your version.
+    """
+    if source is not None:
+        from trtconv.plugins.libraries.user_library import build_user_library
+
+        made = build_user_library(source, include, output, architectures)
+        click.echo(f"{made.path}  TensorRT {made.tensorrt}, {', '.join(made.plugins)}; name it with --plugin")
+        return
+    from trtconv.plugins.libraries.library import build_library
+
+    library = build_library(include, output, architectures)
+    click.echo(f"{library.path}  TensorRT {library.tensorrt}, {len(library.plugins)} plugins")

@@ -1,0 +1,60 @@
+"""What `trtconv inspect` says of an ONNX file; weights are not read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.model.file import all_tensors, external_files, load_model, signature
+from trtconv.core.model.provenance import RULE_KEY, origin_of
+from trtconv.core.sizes import format_bytes
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+    """Inputs, outputs, shape space, opset, operators, weights; with `layers` a line per node in graph order."""
+    model = load_model(path)
+    found = signature(model)
+    counts = Counter(_operator(n) for n in model.graph.node)
+    facts: dict[str, Any] = {
+        "file": f"{path} ({format_bytes(path.stat().st_size)})",
+        "kind": "ONNX",
+        "opset": ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import),
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "inputs": [str(s) for s in found.inputs],
+        "outputs": [str(s) for s in found.outputs],
+        "shape space": str(found.space) or "not recorded",
+        "nodes by type": ", ".join(f"{n} {c}" for n, c in counts.most_common()),
+        "node count": len(model.graph.node),
+        "weights": _weights(model),
+    }
+    rewritten = Counter(p.value for n in model.graph.node for p in _props(n) if p.key == RULE_KEY)
+    if rewritten:
+        facts["nodes made by rules"] = ", ".join(f"{n} {c}" for n, c in sorted(rewritten.items()))
+    if layers:
+        facts["nodes"] = [_node_line(n) for n in model.graph.node]
+    return facts
+
+
+def _operator(node: onnx.NodeProto) -> str:
+    return f"{node.domain}::{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+
+
+def _props(node: onnx.NodeProto) -> Any:
+    return getattr(node, "metadata_props", ())
+
+
+def _weights(model: onnx.ModelProto) -> str:
+    inside = sum(len(t.raw_data) or t.ByteSize() for t in all_tensors(model.graph))
+    outside = external_files(model)
+    text = f"{len(model.graph.initializer)} tensors, {format_bytes(inside)} in the file"
+    return text + (f", more in {', '.join(outside)}" if outside else "")
+
+
+def _node_line(node: onnx.NodeProto) -> str:
+    origin = origin_of(node)
+    where = f"  [{origin}]" if origin else ""
+    return f"{node.name or '(no name)'}: {_operator(node)}({', '.join(node.input)}) -> {', '.join(node.output)}{where}"

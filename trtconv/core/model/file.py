@@ -1,0 +1,196 @@
+"""Reading and writing ONNX files: external weights are never read without need, outputs are renamed into place."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.artifacts import replacing, require_file
+from trtconv.core.dtypes import DTYPES, dtype_from_onnx
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
+from trtconv.core.shape_space.space import ShapeSpace, parse_space
+from trtconv.core.tensors import Dim, TensorSpec, parse_tensor
+
+if TYPE_CHECKING:
+    import onnx
+
+EXTERNAL_ABOVE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs of a model, and the shape space that export recorded in it (empty when none)."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    space: ShapeSpace
+    opset: int
+
+
+def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
+    """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX."""
+    import onnx.parser
+    from google.protobuf import json_format, text_format
+    from google.protobuf.message import DecodeError
+
+    require_file(path, "ONNX model")
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except (DecodeError, ValueError, json_format.Error, text_format.ParseError, onnx.parser.ParseError) as error:
+        raise _no_model(path) from error
+    if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
+        raise _no_model(path)
+    if weights:
+        load_weights(model, path.parent)
+    return model
+
+
+def load_weights(model: onnx.ModelProto, folder: Path) -> None:
+    """Read the external weights from `folder` into the model. Raises InvalidRequestError when they are not whole."""
+    import onnx.external_data_helper
+
+    outside = [t for t in all_tensors(model.graph) if t.data_location == onnx.TensorProto.EXTERNAL]
+    if not outside:
+        return
+    sizes = {d.onnx: d.size for d in DTYPES}
+    try:
+        onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+        for tensor in outside:
+            # onnx before 1.18 takes what there is.
+            wanted = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
+            if len(tensor.raw_data) < wanted:
+                raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {wanted}")
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise InvalidRequestError(
+            f"the external weights in '{folder}' cannot be read: {error}", hint="copy them whole beside the model"
+        ) from error
+
+
+def _no_model(path: Path) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"'{path}' is no ONNX model, or is cut off", hint="name a file that `trtconv export` wrote, or copy it again"
+    )
+
+
+def external_files(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Relative paths of the external data files that the model's tensors name, in order of first use."""
+    import onnx
+
+    names: dict[str, None] = {}
+    for tensor in all_tensors(model.graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            names.update({e.value: None for e in tensor.external_data if e.key == "location"})
+    return tuple(names)
+
+
+def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor of a graph: initializers and attributes, in bodies of If, Loop and Scan too."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            if attribute.HasField("g"):
+                yield from all_tensors(attribute.g)
+            for body in attribute.graphs:
+                yield from all_tensors(body)
+
+
+def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None = None) -> None:
+    """Write a model atomically.
+
+    External weights that are still on disk (`weights_from` is the model file that they came with) are hard-linked or
+    copied beside the new file. Weights in memory go to `<name>.data` when they are over 1 GiB in all.
+    """
+    import onnx
+
+    if weights_from is not None and weights_from.parent.resolve() != path.parent.resolve():
+        for name in external_files(model):
+            _link_or_copy(weights_from.parent / name, path.parent / name)
+    raw = sum(len(t.raw_data) for t in model.graph.initializer)
+    if raw > EXTERNAL_ABOVE:
+        data = path.with_name(path.name + ".data")
+        with replacing(data) as temporary:
+            move_weights_out(model, temporary, data.name)
+    with replacing(path) as temporary:
+        try:
+            temporary.write_bytes(model.SerializeToString(deterministic=True))
+        except (ValueError, onnx.checker.ValidationError) as error:
+            raise InvalidRequestError(
+                f"'{path}' cannot be written: {error}", hint="are the weights over 2 GB?"
+            ) from error
+
+
+def move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> None:
+    """Write the initializers of 1 KiB and more into `target`; the model then names them under `location`."""
+    import onnx
+
+    with open(target, "wb") as stream:
+        for tensor in model.graph.initializer:
+            if len(tensor.raw_data) < 1024:
+                continue
+            # Aligned to pages so that a reader may map the file.
+            stream.seek(-stream.tell() % 4096, os.SEEK_CUR)
+            offset, length = stream.tell(), len(tensor.raw_data)
+            stream.write(tensor.raw_data)
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            del tensor.external_data[:]
+            for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+                tensor.external_data.add(key=key, value=value)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    import shutil
+
+    require_file(source, "external weights file")
+    if target.exists() and os.path.samefile(source, target):
+        return
+    with replacing(target) as temporary:
+        temporary.unlink()
+        try:
+            os.link(source, temporary)
+        except OSError:
+            shutil.copyfile(source, temporary)
+
+
+def set_metadata(model: onnx.ModelProto, key: str, value: str) -> None:
+    """Set a metadata property of the model, replacing an older value."""
+    for prop in model.metadata_props:
+        if prop.key == key:
+            prop.value = value
+            return
+    model.metadata_props.add(key=key, value=value)
+
+
+def tensor_spec(value: onnx.ValueInfoProto) -> TensorSpec:
+    """The spec of a graph input or output; an unnamed dynamic dim becomes `<name>_dim<i>`."""
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        raise InvalidRequestError(
+            f"'{value.name}' is no tensor", hint="sequences and optionals cannot go into an engine"
+        )
+    dims: list[Dim] = []
+    for index, dim in enumerate(kind.shape.dim):
+        if dim.HasField("dim_value"):
+            dims.append(int(dim.dim_value))
+        else:
+            dims.append(dim.dim_param or f"{value.name}_dim{index}")
+    return TensorSpec(value.name, dtype_from_onnx(kind.elem_type), tuple(dims))
+
+
+def signature(model: onnx.ModelProto) -> Signature:
+    """Inputs (without initializers that older files list among them), outputs, recorded shape space, opset."""
+    props = {p.key: p.value for p in model.metadata_props}
+    initializers = {t.name for t in model.graph.initializer}
+    recorded = {s.name: s for s in (parse_tensor(t) for t in props.get(INPUTS_KEY, "").splitlines() if t)}
+    inputs = [recorded.get(v.name) or tensor_spec(v) for v in model.graph.input if v.name not in initializers]
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    space = parse_space([props.get(SPACE_KEY, "")])
+    return Signature(tuple(inputs), tuple(tensor_spec(v) for v in model.graph.output), space, opset)

@@ -1,0 +1,1 @@
+"""Ways through a module that depend on sizes or values."""

@@ -1,0 +1,129 @@
+"""A branch on a condition that is no bound of one dim (`H % 2 == 0`, `H == 44`): both sides, and an If on it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.guards import Guard, unproved_guards
+
+if TYPE_CHECKING:
+    import onnx
+
+OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.FloorDiv: "FloorDiv", ast.Mod: "Mod",
+    ast.Eq: "Equal", ast.NotEq: "NotEqual", ast.Lt: "Less", ast.LtE: "LessOrEqual", ast.Gt: "Greater",
+    ast.GtE: "GreaterOrEqual",
+}  # fmt: skip
+CALLS = {"Mod": "Mod", "FloorDiv": "FloorDiv", "CleanDiv": "FloorDiv", "Eq": "Equal", "Ne": "NotEqual",
+         "Max": "Max", "Min": "Min", "Abs": "Abs", "abs": "Abs"}  # fmt: skip
+
+
+class NoConditionError(Exception):
+    """The guard cannot be written as nodes, or does not part the space in two."""
+
+
+@dataclass(frozen=True)
+class GuardCut:
+    """The sizes at which the guard holds, and the others; at `elsewhere` it fails, `only` when nowhere else."""
+
+    guard: Guard
+    elsewhere: tuple[tuple[str, int], ...]
+    only: bool
+
+    def __str__(self) -> str:
+        return f"where {self.guard.text}"
+
+    def other_space(self, space: ShapeSpace) -> ShapeSpace:
+        """The space in which to export the other side: one size of the dim where it fails there alone."""
+        if not self.only:
+            return space
+        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in self.elsewhere)))
+
+
+def find_guard(text: str, space: ShapeSpace) -> GuardCut:
+    """The one guard in torch's message that fails at some sizes of the space. Raises NoConditionError."""
+    try:
+        failing = [g for g in dict.fromkeys(unproved_guards(text)) if g.fails_at(space) is not None]
+    except ValueError as error:
+        raise NoConditionError(f"the condition {error} cannot be read") from error
+    if len(failing) != 1:
+        raise NoConditionError("the branch does not depend on one condition alone")
+    guard = failing[0]
+    found = list(guard.failing(space))
+    # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
+    chosen = next((s for s in found if min(s.values()) > 2), found[0])
+    return GuardCut(guard, tuple(chosen.items()), len(found) == 1 and len(guard.names) == 1)
+
+
+def condition_nodes(
+    cut: GuardCut, specs: tuple[TensorSpec, ...], graph: onnx.GraphProto, result: str
+) -> list[onnx.NodeProto]:
+    """Nodes that compute the guard from the inputs' shapes into the boolean scalar `result`.
+
+    Raises NoConditionError for an operation that ONNX has not.
+    """
+    writer = _Writer(specs, graph)
+    try:
+        last = writer.value(ast.parse(cut.guard.text.strip(), mode="eval").body)
+    except SyntaxError as error:
+        raise NoConditionError(cut.guard.text) from error
+    writer.nodes[-1].output[0] = result
+    assert last
+    return writer.nodes
+
+
+class _Writer:
+    def __init__(self, specs: tuple[TensorSpec, ...], graph: onnx.GraphProto) -> None:
+        self.specs, self.graph = specs, graph
+        self.nodes: list[onnx.NodeProto] = []
+
+    def value(self, tree: ast.AST) -> str:
+        """The name of what a part of the expression comes to."""
+        if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
+            return self.constant(tree.value)
+        if isinstance(tree, ast.Name):
+            return self.size(tree.id)
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+            return self.node("Neg", self.value(tree.operand))
+        if isinstance(tree, ast.BinOp) and type(tree.op) in OPERATORS:
+            return self.operation(OPERATORS[type(tree.op)], self.value(tree.left), self.value(tree.right))
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in OPERATORS:
+            right = self.value(tree.comparators[0])
+            return self.operation(OPERATORS[type(tree.ops[0])], self.value(tree.left), right)
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in CALLS:
+            return self.operation(CALLS[tree.func.id], *(self.value(a) for a in tree.args))
+        raise NoConditionError(f"{ast.unparse(tree)} is no condition that ONNX can compute")
+
+    def operation(self, op: str, *inputs: str) -> str:
+        if op == "NotEqual":
+            return self.node("Not", self.node("Equal", *inputs))
+        if op == "FloorDiv":
+            # ONNX's Div of integers truncates; what is left over makes it exact.
+            whole = self.node("Sub", inputs[0], self.node("Mod", *inputs))
+            return self.node("Div", whole, inputs[1])
+        return self.node(op, *inputs)
+
+    def size(self, name: str) -> str:
+        spec = next(s for s in self.specs if name in s.dims)
+        axis = self.constant(spec.dims.index(name))
+        return self.node("Gather", self.node("Shape", spec.name), axis)
+
+    def constant(self, value: int) -> str:
+        import onnx
+
+        name = f"trtconv_int_{value}".replace("-", "minus_")
+        if all(t.name != name for t in self.graph.initializer):
+            self.graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [], [value]))
+        return name
+
+    def node(self, op: str, *inputs: str) -> str:
+        import onnx
+
+        name = f"trtconv_guard_{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name))
+        return name

@@ -1,0 +1,269 @@
+"""A branch on the size of one dim: each side is exported for its part of the range, and an If joins them.
+
+torch.export says for which sizes its trace holds ("H = Dim('H', max=40)"). The range is cut there, both parts are
+exported, and the condition on the size becomes the condition of an ONNX If.
+
+An If within an If does not build with TensorRT-RTX 1.7 (Myelin fails a check), so a part that was cut itself stands
+before the If that chooses it, whose branch only hands it on. Its branches then also run at sizes of the other part,
+for nothing; where they cannot, the Ifs are nested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import load_model, set_metadata
+from trtconv.core.model.provenance import SPACE_KEY
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.export.branches.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
+from trtconv.export.exporters.finish import StaticAxisError
+from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.proof.undefined_sizes import sizes_of
+
+if TYPE_CHECKING:
+    import onnx
+
+Export = Callable[[Trace, Path, int | None], Candidate]
+Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
+DEEPEST = 3
+# Sizes at each end and in the middle of a dim at which a joined model is run.
+TRIED = 4
+
+
+class CannotSplitError(Exception):
+    """The branch is not one on the size of a single dim."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The range of `dim` falls into sizes up to `last`, and those above."""
+
+    dim: str
+    last: int
+
+    def __str__(self) -> str:
+        return f"for {self.dim} up to {self.last}"
+
+    def halves(self, space: ShapeSpace) -> tuple[ShapeSpace, ShapeSpace]:
+        """The space below and above the cut."""
+        whole = space[self.dim]
+        values = list(whole.values())
+        low, high = [v for v in values if v <= self.last], [v for v in values if v > self.last]
+        if not low or not high:
+            raise CannotSplitError(f"{self.dim} is not cut at {self.last}")
+        parts = (DimRange(v[0], min(max(whole.opt, v[0]), v[-1]), v[-1], whole.multiple) for v in (low, high))
+        first, second = (space.merged(ShapeSpace(((self.dim, p),))) for p in parts)
+        return first, second
+
+
+def find_cut(text: str, space: ShapeSpace) -> Cut:
+    """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim."""
+    bounds: dict[str, dict[str, int]] = {}
+    for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):
+        bounds[name] = {k: int(v) for k, v in re.findall(r"(min|max)=(\d+)", values)}
+    for name, found in bounds.items():
+        unit = name.removesuffix("_unit")
+        scale = space[unit].multiple if unit != name and unit in space else 1
+        known = unit if unit in space else name
+        if known not in space:
+            continue
+        if found.get("max", space[known].max) * scale < space[known].max:
+            return Cut(known, found["max"] * scale)
+        if found.get("min", 0) * scale > space[known].min:
+            return Cut(known, found["min"] * scale - 1)
+    raise CannotSplitError("the branch does not depend on the size of one dim alone")
+
+
+def export_split(
+    export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
+    opset: int | None, depth: int = 0, cut: Cut | None = None,
+) -> Candidate:  # fmt: skip
+    """A candidate for the whole space of `trace`, cut at `cut` when one is given.
+
+    Raises what `export` raises, and CannotSplitError.
+    """
+    try:
+        if cut is None:
+            return export(trace, output, opset)
+    except StaticAxisError:
+        raise
+    except Exception as error:
+        if "Constraints violated" not in str(error) or depth >= DEEPEST:
+            raise
+        found = _found(str(error), trace.space)
+    parts: list[Trace] = []
+    chosen: Cut | GuardCut = cut or found
+    if isinstance(chosen, Cut):
+        parts += [retrace(sizes(space), space) for space in chosen.halves(trace.space)]
+    else:
+        space = chosen.other_space(trace.space)
+        there = () if chosen.only else ((chosen.guard, False),)
+        other = retrace({**dict(trace.sizes), **dict(chosen.elsewhere)}, space)
+        parts += [
+            replace(trace, region=(*trace.region, (chosen.guard, True))),
+            replace(other, region=(*trace.region, *there)),
+        ]
+    made = []
+    for side, part in zip(("low", "high"), parts, strict=True):
+        place = output.parent / side
+        place.mkdir(exist_ok=True)
+        made.append(export_split(export, retrace, part, sizes, place / output.name, opset, depth + 1))
+    join(made[0].model, made[1].model, chosen, trace, output)
+    if not _runs(output, trace):
+        join(made[0].model, made[1].model, chosen, trace, output, nested=True)
+    note = f"one graph {chosen} and one {'above' if isinstance(chosen, Cut) else 'elsewhere'}, joined by an If"
+    notes = (*made[0].notes, *made[1].notes, note)
+    return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
+
+
+def _runs(model: Path, trace: Trace) -> bool:
+    """True unless the model fails at a size of the cut dims: a branch may not be defined outside of its part."""
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+
+    if sum(n.op_type == "If" for n in load_model(model).graph.node) < 2:
+        return True
+    runner = OnnxRuntimeRunner(model, threads=1)
+    base = dict(trace.sizes)
+    try:
+        for name, rng in trace.space.dims:
+            for size in sizes_of(rng, TRIED):
+                runner(sample_inputs(trace.specs, SamplePoint("split", tuple({**base, name: size}.items()))))
+    except TrtconvError:
+        return False
+    return True
+
+
+def _found(text: str, space: ShapeSpace) -> Cut | GuardCut:
+    """Where torch's message says that the space falls into two. Raises CannotSplitError."""
+    try:
+        return find_cut(text, space)
+    except CannotSplitError as error:
+        try:
+            return find_guard(text, space)
+        except NoConditionError as reason:
+            raise CannotSplitError(str(reason)) from error
+
+
+def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path, *, nested: bool = False) -> None:
+    """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
+    import onnx
+
+    models = [load_model(low, weights=True), load_model(high, weights=True)]
+    shared: dict[str, onnx.TensorProto] = {}
+    bodies: list[onnx.GraphProto] = []
+    before: list[onnx.NodeProto] = []
+    for name, model in zip(("low", "high"), models, strict=True):
+        renamed = _share_weights(model.graph, shared, name)
+        body = _body(model.graph, name, renamed)
+        if not nested and any(n.op_type == "If" for n in body.node):
+            before += body.node
+            body = _handing_on(body)
+        bodies.append(body)
+    graph = onnx.GraphProto(name="main")
+    # Below a cut at 1, and at the one size where a guard fails, the axis is no longer dynamic.
+    whole = models[1 if isinstance(cut, Cut) else 0].graph
+    graph.input.extend(whole.input)
+    graph.output.extend(_open_dims(v) for v in whole.output)
+    graph.initializer.extend(shared.values())
+    graph.node.extend([*before, *_condition(cut, trace, graph)])
+    names = [v.name for v in graph.output]
+    graph.node.append(
+        onnx.helper.make_node("If", ["trtconv_is_low"], names, "branch", then_branch=bodies[0], else_branch=bodies[1])
+    )
+    model = models[0]
+    model.graph.CopyFrom(graph)
+    set_metadata(model, SPACE_KEY, str(trace.space))
+    output.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], side: str) -> dict[str, str]:
+    renamed = {}
+    for tensor in graph.initializer:
+        old = tensor.name
+        if old in shared and shared[old].SerializeToString() != tensor.SerializeToString():
+            tensor.name = renamed[old] = f"{side}/{old}"
+        shared[tensor.name] = tensor
+    return renamed
+
+
+def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.GraphProto:
+    """The graph as a branch: its values get the side's prefix; inputs and weights are those outside."""
+    import onnx
+
+    own = {name: f"{side}/{name}" for node in graph.node for name in node.output if name}
+    own.update(renamed)
+    body = onnx.GraphProto(name=side)
+    for node in graph.node:
+        copy = body.node.add()
+        copy.CopyFrom(node)
+        copy.name = f"{side}/{node.name}"
+        copy.output[:] = [own.get(n, n) for n in node.output]
+        copy.input[:] = [own.get(n, n) for n in node.input]
+        for attribute in copy.attribute:
+            if attribute.HasField("g"):
+                _rename_outer(attribute.g, own)
+    for value in graph.output:
+        out = body.output.add()
+        out.CopyFrom(_open_dims(value))
+        out.name = own.get(value.name, value.name)
+    return body
+
+
+def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
+    """A branch that gives the outputs of `body`, whose nodes stand outside of it."""
+    import onnx
+
+    passing = onnx.GraphProto(name=body.name)
+    for value in body.output:
+        out = passing.output.add()
+        out.CopyFrom(value)
+        out.name = f"{value.name}/chosen"
+        passing.node.append(onnx.helper.make_node("Identity", [value.name], [out.name], out.name))
+    return passing
+
+
+def _rename_outer(graph: onnx.GraphProto, own: dict[str, str]) -> None:
+    for node in graph.node:
+        node.input[:] = [own.get(n, n) for n in node.input]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename_outer(attribute.g, own)
+    for value in graph.output:
+        value.name = own.get(value.name, value.name)
+
+
+def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """The type with expressions of one side's dims left out, since the other side may have others."""
+    import onnx
+
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(value)
+    for index, dim in enumerate(copy.type.tensor_type.shape.dim):
+        if dim.dim_param and not dim.dim_param.isidentifier():
+            dim.dim_param = f"{value.name.replace('.', '_')}_dim{index}"
+    return copy
+
+
+def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    import onnx
+
+    if isinstance(cut, GuardCut):
+        return condition_nodes(cut, trace.specs, graph, "trtconv_is_low")
+    spec = next(s for s in trace.specs if cut.dim in s.dims)
+    make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
+    # A side may have been joined itself, so the constants are called after their cut.
+    axis, last = f"trtconv_axis_of_{cut.dim}", f"trtconv_{cut.dim}_{cut.last}"
+    known = {t.name for t in graph.initializer}
+    constants = ((axis, spec.dims.index(cut.dim)), (last, cut.last))
+    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in known)
+    return [
+        make("Shape", [spec.name], ["trtconv_shape"], "branch_shape"),
+        make("Gather", ["trtconv_shape", axis], ["trtconv_size"], "branch_size", axis=0),
+        make("LessOrEqual", ["trtconv_size", last], ["trtconv_is_low"], "branch_test"),
+    ]

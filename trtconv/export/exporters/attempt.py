@@ -1,0 +1,185 @@
+"""One way to export, tried: a file with its verdict, or the error that came instead."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.artifacts import out_of_space, unwritable
+from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.progress import Progress
+from trtconv.core.requests import ExportRequest
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.guards import in_words
+from trtconv.export.branches.split import Cut
+from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.module.drawn import judged_as_noise
+from trtconv.export.module.flat_module import flat_module
+from trtconv.export.module.runner import ModuleRunner, to_tensor
+from trtconv.export.points import traced_sizes
+from trtconv.export.proof import Verdict, prove
+from trtconv.export.samples import MakeInputs, Samples
+from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.proof.comparison import describe_failure
+from trtconv.proof.points import SamplePoint
+
+Export = Callable[[Trace, Path, int | None], Candidate]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is exported and where to: everything that an attempt needs."""
+
+    request: ExportRequest
+    runner: ModuleRunner
+    samples: Samples
+    make: MakeInputs
+    sizes: tuple[tuple[str, int], ...]
+    folder: Path
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def trace(self, sizes: dict[str, int] | None = None, space: ShapeSpace | None = None) -> Trace:
+        """The module with inputs of the traced sizes, or of others; for the whole space, or a part of it."""
+        chosen = dict(self.sizes) if sizes is None else sizes
+        first = self.samples.items[0]
+        inputs = first.inputs
+        if sizes is not None:
+            inputs = self.make(SamplePoint("traced", tuple(sizes.items()), "random", first.point.seed))
+        specs = self.request.inputs
+        return Trace(
+            flat_module(self.runner.module, self.runner.binding), tuple(to_tensor(inputs[s.name]) for s in specs),
+            specs, tuple(first.outputs), space or self.request.space, tuple(chosen.items()), self.request.source.base,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to export; `symbolic` traces with Python's own number functions replaced by ones that keep sizes."""
+
+    exporter: str
+    export: Export
+    symbolic: bool = False
+    generalises: bool = False
+    splits: bool = False
+    cut: Cut | None = None
+
+    def __str__(self) -> str:
+        words = [self.exporter]
+        words += ["with symbolic int, min and max"] if self.symbolic else []
+        words += ["at several sizes, generalised"] if self.generalises else []
+        words += ["for each side of a branch"] if self.splits else []
+        words += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
+        return " ".join(words)
+
+    @property
+    def folder(self) -> str:
+        """A name of its own for its files."""
+        flags = (self.symbolic, self.generalises, self.splits)
+        return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one way came to: a candidate with its verdict, or the error that it raised."""
+
+    way: Way
+    candidate: Candidate | None = None
+    verdict: Verdict | None = None
+    error: Exception | None = None
+
+    @property
+    def equal(self) -> bool:
+        """True when there is a file, and it equals the module at every sample point."""
+        return self.verdict is not None and self.verdict.equal
+
+    def describe(self) -> str:
+        """One line for the manifest and for error details."""
+        if self.verdict is None:
+            return f"{self.way}: could not export: {first_line(self.error)}"
+        if self.verdict.failure is None:
+            return f"{self.way}: equal at every sample point (largest error {self.verdict.worst:.2g})"
+        return f"{self.way}: {describe_failure(self.verdict.failure)}"
+
+
+def attempt(way: Way, job: Job) -> Attempt:
+    """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
+    job.progress.phase(f"exporting with {way}")
+    place = job.folder / way.folder
+    place.mkdir(exist_ok=True)
+    started = time.monotonic()
+    try:
+        trace = job.trace()
+        with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
+            candidate = _export(way, job, trace, place)
+    except InvalidRequestError:
+        raise
+    except Exception as error:
+        # torch's exporters raise whatever a module makes them raise; a full disk is not the module's fault.
+        full = out_of_space(error)
+        if full is not None:
+            raise unwritable(job.request.output, full) from error
+        return Attempt(way, error=error)
+    finally:
+        key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
+        job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
+    verdict = prove(candidate.model, job.samples.items, job.request.tolerance)
+    candidate, verdict = judged_as_noise(candidate, verdict, job.samples.items[0], job.request.tolerance)
+    job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
+    return Attempt(way, candidate, verdict)
+
+
+def _export(way: Way, job: Job, trace: Trace, place: Path) -> Candidate:
+    from trtconv.export.branches.split import export_split
+    from trtconv.export.sizes.generalise.method import generalise
+
+    name, opset = job.request.output.name, job.request.opset
+    if way.splits:
+        return export_split(
+            way.export, job.trace, trace, lambda part: traced_sizes(part, job.request.inputs), place / name, opset,
+            cut=way.cut,
+        )  # fmt: skip
+    if way.generalises:
+        return generalise(way.export, job.trace, trace, place, name, opset)
+    return way.export(trace, place / name, opset)
+
+
+def first_line(error: BaseException | None) -> str:
+    """The line of an exporter's error that says what is wrong."""
+    if error is None:
+        return ""
+    if isinstance(error, TrtconvError):
+        return error.message
+    seen: BaseException = error
+    while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
+        seen = seen.__cause__
+    needs = requirements(str(seen)) or in_words(str(seen))
+    if needs:
+        return needs
+    lines = [line.strip() for line in str(seen).splitlines() if line.strip()]
+    return f"{type(seen).__name__}: {lines[0][:300] if lines else ''}"
+
+
+def requirements(text: str) -> str:
+    """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
+    if "Constraints violated" not in text or "Suggested fixes" not in text:
+        return ""
+    found = []
+    for line in text.split("Suggested fixes:", 1)[1].splitlines():
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or name.startswith("_"):
+            continue
+        multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
+        if value.isdigit():
+            found.append(f"{name} has to be {value}")
+        elif multiple:
+            found.append(f"{name} has to be a multiple of {multiple[1]}")
+        elif bounds or "max=" in value:
+            found.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
+        else:
+            found.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
+    return "the module was traced for some sizes only: " + "; ".join(found) if found else ""

@@ -1,0 +1,243 @@
+"""Choosing between exporters by what their files compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.model.file import load_model
+from trtconv.core.report import OutputComparison
+from trtconv.core.requests import ExportRequest
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.explain import Fork, find_fork, where
+from trtconv.export.branches.guards import guarded_sizes
+from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
+from trtconv.export.branches.value_branches import branches_in_words, value_branches
+from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
+from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
+from trtconv.export.exporters.torchscript import export_torchscript
+from trtconv.export.exporters.trace import Candidate
+from trtconv.export.module.nested import nested_hint
+from trtconv.export.module.user_code import blame
+from trtconv.export.proof import Verdict, prove
+from trtconv.export.samples import Samples, with_rounding, without_breakdown
+from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
+from trtconv.export.sizes.scan import scanned
+from trtconv.proof.comparison import describe_failure
+
+# The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
+# numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
+WAYS = (
+    Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, symbolic=True),
+    Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
+    Way("dynamo", export_dynamo, symbolic=True, splits=True),
+    Way("torchscript", export_torchscript, generalises=True),
+)  # fmt: skip
+
+
+IN_WHOLE_NUMBERS = (
+    "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
+    "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
+    "int(x.shape[2] * 0.7)), or give ranges with --dynamic without those sizes"
+)
+# What torch.export says when Python's own functions on numbers got a size.
+SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The proven candidate, what led to it, and the samples (with the rounding measured meanwhile)."""
+
+    candidate: Candidate
+    verdict: Verdict
+    attempts: tuple[Attempt, ...]
+    samples: Samples
+    notes: tuple[str, ...] = ()
+
+
+def choose(job: Job) -> Choice:
+    """Try the ways in order and take the first whose file equals the module.
+
+    Raises AccuracyError when files were made but none is equal, TrtconvError when no exporter made one.
+    """
+    attempts: list[Attempt] = []
+    waiting = list(ways(job.request))
+    while waiting:
+        way = waiting.pop(0)
+        if not worth_trying(way, attempts):
+            continue
+        made = attempt(way, job)
+        job, made = _allow_for_rounding(job, made)
+        if made.equal and (way.exporter == "torchscript" or way.splits or rounds_sizes(made)):
+            made = scanned(job, made, edges(attempts, job.request.space))
+        if made.equal and way.exporter == "torchscript":
+            made = decided(job, made)
+        attempts.append(made)
+        if not any(w.cut for w in (way, *(a.way for a in attempts))):
+            waiting = [*cuts_at_one(job, made), *waiting]
+        if made.equal and made.candidate is not None and made.verdict is not None:
+            told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
+            notes = (*told, *made.candidate.notes)
+            return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes)
+    raise failure(attempts, job)
+
+
+def ways(request: ExportRequest) -> tuple[Way, ...]:
+    """The ways that a request allows."""
+    if request.exporter != "auto":
+        return tuple(w for w in WAYS if w.exporter == request.exporter)
+    too_old = request.opset is not None and request.opset < OLDEST_OPSET
+    return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
+
+
+def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
+    """Where a file of dynamo's differs at a size of 1: the way that exports 1 and more than 1 apart.
+
+    torch.export takes a size of 1 for a case that no one means: `if x.shape[0] == 1` is false in its trace, and no
+    guard says so.
+    """
+    at = made.verdict.at if made.verdict is not None and made.way.exporter == "dynamo" else None
+    space = job.request.space
+    dims = [n for n, v in at.dims if v == 1 and space[n].min == 1 < space[n].max] if at is not None else []
+    return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
+
+
+def decided(job: Job, made: Attempt) -> Attempt:
+    """A recorded run with a note on the branches by value in it; no longer equal when a sample point goes another way.
+
+    torch.export refuses to trace a branch by value, TorchScript records what the values led to. Outputs may be equal
+    by chance where another way is taken: an image of zeros stays one whether it is divided by 255 or not.
+    """
+    branches = value_branches(job.runner, job.samples.items[0].inputs)
+    if not branches or made.candidate is None or made.verdict is None:
+        return made
+    for sample in job.samples.items:
+        if sample.point.advisory or sample.point.values == "random":
+            continue
+        usual = job.make(replace(sample.point, values="random"))
+        if find_fork(job.runner, usual, sample.inputs) is None:
+            continue
+        name, want = next(iter(sample.outputs.items()))
+        reason = "the module goes another way through its lines there"
+        failure = OutputComparison(name, str(sample.point), False, reason, tuple(want.shape), ())
+        return replace(made, verdict=replace(made.verdict, failure=failure, at=sample.point))
+    note = branches_in_words(branches, job.request.source.base)
+    return replace(made, candidate=replace(made.candidate, notes=(*made.candidate.notes, note)))
+
+
+def rounds_sizes(made: Attempt) -> bool:
+    """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
+    return made.candidate is not None and computes_sizes_in_floats(load_model(made.candidate.model).graph)
+
+
+def edges(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
+    """Sizes at which an earlier file was wrong, and those next to which dynamo saw a branch: the last of one side and
+    the first of the other.
+    """
+    found: list[dict[str, int]] = []
+    for before in attempts:
+        if before.verdict is not None and before.verdict.at is not None:
+            found.append(before.verdict.at.sizes)
+        found += guarded_sizes(str(before.error), space)
+        try:
+            cut = find_cut(str(before.error), space)
+        except CannotSplitError:
+            continue
+        first = min((v for v in space[cut.dim].values() if v > cut.last), default=cut.last)
+        found += [{cut.dim: cut.last}, {cut.dim: first}]
+    return [sizes for i, sizes in enumerate(found) if sizes not in found[:i]]
+
+
+def worth_trying(way: Way, before: list[Attempt]) -> bool:
+    """False when an earlier attempt of the same exporter failed in a way that this one does not change."""
+    plain = next((a for a in before if a.way.exporter == way.exporter and not a.way.symbolic), None)
+    if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
+        return True
+    text = f"{type(plain.error).__name__}: {plain.error}"
+    if way.splits and way.cut is None:
+        return "Constraints violated" in text
+    return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
+
+
+def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
+    """Where a file differs by little, measure how far the module's own FP32 is from its FP64, and compare again.
+
+    The product form of cdist, for one, is off by 1e-3 where two rows are equal; no file can be held to less.
+    """
+    for _ in range(len(job.samples.items)):
+        verdict = made.verdict
+        if verdict is None or verdict.at is None or verdict.failure is None or made.candidate is None:
+            return job, made
+        if verdict.failure.max_abs is None:
+            return job, made
+        look = without_breakdown if verdict.failure.max_abs == float("inf") else with_rounding
+        measured = look(job.samples, verdict.at, job.runner)
+        if measured is None:
+            return job, made
+        job = replace(job, samples=measured)
+        made = replace(made, verdict=prove(made.candidate.model, measured.items, job.request.tolerance))
+        if made.verdict is not None and made.verdict.at == verdict.at:
+            return job, made
+    return job, made
+
+
+def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
+    """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
+    base = job.request.source.base
+    details = [a.describe() for a in attempts]
+    wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
+    wrong = wrongs[0] if wrongs else None
+    fork, at, by_size = _fork(job, wrongs)
+    if fork is not None:
+        here = str(job.samples.items[0].point)
+        kind = "the size" if by_size else "the values of the inputs"
+        return AccuracyError(
+            f"the way through the module depends on {kind}: {fork.describe(here, at, base)}",
+            hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
+            "by tensor operations, or give ranges with --dynamic for which one way holds",
+            details=details, where=where(fork, base),
+        )  # fmt: skip
+    if wrong is not None and wrong.failure is not None:
+        special = wrong.at is not None and wrong.at.values != "random"
+        hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
+        if special and wrong.at is not None:
+            hint = (
+                f"the inputs are all {wrong.at.values} there; if yours never are, say what they are with a value range "
+                "(--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
+            )
+        if any(v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _judged(attempts)):
+            hint = IN_WHOLE_NUMBERS
+        message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
+        return AccuracyError(message, hint=hint, details=details)
+    error = attempts[0].error
+    assert error is not None
+    return TrtconvError(
+        f"the module cannot be exported: {first_line(error)}",
+        hint="rewrite that line with operations that the exporters know",
+        details=details, where=blame(error, base),
+    )  # fmt: skip
+
+
+def _judged(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:
+    return [(a.verdict, a) for a in attempts if a.verdict is not None]
+
+
+def _fork(job: Job, wrongs: list[Verdict]) -> tuple[Fork | None, str, bool]:
+    """Where the run at the first sample and another run part, what that one was, and whether its size does it.
+
+    The failing sizes are looked at first.
+    """
+    first, *others = job.samples.items
+    same_sizes = replace(first.point, values="random", seed=first.point.seed + 1)
+    fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
+    if fork is not None:
+        return fork, "other values of the same size", False
+    failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
+    others.sort(key=lambda s: s.point not in failed)
+    looked_at = [(s.point, s.inputs) for s in others[:6]]
+    looked_at = [(at, job.make(at)) for at in failed if all(at != p for p, _ in looked_at)] + looked_at
+    for point, inputs in looked_at:
+        fork = find_fork(job.runner, first.inputs, inputs)
+        if fork is not None:
+            return fork, str(point), point.values == "random"
+    return None, "", True

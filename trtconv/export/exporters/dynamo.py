@@ -1,0 +1,198 @@
+"""The exporter that goes through torch.export, with the shape space as its dynamic shapes."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.export.branches.guards import fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.exporters.finish import Origins, finish
+from trtconv.export.exporters.graph_cleanup import clean_up
+from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.module.flat_module import PREFIX
+from trtconv.export.module.user_code import innermost_user_frame, is_machinery, is_tracing_root, python_frames, shown
+from trtconv.export.sizes.exact_sizes import inexact_sizes
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT_OPSET = 20
+OLDEST_OPSET = 18
+EXTERNAL_ABOVE = 1 << 30
+
+
+def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
+    """Export to `output`. Raises what torch raises, and InvalidRequestError for an opset it does not write."""
+    started = time.monotonic()
+    chosen = opset or DEFAULT_OPSET
+    if chosen < OLDEST_OPSET:
+        raise InvalidRequestError(
+            f"the dynamo exporter writes opset {OLDEST_OPSET} and newer, not {chosen}",
+            hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
+        )
+    model, program = to_onnx(program_of(trace), trace, chosen)
+    floors = _python_floors(model)
+    origins = _origins(model, trace)
+    _write(model, output)
+    finish(output, trace, origins, floors, inexact_sizes(program, trace))
+    return Candidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
+
+
+def program_of(trace: Trace) -> torch.export.ExportedProgram:
+    """The exported program over the whole shape space."""
+    import torch
+    from torch._dynamo.exc import UserError
+
+    def run(shapes: Any) -> torch.export.ExportedProgram:
+        with torch.no_grad(), _whole_stacks():
+            program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+        require_guards(program, trace)
+        return program
+
+    try:
+        return run(dynamic_shapes(trace))
+    except AssertionError as error:
+        # torch 2.13 cannot state the range of a named dim in a program that has a negative size, as (7 - W) // 2.
+        if "Cannot create Dim" not in str(error) or any(r.multiple > 1 for _, r in trace.space.dims):
+            raise
+        return run(hinted_shapes(trace))
+    except UserError as error:
+        # Hints let a guard pass that named dims would have to imply; it holds, and the file is compared as every other.
+        stepped = any(r.multiple > 1 for _, r in trace.space.dims)
+        if stepped or not hold_everywhere(str(error), trace.space, trace.region):
+            raise
+        return run(hinted_shapes(trace))
+
+
+def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
+    """Raise torch's own error for a condition on several dims that fails at some sizes of the space.
+
+    torch.export refuses one on a single dim. One like `H*W <= 3000` or `H != W` it leaves to a check at run time, which
+    no file has. A condition that cannot be read is left to the comparison.
+    """
+    from torch._dynamo.exc import UserError, UserErrorType
+
+    sizes = {
+        f"L['tensors'][{i}].size()[{axis}]": dim
+        for i, spec in enumerate(trace.specs) for axis, dim in enumerate(spec.dims) if isinstance(dim, str)
+    }  # fmt: skip
+    shown = " and ".join(f"{dim} = {place}" for place, dim in sizes.items())
+    failing = []
+    for code in getattr(program, "_guards_code", None) or ():
+        line = f"  - Not all values of {shown} in the specified ranges satisfy the generated guard {code}."
+        if any(fails_somewhere(g, trace.space, trace.region) for g in unproved_guards(line)):
+            failing.append(line)
+    if failing:
+        raise UserError(
+            UserErrorType.CONSTRAINT_VIOLATION, "\n".join(["Constraints violated by several dims!", *failing])
+        )
+
+
+def hinted_shapes(trace: Trace) -> Any:
+    """The space as hints without names; several inputs with one dim are then only found to be equal."""
+    from torch.export import Dim
+
+    def hint(name: str) -> Any:
+        return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=trace.space[name].max)
+
+    named = [
+        {i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
+    ]
+    return (tuple(named),)
+
+
+@contextmanager
+def _whole_stacks() -> Iterator[None]:
+    """torch.export keeps the frames named `forward` only; a function called by forward is the line that matters."""
+    from torch.fx.proxy import TracerBase
+
+    def users_frames(self: Any, summary: traceback.StackSummary) -> traceback.StackSummary:
+        roots = [i for i, f in enumerate(summary) if is_tracing_root(f.filename)]
+        return traceback.StackSummary.from_list(
+            [f for f in summary[roots[-1] + 1 if roots else 0 :] if not is_machinery(f.filename)]
+        )
+
+    with mock.patch.object(TracerBase, "_filter_traceback_frames", users_frames):
+        yield
+
+
+def dynamic_shapes(trace: Trace) -> Any:
+    """The space as torch.export's dims: `k * Dim` for a multiple, and one Dim for a name that several inputs share.
+
+    A dim that only one input axis has is a named Dim as well: with a name torch.export refuses to make it static,
+    which `Dim.AUTO` would do without a word.
+    """
+    from torch.export import Dim
+
+    dims: dict[str, Any] = {}
+    for name in Counter(n for s in trace.specs for n in s.names()):
+        rng = trace.space[name]
+        if trace.dynamic(name):
+            # Of a size up to 2 torch.export makes the constant 2, since it takes 0 and 1 for special cases.
+            low, high = max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)
+            unit = Dim(f"{name}_unit" if rng.multiple > 1 else name, min=low, max=high)
+            dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
+    return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
+
+
+def to_onnx(
+    program: torch.export.ExportedProgram, trace: Trace, opset: int
+) -> tuple[Any, torch.export.ExportedProgram]:
+    """The ir.Model of a program, tidied; and the program as it was decomposed, whose names the model has."""
+    import torch
+
+    made = torch.onnx.export(
+        program, dynamo=True, optimize=False, opset_version=opset, verbose=False,
+        input_names=[s.name for s in trace.specs], output_names=list(trace.outputs),
+    )  # fmt: skip
+    assert made is not None
+    clean_up(made.model)
+    decomposed = made.exported_program or program
+    for spec, value in zip(trace.specs, made.model.graph.inputs, strict=True):
+        # An input that is an output as it is has been given another name.
+        value.name = spec.name
+    return made.model, decomposed
+
+
+def _python_floors(model: Any) -> set[str]:
+    """The names of the divisions that were Python's `//` of sizes."""
+    return {
+        node.name or ""
+        for node in model.graph.all_nodes()
+        if node.op_type == "Div" and "floordiv" in node.metadata_props.get("pkg.torch.onnx.fx_node", "")
+    }
+
+
+def _origins(model: Any, trace: Trace) -> Origins:
+    import ast
+
+    origins: Origins = {}
+    for node in model.graph.all_nodes():
+        frames = python_frames(node.metadata_props.get("pkg.torch.onnx.stack_trace", ""))
+        scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes", "")
+        try:
+            names = [n for n in ast.literal_eval(scopes) if n] if scopes else []
+        except (ValueError, SyntaxError):
+            names = []
+        # The last scope is the name of the operation, the one before it the innermost module.
+        module = names[-2] if len(names) > 1 else ""
+        source = shown(innermost_user_frame(frames), trace.base)
+        origins[node.name or ""] = (module.removeprefix(PREFIX).lstrip("."), source)
+        for key in [k for k in node.metadata_props if k.startswith("pkg.torch.onnx.") or k == "namespace"]:
+            del node.metadata_props[key]
+    return origins
+
+
+def _write(model: Any, output: Path) -> None:
+    import onnx_ir
+
+    size = sum(v.const_value.nbytes for v in model.graph.initializers.values() if v.const_value is not None)
+    data = f"{output.name}.data" if size > EXTERNAL_ABOVE else None
+    onnx_ir.save(model, str(output), external_data=data)

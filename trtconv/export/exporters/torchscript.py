@@ -1,0 +1,49 @@
+"""The exporter that records one run of the module."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from unittest import mock
+
+from trtconv.export.exporters.finish import Origins, finish
+from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.module.flat_module import PREFIX
+from trtconv.export.module.user_code import innermost_user_frame, shown, torchscript_frames
+
+DEFAULT_OPSET = 17
+NEWEST_OPSET = 20
+
+
+def export_torchscript(trace: Trace, output: Path, opset: int | None) -> Candidate:
+    """Export to `output`. Raises what torch raises."""
+    import torch
+
+    started = time.monotonic()
+    chosen = min(opset or DEFAULT_OPSET, NEWEST_OPSET)
+    names = [s.name for s in trace.specs]
+    axes = {
+        s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
+    }
+    # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
+    with torch.no_grad(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+        torch.onnx.export(
+            trace.flat, trace.inputs, str(output), dynamo=False, opset_version=chosen, verbose=True,
+            input_names=names, output_names=list(trace.outputs), dynamic_axes={n: a for n, a in axes.items() if a},
+            do_constant_folding=True,
+        )  # fmt: skip
+    finish(output, trace, _origins(output, trace))
+    return Candidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+
+
+def _origins(output: Path, trace: Trace) -> Origins:
+    from trtconv.core.model.file import load_model
+
+    origins: Origins = {}
+    for node in load_model(output).graph.node:
+        frame = innermost_user_frame(torchscript_frames(node.doc_string))
+        # A node is called /module/backbone/conv1/Conv; list items come as blocks.0.
+        parts = node.name.strip("/").split("/")[:-1] if node.name.startswith("/") else []
+        parts = parts[1:] if parts[:1] == [PREFIX] else parts
+        origins[node.name] = (".".join(parts), shown(frame, trace.base))
+    return origins

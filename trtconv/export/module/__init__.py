@@ -1,0 +1,1 @@
+"""The user's module: found, loaded, bound to its inputs and run."""

@@ -1,0 +1,57 @@
+"""Random numbers in an exported file: what they do to its outputs is seen by running it twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import load_model
+from trtconv.core.model.provenance import SOURCE_KEY
+from trtconv.core.report import OutputComparison
+from trtconv.core.tolerance import Tolerance
+from trtconv.export.exporters.trace import Candidate
+from trtconv.export.proof import Verdict
+from trtconv.proof.comparison import compare_outputs, first_failure
+from trtconv.proof.reference import ReferenceSample
+
+DRAWING = (
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli",
+)  # fmt: skip
+
+
+def judged_as_noise(
+    candidate: Candidate, verdict: Verdict, sample: ReferenceSample, tolerance: Tolerance
+) -> tuple[Candidate, Verdict]:
+    """The verdict, failed when the file draws random numbers and differs from itself; with a note when it draws.
+
+    A module that seeds the generator in forward repeats itself, and its file cannot: an engine draws other numbers.
+    """
+    places = drawing_nodes(candidate.model)
+    if not places:
+        return candidate, verdict
+    shown = f"the file draws random numbers ({', '.join(places[:2])})"
+    try:
+        runner = OnnxRuntimeRunner(candidate.model)
+        first, second = runner(sample.inputs), runner(sample.inputs)
+    except TrtconvError:
+        return candidate, verdict
+    differs = first_failure(compare_outputs(str(sample.point), first, second, tolerance))
+    if differs is None:
+        note = f"{shown}; '{sample.point}' twice gave outputs within the tolerance of each other"
+        return replace(candidate, notes=(*candidate.notes, note)), verdict
+    want = sample.outputs[differs.output]
+    reason = f"{shown}, so that '{differs.output}' is another one at every run: take the random tensor as an input"
+    failure = OutputComparison(differs.output, str(sample.point), False, reason, tuple(want.shape), ())
+    return candidate, replace(verdict, failure=failure, at=sample.point)
+
+
+def drawing_nodes(model: Path) -> list[str]:
+    """`RandomNormalLike of net.py:12` for each node of the main graph that draws."""
+    found = []
+    for node in load_model(model).graph.node:
+        if node.op_type in DRAWING:
+            source = next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), "")
+            found.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
+    return found

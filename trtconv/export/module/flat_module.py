@@ -1,0 +1,34 @@
+"""The module as the exporters see it: flat tensors in, a flat tuple of tensors out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trtconv.export.module.outputs import flatten_outputs
+from trtconv.export.symbolic.mode import symbolic_functions
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from trtconv.export.module.binding import Binding
+
+PREFIX = "module"
+
+
+def flat_module(module: nn.Module, binding: Binding) -> nn.Module:
+    """Wrap `module`, which becomes the child `module`, so that its parameters' names get that prefix."""
+    from torch import nn
+
+    class FlatModule(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *tensors: Any) -> tuple[Any, ...]:
+            positional, keywords = binding.arguments(tensors)
+            with symbolic_functions():
+                return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
+
+    flat = FlatModule()
+    flat.training = False
+    return flat

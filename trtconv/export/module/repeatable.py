@@ -1,0 +1,123 @@
+"""A module is compared with its file only when it agrees with itself: noise would pass for rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.report import OutputComparison
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.comparison import compare_outputs, first_failure
+from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+# A counter is set this far on, which is beyond the number of calls after which any warm-up ends.
+MANY_CALLS = 10_000_000
+
+
+def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
+    """Run the module again on the sample's inputs; raise AccuracyError when it gives something else.
+
+    What differs from run to run differs between FP32 and FP64 as well, so its rounding would be measured as large as
+    its noise and any file would be found equal. State that forward changes is also set to other values for a run: a
+    counter may count to a thousand before it matters, and the file holds what it was at the time of tracing.
+    """
+    before = _state(runner.module)
+    again = runner(sample.inputs)
+    differs = _difference(sample, again)
+    if differs is not None:
+        much = f" by up to {differs.max_abs:.3g}" if differs.max_abs is not None else f" ({differs.reason})"
+        raise AccuracyError(
+            f"the module gives another '{differs.output}' when it is run again on the same inputs: it differs{much} "
+            f"at {sample.point}",
+            hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
+            "the state as an input, or make the module deterministic in eval mode",
+        )
+    changed = [key for key, value in _state(runner.module).items() if key in before and _moved(before[key], value)]
+    if changed:
+        _require_no_use_of(runner, sample, changed)
+
+
+def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: list[str]) -> None:
+    with _set_elsewhere(runner.module, changed):
+        try:
+            differs = _difference(sample, runner(sample.inputs))
+            what = f"'{differs.output}' is another one" if differs is not None else ""
+        except TrtconvError as error:
+            what = f"it raises ({error.message})"
+    if what:
+        raise AccuracyError(
+            f"forward changes {', '.join(repr(c) for c in changed[:3])} and depends on it: {what} when it has another "
+            "value",
+            hint="an engine keeps no state between calls: take the state as an input and return the new one, or do "
+            "not change it in eval mode",
+        )
+
+
+def _difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputComparison | None:
+    return first_failure(compare_outputs(str(sample.point), sample.outputs, outputs, DEFAULT_TOLERANCE))
+
+
+def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Each buffer, and each number or tensor that is a plain attribute: its name, and the dict and key to set it by."""
+    import torch
+
+    for path, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            continue
+        held = [(part._buffers, n) for n in part._buffers]
+        held += [(part.__dict__, n) for n in part.__dict__ if not n.startswith("_") and n != "training"]
+        for space, name in held:
+            value = space[name]
+            if isinstance(value, (int, float, torch.Tensor)) and not isinstance(value, bool):
+                yield f"{path}.{name}" if path else name, space, name
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    import torch
+
+    found: dict[str, Any] = {}
+    for key, space, name in _places(module):
+        value = space[name]
+        found[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
+    return found
+
+
+def _moved(before: Any, after: Any) -> bool:
+    """True when the same run left another value; a table that grew to fit is made once and then stays."""
+    import torch
+
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        return before.shape == after.shape and not torch.equal(torch.nan_to_num(before), torch.nan_to_num(after))
+    return type(before) is type(after) and not isinstance(before, torch.Tensor) and bool(before != after)
+
+
+@contextmanager
+def _set_elsewhere(module: nn.Module, changed: list[str]) -> Iterator[None]:
+    """For the time of the block these have other values."""
+    import torch
+
+    undo = [(space, name, space[name]) for key, space, name in _places(module) if key in changed]
+    try:
+        for space, name, value in undo:
+            space[name] = _elsewhere(value) if isinstance(value, torch.Tensor) else value + MANY_CALLS
+        yield
+    finally:
+        for space, name, value in undo:
+            space[name] = value
+
+
+def _elsewhere(value: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    if value.dtype == torch.bool:
+        return ~value
+    if value.is_floating_point() or value.is_complex():
+        return value * 3.0 + 1.0
+    return value + min(MANY_CALLS, torch.iinfo(value.dtype).max // 4)

@@ -1,0 +1,119 @@
+"""Running the original module on NumPy arrays by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.module.binding import Binding, bind_inputs
+from trtconv.export.module.outputs import flatten_outputs
+from trtconv.export.module.user_code import blame
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class ModuleRunner:
+    """Runs a module in eval mode: a dict of arrays in, a dict of arrays out, in the order in which it returns them.
+
+    Raises InvalidRequestError when the inputs do not fit forward's parameters, and TrtconvError with the user's line
+    when the module raises.
+
+    Without `specs` the inputs are those of the first call, by name.
+    """
+
+    def __init__(self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path()) -> None:
+        set_eval(module)
+        self.module = module
+        self.base = base
+        self.names: tuple[str, ...] = ()
+        self.binding = Binding(())
+        if specs is not None:
+            self._bind([s.name for s in specs])
+
+    def _bind(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.binding = bind_inputs(forward_of(self.module), self.names)
+
+    def with_module(self, module: nn.Module) -> ModuleRunner:
+        """Another module run in the same way."""
+        return ModuleRunner(module, None, self.base)
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""
+        import torch
+
+        if not self.names:
+            self._bind(list(inputs))
+        tensors = {name: to_tensor(inputs[name]) for name in self.names}
+        with torch.no_grad(), redirect_stdout(StringIO()):
+            outputs = self._run(tensors)
+        return {name: to_array(value) for name, value in outputs.items()}
+
+    def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        positional, keywords = self.binding.arguments(list(tensors.values()))
+        try:
+            returned = self.module(*positional, **keywords)
+        except Exception as error:
+            shapes = ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
+            text = str(error).strip().splitlines()
+            raise TrtconvError(
+                f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
+                hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
+                where=blame(error, self.base),
+            ) from error
+        return flatten_outputs(returned)
+
+
+def forward_of(module: nn.Module) -> Callable[..., Any]:
+    """The function whose signature tells the inputs' names."""
+    named = getattr(module, "named_forward", None)
+    chosen: Callable[..., Any] = named if callable(named) else module.forward
+    return chosen
+
+
+def set_eval(module: nn.Module) -> bool:
+    """Put the module in eval mode; True when it was in training mode. Exported programs have no modes."""
+    was_training = any(m.training for m in module.modules())
+    try:
+        module.eval()
+    except NotImplementedError:
+        return False
+    return was_training
+
+
+def to_tensor(array: Array) -> torch.Tensor:
+    """A tensor with the array's values and dtype."""
+    import numpy as np
+    import torch
+
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16).copy()).view(torch.bfloat16)
+    if not isinstance(array, np.ndarray):
+        raise InvalidRequestError(f"an input is of type {type(array).__name__}, not an array")
+    return torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
+
+
+def to_array(tensor: torch.Tensor) -> Array:
+    """An array with the tensor's values and dtype."""
+    import numpy as np
+    import torch
+
+    plain = tensor.detach().cpu()
+    if plain.is_sparse:
+        plain = plain.to_dense()
+    plain = plain.resolve_conj().resolve_neg().contiguous()
+    if plain.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return np.array(plain.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
+    return np.array(plain.numpy())

@@ -1,0 +1,189 @@
+"""From `file.py:factory`, `package.module:factory` or `program.pt2` to an nn.Module with its weights."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import require_file
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
+from trtconv.core.requests import ModuleSource
+from trtconv.export.module.user_code import blame
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def load_module(source: ModuleSource) -> nn.Module:
+    """Return the module on the CPU with its weights, in the mode (train or eval) in which the factory left it.
+
+    The factory runs with torch seeded by `source.seed`, so that random weights are the same every time. Raises
+    InvalidRequestError for a file, factory, argument or key that is not there, TrtconvError (with the user's line)
+    when the user's code raises, MissingDependencyError without torch.
+    """
+    require_torch()
+    import torch
+    from torch import nn
+
+    from trtconv.export.module.exported_program import load_program
+    from trtconv.export.module.weights import load_weights
+
+    torch.manual_seed(source.seed)
+    if source.spec.endswith(".pt2"):
+        module = load_program(source.base / source.spec)
+    else:
+        factory = load_function(source.spec, source.base, "factory")
+        made = _call_factory(factory, dict(source.args), source)
+        if not isinstance(made, nn.Module):
+            raise InvalidRequestError(
+                f"'{source.spec}' returned {_kind(made)}, not an nn.Module", hint="return the module from the factory"
+            )
+        module = made
+    if source.weights is not None:
+        load_weights(module, source.base / source.weights)
+    _require_values(module, source.spec)
+    return module.cpu()
+
+
+def _require_values(module: nn.Module, spec: str) -> None:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        raise InvalidRequestError(
+            f"'{spec}' has weights without values: '{empty[0]}'{more} lie on torch's meta device",
+            hint="make the module on the CPU, or call to_empty() and load its weights in the factory",
+        )
+
+
+def require_torch() -> None:
+    """Raise MissingDependencyError when torch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingDependencyError("exporting a module needs torch", hint="pip install 'trtconv[cpu]'")
+
+
+def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
+    """Import the object that `file.py:name` or `package.module:name` names. Errors are those of `load_module`."""
+    place, colon, name = spec.rpartition(":")
+    if not colon or not place or not name:
+        raise InvalidRequestError(
+            f"cannot read '{spec}'", hint=f"write path/to/file.py:{what}, package.module:{what} or program.pt2"
+        )
+    namespace = _import_file(base / place, base) if place.endswith(".py") else _import_name(place, base)
+    found: Any = namespace
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [n for n, v in vars(found).items() if callable(v) and not n.startswith("_")]
+            here = [n for n in known if getattr(vars(found)[n], "__module__", None) == namespace.__name__]
+            raise InvalidRequestError(
+                f"'{place}' has no {what} '{part}'{did_you_mean(part, known)}",
+                hint="it has: " + ", ".join(sorted(here or known)[:12]) if known else f"define '{part}' in it",
+            )
+        found = getattr(found, part)
+    if not callable(found):
+        raise InvalidRequestError(f"'{spec}' is {_kind(found)}, not a function", hint=f"name a {what}")
+    return found  # type: ignore[no-any-return]
+
+
+def _import_file(path: Path, base: Path) -> ModuleType:
+    require_file(path, "module file")
+    resolved = path.resolve()
+    # The plain stem reads best in messages; a module of that name that is already there must not be replaced.
+    taken = sys.modules.get(path.stem)
+    same = taken is not None and getattr(taken, "__file__", None) == str(resolved)
+    name = path.stem if taken is None or same else f"{path.stem}_{zlib.crc32(str(resolved).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, resolved)
+    if spec is None or spec.loader is None:
+        raise InvalidRequestError(f"'{path}' cannot be imported as Python", hint="name a .py file")
+    namespace = importlib.util.module_from_spec(spec)
+    sys.modules[name] = namespace
+    with _importable(resolved.parent), _user_code(f"importing '{path}'", base):
+        spec.loader.exec_module(namespace)
+    return namespace
+
+
+def _import_name(name: str, base: Path) -> ModuleType:
+    with _importable(base.resolve()):
+        try:
+            if importlib.util.find_spec(name) is None:
+                raise ModuleNotFoundError(name=name)
+        except (ModuleNotFoundError, ValueError) as error:
+            raise InvalidRequestError(
+                f"there is no Python module '{name}'", hint="install it, or write path/to/file.py:factory"
+            ) from error
+        with _user_code(f"importing '{name}'", base):
+            return importlib.import_module(name)
+
+
+def _call_factory(factory: Callable[..., Any], args: dict[str, Any], source: ModuleSource) -> Any:
+    import torch
+    from torch import nn
+
+    if isinstance(factory, nn.Module):
+        return factory
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        parameters = None
+    if parameters is not None:
+        _check_arguments(parameters, args, source.spec)
+    folder = (source.base / source.spec.rpartition(":")[0]).resolve().parent
+    with _importable(folder), _user_code(f"the factory '{source.spec}'", source.base), torch.no_grad():
+        return factory(**args)
+
+
+def _check_arguments(parameters: Any, args: dict[str, Any], spec: str) -> None:
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    named = {n: p for n, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    for name in args:
+        if name not in named and not open_ended:
+            raise InvalidRequestError(
+                f"the factory '{spec}' has no parameter '{name}'{did_you_mean(name, named)}",
+                hint="its parameters are: " + (", ".join(named) or "none"),
+            )
+    missing = [n for n, p in named.items() if p.default is p.empty and n not in args]
+    if missing:
+        raise InvalidRequestError(
+            f"the factory '{spec}' needs a value for '{missing[0]}'", hint=f"add --arg {missing[0]}=VALUE"
+        )
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    # As Python does for a script: modules beside the file can be imported.
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        if str(folder) in sys.path:
+            sys.path.remove(str(folder))
+
+
+@contextmanager
+def _user_code(what: str, base: Path) -> Iterator[None]:
+    try:
+        yield
+    except TrtconvError:
+        raise
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{what} needs the Python module '{error.name}'", hint=f"pip install {error.name}", where=blame(error, base)
+        ) from error
+    except Exception as error:
+        raise TrtconvError(
+            f"{what} raised {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+            hint="correct the line, or show the whole traceback with --debug",
+            where=blame(error, base),
+        ) from error
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__}"

@@ -1,0 +1,109 @@
+"""Finding the line of the user's code in tracebacks and in the stack texts that the exporters keep."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import site
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
+Frame = tuple[str, int]
+# The place that torch.export writes for the sizes that it reads itself (torch/export/exported_program.py).
+_WRITTEN_BY_TORCH = "torch/fx/passes/runtime_assert.py"
+
+
+@cache
+def _own_folder() -> str:
+    return str(Path(__file__).resolve().parents[1])
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    # A site directory lies inside the standard library's, and both may hold what is not the user's.
+    return tuple(f"{p}/" for p in {paths["purelib"], paths["platlib"], paths["stdlib"], *site.getsitepackages()})
+
+
+@cache
+def _machinery_folders() -> tuple[str, ...]:
+    specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript")]
+    return tuple(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin)
+
+
+def is_tracing_root(file: str) -> bool:
+    """True for the frame of trtconv from which the user's forward is called."""
+    return file == str(Path(_own_folder()) / "flat_module.py")
+
+
+def is_library(file: str) -> bool:
+    """True for torch, installed packages, the standard library, trtconv's tracing code and generated code."""
+    generated = file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file
+    return generated or file == _WRITTEN_BY_TORCH or file.startswith((f"{_own_folder()}/", *_library_folders()))
+
+
+def is_machinery(file: str) -> bool:
+    """True for frames that can never be the author's: torch, trtconv itself, generated code."""
+    return file == _WRITTEN_BY_TORCH or file.startswith(("<", f"{_own_folder()}/", *_machinery_folders()))
+
+
+def innermost_user_frame(frames: Iterable[Frame]) -> Frame | None:
+    """The innermost frame (frames are given outermost first) that is the user's.
+
+    A module that comes from an installed package has no frame outside it; then the innermost one outside torch.
+    """
+    listed = list(frames)
+    for test in (is_library, is_machinery):
+        for file, line in reversed(listed):
+            if not test(file):
+                return file, line
+    return None
+
+
+def shown_path(file: str, base: Path) -> str:
+    """`file` relative to the working directory or to `base`; inside a package from the package on; else its name."""
+    path = Path(file)
+    for root in (Path.cwd(), base.resolve()):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    for marker in ("/site-packages/", "/dist-packages/"):
+        if marker in file:
+            return file.rsplit(marker, 1)[1]
+    return path.name
+
+
+def shown(frame: Frame | None, base: Path) -> str:
+    """`file.py:123`, or an empty text."""
+    return f"{shown_path(frame[0], base)}:{frame[1]}" if frame else ""
+
+
+def python_frames(text: str) -> list[Frame]:
+    """The frames of a Python traceback text, outermost first."""
+    return [(m["file"], int(m["line"])) for m in _PYTHON_FRAME.finditer(text)]
+
+
+def torchscript_frames(text: str) -> list[Frame]:
+    """The frames of a TorchScript doc string, outermost first (the text has the innermost first)."""
+    return [(m["file"], int(m["line"])) for m in _TORCHSCRIPT_FRAME.finditer(text)][::-1]
+
+
+def blame(error: BaseException, base: Path) -> str | None:
+    """The user's `file:line` that an exception speaks of: in its traceback, its text or its causes'; or None."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, SyntaxError) and seen.filename:
+            return shown((seen.filename, seen.lineno or 1), base)
+        frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(seen.__traceback__)]
+        named = [f for f in python_frames(str(seen)) if not is_library(f[0])]
+        frame = innermost_user_frame([f for f in frames if not is_library(f[0])] or named)
+        if named:
+            frame = named[-1]
+        if frame:
+            return shown(frame, base)
+        seen = seen.__cause__ or seen.__context__
+    return None

@@ -1,0 +1,136 @@
+"""Laying graphs of one module, traced at different sizes, over each other node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.model.provenance import origin_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+LARGEST_CONSTANT = 1 << 16
+
+
+class StructureDiffersError(Exception):
+    """The graphs are not the same but for numbers; `here` and `there` are the first nodes that differ, or None."""
+
+    def __init__(self, here: Any, there: Any) -> None:
+        super().__init__(f"the graphs differ in structure: {_named(here)} at one size, {_named(there)} at another")
+        self.here = here
+        self.there = there
+
+
+def _named(node: Any) -> str:
+    return "nothing" if node is None else f"{node.op_type} of {origin_of(node)}"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A constant or an attribute that is not the same in all graphs.
+
+    `node` is its index among the nodes (for an initializer, of its first user), `name` the value's name or the
+    attribute's; `values` are in the order of the graphs.
+    """
+
+    node: int
+    name: str
+    is_attribute: bool
+    values: tuple[Any, ...]
+
+
+def align(graphs: Sequence[onnx.GraphProto]) -> tuple[Moved, ...]:
+    """Everything that moved. Raises StructureDiffersError when operations or wiring differ."""
+    base = graphs[0]
+    for other in graphs[1:]:
+        _require_same_structure(base, other)
+    return (*_moved_attributes(graphs), *_moved_constants(graphs))
+
+
+def _require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> None:
+    names: dict[str, str] = {v.name: w.name for v, w in zip(base.input, other.input, strict=False)}
+    for here, there in zip(base.node, other.node, strict=False):
+        same = here.op_type == there.op_type and len(here.input) == len(there.input)
+        same = same and len(here.output) == len(there.output)
+        if not same or any(names.setdefault(a, b) != b for a, b in zip(here.input, there.input, strict=True)):
+            raise StructureDiffersError(here, there)
+        names.update(zip(here.output, there.output, strict=True))
+    if len(base.node) != len(other.node):
+        longer = base.node if len(base.node) > len(other.node) else other.node
+        extra = longer[min(len(base.node), len(other.node))]
+        raise StructureDiffersError(extra if longer is base.node else None, None if longer is base.node else extra)
+
+
+def _moved_attributes(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:
+    import onnx
+
+    for index, nodes in enumerate(zip(*(g.node for g in graphs), strict=True)):
+        if nodes[0].op_type == "Constant":
+            continue
+        for attribute in nodes[0].attribute:
+            if attribute.type not in (onnx.AttributeProto.INT, onnx.AttributeProto.INTS):
+                continue
+            values = [next((_ints(a) for a in n.attribute if a.name == attribute.name), None) for n in nodes]
+            if any(v != values[0] for v in values):
+                yield Moved(index, attribute.name, True, tuple(values))
+
+
+def _ints(attribute: onnx.AttributeProto) -> tuple[int, ...]:
+    import onnx
+
+    return tuple(attribute.ints) if attribute.type == onnx.AttributeProto.INTS else (int(attribute.i),)
+
+
+def _moved_constants(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:
+    import numpy as np
+
+    tables = [_constants(g) for g in graphs]
+    pairs = _same_values(graphs)
+    for name, (index, _) in tables[0].items():
+        found = [tables[i].get(pairs[i].get(name, "")) for i in range(len(graphs))]
+        values = [array for f in found if f is not None and (array := _array(f[1])) is not None]
+        if len(values) != len(graphs):
+            continue
+        first = values[0]
+        if any(v.shape != first.shape or not np.array_equal(v, first) for v in values[1:]):
+            yield Moved(index, name, False, tuple(values))
+
+
+def _constants(graph: onnx.GraphProto) -> dict[str, tuple[int, Any]]:
+    users: dict[str, int] = {}
+    for index, node in enumerate(graph.node):
+        for name in node.input:
+            users.setdefault(name, index)
+    found = {t.name: (users.get(t.name, 0), t) for t in graph.initializer}
+    for index, node in enumerate(graph.node):
+        if node.op_type == "Constant":
+            found.update((node.output[0], (index, a.t)) for a in node.attribute if a.name == "value")
+    return found
+
+
+def _same_values(graphs: Sequence[onnx.GraphProto]) -> list[dict[str, str]]:
+    """For each graph, its name of every value of the first graph."""
+    tables = []
+    for graph in graphs:
+        names: dict[str, str] = {}
+        for here, there in zip(graphs[0].node, graph.node, strict=True):
+            names.update(zip(here.input, there.input, strict=True))
+            names.update(zip(here.output, there.output, strict=True))
+        tables.append(names)
+    return tables
+
+
+def _array(tensor: onnx.TensorProto) -> Array | None:
+    import math
+
+    from onnx import TensorProto, numpy_helper
+
+    if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > LARGEST_CONSTANT:
+        return None
+    array: Array = numpy_helper.to_array(tensor)
+    return array

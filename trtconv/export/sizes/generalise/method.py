@@ -1,0 +1,64 @@
+"""Generalising by differential export: trace at several sizes, see what moves, make it follow, prove it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from trtconv.core.model.file import load_model
+from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.sizes.generalise.align import align
+from trtconv.export.sizes.generalise.repair import CannotFollowError, repair
+
+Export = Callable[[Trace, Path, int | None], Candidate]
+Retrace = Callable[[dict[str, int]], Trace]
+STEPS = 3
+
+
+def other_sizes(trace: Trace) -> list[dict[str, int]]:
+    """The traced sizes; then each dynamic dim at STEPS others with the rest as it was; then all of them at others."""
+    base = dict(trace.sizes)
+    moving = [n for n in base if trace.dynamic(n)]
+    near = {n: _near(base[n], list(trace.space[n].values()[:128])) for n in moving}
+    wanted = [base]
+    for name in moving:
+        wanted += [{**base, name: value} for value in near[name]]
+    if len(moving) > 1:
+        wanted.append({**base, **{n: near[n][-1] for n in moving if near[n]}})
+    return wanted
+
+
+def _near(size: int, values: list[int]) -> list[int]:
+    """Sizes that are larger by steps that are not multiples of each other, 1 left out; smaller ones where needed."""
+    index = values.index(size) if size in values else 0
+    steps = [index + s for s in (3, 7, 12)] + [index - s for s in (1, 2, 4)] + [index + s for s in (1, 2)]
+    found = [values[i] for i in steps if 0 <= i < len(values) and values[i] > 1]
+    return list(dict.fromkeys(v for v in found if v != size))[:STEPS]
+
+
+def generalise(
+    export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None
+) -> Candidate:
+    """A candidate whose baked numbers follow the dims.
+
+    Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError
+    when the graphs differ in more than numbers, and what the exporter raises.
+    """
+    started = time.monotonic()
+    sizes = other_sizes(trace)
+    made = []
+    for index, chosen in enumerate(sizes):
+        place = folder / f"trace-{index}"
+        place.mkdir(exist_ok=True)
+        made.append(export(retrace(chosen) if index else trace, place / name, opset))
+    models = [load_model(c.model) for c in made]
+    moved = align([m.graph for m in models])
+    if not moved:
+        raise CannotFollowError("traced at other sizes the graph is the same")
+    told = repair(models[0].graph, moved, [tuple(s.items()) for s in sizes], trace.specs, made[0].opset)
+    made[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
+    seconds = time.monotonic() - started
+    notes = (f"generalised from {len(sizes)} traces in {seconds:.1f} s", *told)
+    return replace(made[0], seconds=seconds, notes=notes)

@@ -1,0 +1,1 @@
+"""trtconv's plugins, each described once."""

@@ -1,0 +1,1 @@
+"""Compiled plugin libraries: built, found, loaded by version."""

@@ -1,0 +1,1 @@
+"""Shape spaces narrowed or padded before the rules run."""

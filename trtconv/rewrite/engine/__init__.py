@@ -1,0 +1,1 @@
+"""Rules applied, proved and recorded."""

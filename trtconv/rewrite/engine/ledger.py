@@ -1,0 +1,88 @@
+"""The ledger: `model.rewrites.json`, every rewrite with its proof. The same input gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trtconv.core.artifacts import write_json
+from trtconv.core.model.provenance import Origin
+from trtconv.rewrite.engine.result import Entry, NodeText, Proof, Rejected, RewriteResult, Skipped
+
+SCHEMA = 1
+
+
+def write_ledger(result: RewriteResult, path: Path, facts: dict[str, Any]) -> None:
+    """Write the ledger; `facts` are target, opset and shape space."""
+    write_json(path, {"schema": SCHEMA, **facts, **ledger_data(result)})
+
+
+def ledger_data(result: RewriteResult) -> dict[str, Any]:
+    """The ledger as plain data. Times are left out, so that equal runs give equal files."""
+    # A network repeats its blocks, and equal blocks share one proof: it is written once, entries point at it.
+    proofs = list({id(e.proof): e.proof for e in result.entries}.values())
+    index = {id(p): i for i, p in enumerate(proofs)}
+    return {
+        "entries": [{**_entry(e), "proof": index[id(e.proof)]} for e in result.entries],
+        "proofs": [_proof(p) for p in proofs],
+        "rejected": [_rejected(r) for r in result.rejected],
+        "skipped": [_skipped(s) for s in result.skipped],
+        "whole_graph": _proof(result.whole),
+        "notes": list(result.notes),
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "rule": entry.rule,
+        "why": entry.why,
+        "node": entry.node,
+        "scope": entry.scope,
+        **_origin(entry.origin),
+        "before": _nodes(entry.before),
+        "after": _nodes(entry.after),
+        "note": entry.note,
+        "proof_shared_with": entry.shared_with,
+    }
+
+
+def _rejected(item: Rejected) -> dict[str, Any]:
+    return {
+        "rule": item.rule, "node": item.node, "reason": item.reason, **_origin(item.origin), "proof": _proof(item.proof)
+    }  # fmt: skip
+
+
+def _skipped(item: Skipped) -> dict[str, Any]:
+    return {"rule": item.rule, "node": item.node, "reason": item.reason, **_origin(item.origin)}
+
+
+def _origin(origin: Origin) -> dict[str, str]:
+    return {"module": origin.module, "source": origin.source}
+
+
+def _nodes(nodes: Sequence[NodeText]) -> list[dict[str, Any]]:
+    # Not by dataclasses.asdict: it copies each string deeply, which shows when a graph has thousands of rewrites.
+    return [
+        {"op": n.op, "name": n.name, "inputs": n.inputs, "outputs": n.outputs, "attributes": n.attributes}
+        for n in nodes
+    ]
+
+
+def _proof(proof: Proof | None) -> dict[str, Any] | None:
+    if proof is None:
+        return None
+    return {
+        "passed": proof.passed,
+        "node": proof.node,
+        "runner": proof.runner,
+        "note": proof.note,
+        "max_abs": _number(proof.max_abs),
+        "max_rel": _number(proof.max_rel),
+        "shapes": [{name: list(shape) for name, shape in shapes} for shapes in proof.shapes],
+        "comparisons": [c.as_dict() for c in proof.comparisons],
+    }
+
+
+def _number(value: float | None) -> float | str | None:
+    return str(value) if value is not None and value - value != 0.0 else value

@@ -1,0 +1,267 @@
+"""The proof of a rewrite: what it replaces and what replaces it are run side by side and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.report import OutputComparison
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.rewrite.engine.points import Points
+from trtconv.rewrite.engine.result import Proof
+from trtconv.rewrite.graph.fragment import Fragment, FragmentInput
+from trtconv.rewrite.graph.index import Array
+
+Ranges = Mapping[str, tuple[float, float]]
+LARGE_VALUE = {onnx.TensorProto.FLOAT16: 64.0}
+REFERENCE_ELEMENTS = 1 << 12
+EXACT = Tolerance(rtol=0.0, atol=0.0, why="integers are equal or wrong")
+HALF_TOLERANCE = {
+    "float16": Tolerance(rtol=2e-3, atol=2e-3, why="11 bits: two or three roundings in FP16"),
+    "bfloat16": Tolerance(rtol=1.6e-2, atol=1.6e-2, why="8 bits: two or three roundings in BF16"),
+}
+
+
+class Run(Protocol):
+    """Runs a model: arrays by name in, arrays by name out."""
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once."""
+
+
+@dataclass
+class Prover:
+    """Proves fragments, each structure with its shapes once: a network repeats its blocks.
+
+    `known` holds what was proved, by everything that enters a proof: both models with their constants, the shapes,
+    the tolerance and the ranges of the values.
+    """
+
+    points: Points
+    known: dict[bytes, Proof] = field(default_factory=dict)
+
+    def __call__(self, fragment: Fragment, tolerance: Tolerance, ranges: Ranges, node: str = "") -> Proof:
+        """Compare at the model's sample points; `passed` is None when nothing could be run.
+
+        `node` names the place. The proof of an equal part is given back as it is; its `node` says whose it was.
+        """
+        unknown = [i.name for i in fragment.inputs if not i.type.dtype]
+        if unknown:
+            return Proof(None, note=f"the type of '{unknown[0]}' is not known")
+        places = self.points.shapes(fragment.inputs)
+        if not places:
+            return Proof(None, note="no shapes are known at which this part could be run")
+        key = _structure(fragment, places, tolerance, ranges)
+        if key not in self.known:
+            self.known[key] = replace(prove(fragment, places, tolerance, ranges), node=node)
+        return self.known[key]
+
+
+def prove(
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance, ranges: Ranges
+) -> Proof:
+    """Run both sides at every place with random values, and at the first one with zeros and large values."""
+    sides, runner, problem = _open(fragment)
+    if sides is None:
+        return Proof(None, runner, note=problem)
+    found = _compared(fragment, places, tolerance, ranges, sides, runner)
+    if found.passed is None and runner == "onnxruntime":
+        # ONNX Runtime takes some nodes that it then cannot run: antialias, modes and types that its kernels lack.
+        try:
+            sides = ReferenceRunner(fragment.before), ReferenceRunner(fragment.after)
+        except TrtconvError:
+            return found
+        again = _compared(fragment, places, tolerance, ranges, sides, "onnx.reference")
+        # A difference says nothing there: perhaps ONNX Runtime was right to refuse these values.
+        return again if again.passed else found
+    return found
+
+
+def _compared(
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance,
+    ranges: Ranges, sides: tuple[Run, Run], runner: str,
+) -> Proof:  # fmt: skip
+    values: tuple[str, ...] = ("zeros", "large")
+    if any(i.type.dtype == onnx.TensorProto.BOOL for i in fragment.inputs):
+        # Of random masks no long row is all false, and with zeros what it masks tells nothing.
+        values += ("false",)
+    if runner != "onnxruntime":
+        # The reference evaluator loops in Python: where no place is small, one with random values has to do.
+        small = [p for p in places if sum(math.prod(s) for s in p[1].values()) <= REFERENCE_ELEMENTS]
+        places, values = small or places[:1], values if small else ()
+    results: list[OutputComparison] = []
+    shapes: list[tuple[tuple[str, tuple[int, ...]], ...]] = []
+    labels: list[str] = []
+    notes: list[str] = []
+    trials = [(label, at, "random") for label, at in places]
+    trials += [(places[0][0], places[0][1], kind) for kind in values]
+    for label, at, kind in trials:
+        feed = {i.name: values_for(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
+        try:
+            expected = sides[0](feed)
+        except TrtconvError as error:
+            # The part does not run there before either: the guessed shapes do not fit each other.
+            notes.append(error.message)
+            continue
+        try:
+            actual = sides[1](feed)
+        except TrtconvError as error:
+            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
+        got = dict(zip(fragment.outputs, actual.values(), strict=True))
+        retyped = _retyped(fragment, got)
+        if retyped:
+            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {retyped}")
+        results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, by_type(got))
+        shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
+        labels.append(f"{label}, {kind}")
+    failure = first_failure(tuple(results))
+    if failure is not None:
+        return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), describe_failure(failure))
+    if not results:
+        return Proof(None, runner, note=f"before: {notes[0]}" if notes else "nothing was compared")
+    return Proof(True, runner, tuple(labels), tuple(shapes), tuple(results))
+
+
+def _retyped(fragment: Fragment, outputs: Mapping[str, Array]) -> str:
+    """In words, the output that has another element type than the graph says; the comparison looks at values only."""
+    for name, dtype in zip(fragment.outputs, fragment.dtypes, strict=False):
+        if not dtype:
+            continue
+        wanted = onnx.TensorProto.DataType.Name(dtype).lower()
+        got = outputs[name].dtype
+        # onnx before 1.19 says float32 of bfloat16.
+        if got != np.dtype(helper.tensor_dtype_to_np_dtype(dtype)) and got.name != wanted:
+            return f"output '{name}' has dtype {got}, in the graph it is {wanted}"
+    return ""
+
+
+def by_type(outputs: Mapping[str, Array]) -> dict[str, Tolerance]:
+    """Tolerances of the outputs that are no FP32: integers and booleans are exact, half types have fewer bits."""
+    chosen = {}
+    for name, array in outputs.items():
+        if array.dtype.name in HALF_TOLERANCE:
+            chosen[name] = HALF_TOLERANCE[array.dtype.name]
+        elif array.dtype.kind in "iub":
+            chosen[name] = EXACT
+    return chosen
+
+
+def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: tuple[float, float] | None) -> Array:
+    """Deterministic values of one input: normal floats, small integers, fair booleans; zeros; large ones; all false."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(item.type.dtype))
+    rng = np.random.default_rng([zlib.crc32(item.name.encode()), len(shape), *shape])
+    if kind == "zeros" and not item.weight:
+        fill = 0.0 if bounds is None else min(max(0.0, bounds[0]), bounds[1])
+        return np.full(shape, fill).astype(dtype)
+    if dtype.kind == "b":
+        return (np.zeros(shape) if kind == "false" else rng.integers(0, 2, shape)).astype(dtype)
+    if dtype.kind in "iu":
+        low, high = bounds or (0.0, 5.0)
+        return rng.integers(int(low), int(high) + 1, shape).astype(dtype)
+    values = rng.uniform(*bounds, shape) if bounds else rng.standard_normal(shape)
+    if kind == "large" and not item.weight and not bounds:
+        values = values * LARGE_VALUE.get(item.type.dtype, 1e4)
+    return values.astype(dtype)
+
+
+def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
+    """Each side in ONNX Runtime, or in the reference evaluator where it lacks an op."""
+    try:
+        sides = [open_model(model) for model in (fragment.before, fragment.after)]
+    except TrtconvError as error:
+        return None, "", error.message
+    names = dict.fromkeys(name for _, name in sides)
+    return (sides[0][0], sides[1][0]), " and ".join(names), ""
+
+
+def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
+    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse."""
+    try:
+        return OnnxRuntimeRunner(model.SerializeToString(), threads=1), "onnxruntime"
+    except TrtconvError as error:
+        problem = error.message
+    try:
+        return ReferenceRunner(model), "onnx.reference"
+    except TrtconvError as error:
+        raise TrtconvError(f"{problem}; {error.message}") from error
+
+
+class ReferenceRunner:
+    """ONNX's own evaluator, for ops that ONNX Runtime lacks."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            self._evaluator: Any = ReferenceEvaluator(model)
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator refuses the part: {error}") from error
+        self._outputs = [o.name for o in model.graph.output]
+        self._inputs = {i.name for i in model.graph.input}
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        try:
+            with np.errstate(all="ignore"):
+                values = self._evaluator.run(None, {k: v for k, v in inputs.items() if k in self._inputs})
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator fails: {type(error).__name__}: {error}") from error
+        return dict(zip(self._outputs, values, strict=True))
+
+
+def _structure(
+    fragment: Fragment,
+    places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+    tolerance: Tolerance,
+    ranges: Ranges,
+) -> bytes:
+    """Everything that enters the proof, with values numbered instead of named: equal for repeated blocks."""
+    numbers: dict[str, str] = {}
+    parts: list[bytes] = []
+    for model in (fragment.before, fragment.after):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        _number_values(copy.graph, numbers, ordered=True)
+        parts.append(copy.SerializeToString(deterministic=True))
+    shapes = sorted((_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs)
+    bounds = sorted((_number(numbers, name), bound) for name, bound in ranges.items())
+    outputs = [(_number(numbers, o), dtype) for o, dtype in zip(fragment.outputs, fragment.dtypes, strict=True)]
+    rest = repr((shapes, bounds, outputs, tolerance))
+    return hashlib.sha256(b"|".join([*parts, rest.encode()])).digest()
+
+
+def _number_values(graph: onnx.GraphProto, numbers: dict[str, str], ordered: bool = False) -> None:
+    """Number the values in the order in which nodes use them, in bodies too, and drop what only people read.
+
+    Inputs and constants are listed in the order of their numbers: that in which they were found says nothing.
+    """
+    graph.name = graph.doc_string = ""
+    for node in graph.node:
+        node.name = node.doc_string = ""
+        del node.metadata_props[:]
+        node.input[:] = [_number(numbers, i) for i in node.input]
+        node.output[:] = [_number(numbers, o) for o in node.output]
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                _number_values(body, numbers)
+    for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
+        item.name = _number(numbers, item.name)
+        item.doc_string = ""
+    graph.initializer.sort(key=lambda t: t.name)
+    if ordered:
+        graph.input.sort(key=lambda v: v.name)
+
+
+def _number(numbers: dict[str, str], name: str) -> str:
+    return numbers.setdefault(name, f"v{len(numbers)}") if name else ""

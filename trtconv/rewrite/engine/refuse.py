@@ -1,0 +1,148 @@
+"""What a target accepts and computes wrongly: a graph that still holds such a node is not handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+
+from trtconv.core.errors import UnsupportedError
+from trtconv.core.targets import Target
+from trtconv.rewrite.engine.result import Skipped
+from trtconv.rewrite.engine.rounds import describe
+from trtconv.rewrite.graph.facts import index_model, opset_of
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.lowering.opset import GRID_MODES, REDUCTIONS
+
+# A bound of Slice that is clamped still lies beyond every axis.
+CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
+
+
+LAYOUT_HINT = (
+    "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1, as 1.17), "
+    "or transpose around the layer"
+)
+WITH_BODIES = ("If", "Loop", "Scan")
+RECURRENT = ("LSTM", "GRU", "RNN")
+# Rules that say what to do about nodes that the target does not take.
+ADVISING = ("selection-count", "unique", "unique-values", "integer-power")
+
+
+def advice(skipped: Sequence[Skipped]) -> list[str]:
+    """A note for each node whose result has a size that depends on the data, where the target refuses that."""
+    return [f"{s.node}: {s.reason}" for s in skipped if s.rule in ADVISING and s.reason]
+
+
+def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:
+    """Raise UnsupportedError for the first node that the target would take and compute wrongly."""
+    if _may_be_misread(model.graph):
+        _refuse_everywhere(index_model(model, target), target)
+    if target.generation != 8:
+        return
+    _refuse_int8_ends(model, target)
+    graph = index_model(model, target)
+    for scope in graph.scopes():
+        for node in list(scope.nodes.values()):
+            problem = silently_wrong(scope, node)
+            if problem:
+                reasons = [s.reason for s in skipped if s.node == node.name and s.reason]
+                raise UnsupportedError(
+                    f"{describe(node)}: {target} {problem}, without a word",
+                    hint="choose a newer target, or change the module there",
+                    details=[f"no rewrite: {r}" for r in reasons],
+                    where=node.origin.source or None,
+                )
+    if opset_of(model) > target.max_opset:
+        raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
+
+
+def _refuse_int8_ends(model: onnx.ModelProto, target: Target) -> None:
+    """An int8 input or output of 8.6 is a quantised value: without Q/DQ nodes it wants a dynamic range."""
+    if any(n.op_type in ("QuantizeLinear", "DequantizeLinear") for n in model.graph.node):
+        return
+    known = {t.name for t in model.graph.initializer}
+    for end, values in (("input", model.graph.input), ("output", model.graph.output)):
+        for value in values:
+            if value.type.tensor_type.elem_type == onnx.TensorProto.INT8 and value.name not in known:
+                raise UnsupportedError(
+                    f"the {end} '{value.name}' is int8, which {target} has for quantised values alone",
+                    hint=f"declare the {end} as int32, or as uint8 with 128 added, and cast inside the module",
+                )
+
+
+def _may_be_misread(graph: onnx.GraphProto) -> bool:
+    """True when a node is left that every target could misread, in bodies too: a glance, to index no large graph."""
+    for node in graph.node:
+        kind = node.op_type
+        if kind == "Squeeze" and len(node.input) < 2 and not any(a.name == "axes" for a in node.attribute):
+            return True
+        if kind in RECURRENT and any(a.name == "layout" for a in node.attribute):
+            return True
+        if kind in WITH_BODIES and any(_may_be_misread(a.g) for a in node.attribute if a.HasField("g")):
+            return True
+    return False
+
+
+def _refuse_everywhere(graph: Graph, target: Target) -> None:
+    """An engine keeps an axis that goes at some sizes only; the parsers do not read the layout of recurrent layers."""
+    for scope in graph.scopes():
+        for node in scope.find("Squeeze", *RECURRENT):
+            problem, hint = _open_squeeze(scope, node) if node.op == "Squeeze" else _layout(node)
+            if problem:
+                raise UnsupportedError(
+                    f"{describe(node)}: {problem} by {target}, without a word", hint=hint,
+                    where=node.origin.source or None,
+                )  # fmt: skip
+
+
+def _open_squeeze(graph: Graph, node: Node) -> tuple[str, str]:
+    moving = [d for d in graph.dims(node.inputs[0]) or () if _is_sometimes_one(graph, d)]
+    if node.input(1) or node.attr("axes") or not moving:
+        return "", ""
+    low, high = graph.dim_range(moving[0]) or (1, 1)
+    problem = f"the result has one axis less where {moving[0]} is 1 ({low} to {high}), an axis that is kept"
+    return problem, f"squeeze(dim) names the axes that go; or let {moving[0]} begin at 2"
+
+
+def _layout(node: Node) -> tuple[str, str]:
+    if not node.attr("layout", 0):
+        return "", ""
+    return "layout 1 (the batch first) is not read", LAYOUT_HINT
+
+
+def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:
+    found = graph.dim_range(dim)
+    return found is not None and found[0] == 1 and found[1] > 1
+
+
+def _over_32_bits(graph: Graph, name: str) -> bool:
+    """True for an integer constant with a value that 32 bits do not hold."""
+    if graph.dtype(name) != onnx.TensorProto.INT64:
+        return False
+    values = graph.ints(name)
+    return values is not None and any(not -(1 << 31) <= v < 1 << 31 for v in values)
+
+
+def silently_wrong(graph: Graph, node: Node) -> str:
+    """What TensorRT 8.6 does with a node that it takes and gets wrong; empty for the others."""
+    if node.domain:
+        return ""
+    if node.op in REDUCTIONS and node.input(1):
+        return "ignores the axes input and reduces over all axes"
+    if node.op == "ReduceSum" and node.attr("noop_with_empty_axes", 0) and not graph.reduced_axes(node):
+        return "ignores noop_with_empty_axes and reduces over all axes"
+    if node.op == "Shape" and (node.attr("start", 0) or node.attr("end") is not None):
+        return "ignores start and end and gives the whole shape"
+    if node.op == "AveragePool" and node.attr("ceil_mode", 0) and max(node.attr("strides", [1])) > 1:
+        return "counts what hangs over the end of a window in ceil_mode"
+    if node.op == "Resize" and node.attr("antialias", 0):
+        return "ignores antialiasing"
+    if node.op == "Resize" and node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return "ignores the aspect ratio policy"
+    if node.op in ("ScatterND", "ScatterElements") and node.attr("reduction", "none") != "none":
+        return "drops the reduction and overwrites"
+    if node.op not in CLAMPED_RIGHT and any(_over_32_bits(graph, i) for i in node.inputs if i):
+        return "clamps 64-bit integers to 32 bits"
+    if node.op == "GridSample" and node.attr("mode") in GRID_MODES:
+        return f"takes mode '{node.attr('mode')}' for nearest"
+    return ""

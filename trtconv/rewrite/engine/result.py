@@ -1,0 +1,109 @@
+"""What a rewrite gives back and what the ledger stores: plain frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.model.provenance import Origin
+from trtconv.core.report import OutputComparison
+
+
+@dataclass(frozen=True)
+class NodeText:
+    """One node as people read it: `attributes` is text like `axes=[2] keepdims=1`."""
+
+    op: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: str = ""
+
+    def __str__(self) -> str:
+        attributes = f" {{{self.attributes}}}" if self.attributes else ""
+        return f"{', '.join(self.outputs)} = {self.op}({', '.join(self.inputs)}){attributes}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The comparison of a matched part before and after, in ONNX Runtime or the reference evaluator.
+
+    `shapes` are the shapes of the part's inputs at each point that ran, `runner` says what ran them, `note` says
+    what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
+    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs.
+    """
+
+    passed: bool | None
+    runner: str = ""
+    points: tuple[str, ...] = ()
+    shapes: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...] = ()
+    comparisons: tuple[OutputComparison, ...] = ()
+    note: str = ""
+    node: str = ""
+
+    @property
+    def max_abs(self) -> float | None:
+        """The largest absolute error at any point, or None when nothing was compared."""
+        found = [c.max_abs for c in self.comparisons if c.max_abs is not None]
+        return max(found) if found else None
+
+    @property
+    def max_rel(self) -> float | None:
+        """The largest relative error at any point, or None when nothing was compared."""
+        found = [c.max_rel for c in self.comparisons if c.max_rel is not None]
+        return max(found) if found else None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A rewrite that stands: which rule, at which node, why, what it replaced, and its proof."""
+
+    rule: str
+    why: str
+    node: str
+    origin: Origin
+    scope: str
+    before: tuple[NodeText, ...]
+    after: tuple[NodeText, ...]
+    proof: Proof
+    note: str = ""
+
+    @property
+    def shared_with(self) -> str:
+        """The node whose proof this is, when an equal part was proved there; empty when it was proved here."""
+        return self.proof.node if self.proof.node != self.node else ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A rule that looked at a node and left it, with its reason."""
+
+    rule: str
+    node: str
+    reason: str
+    origin: Origin = field(default_factory=Origin)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A rewrite that was tried and taken back, because the proof found a difference or could not be made."""
+
+    rule: str
+    node: str
+    reason: str
+    origin: Origin = field(default_factory=Origin)
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What `rewrite_model` did. `whole` is the comparison of the two whole graphs."""
+
+    model: Path
+    ledger: Path
+    entries: tuple[Entry, ...]
+    skipped: tuple[Skipped, ...]
+    rejected: tuple[Rejected, ...]
+    seconds: float
+    whole: Proof | None = None
+    notes: tuple[str, ...] = ()

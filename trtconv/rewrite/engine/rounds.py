@@ -1,0 +1,237 @@
+"""Applying rules to a model in rounds, until nothing fires any more. Pure: proto in, proto and record out."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import onnx
+from onnx import helper
+
+from trtconv.core.errors import TrtconvError
+from trtconv.core.progress import Progress
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.targets import Target
+from trtconv.core.tensors import TensorSpec
+from trtconv.plugins.description import NAMESPACE, PluginDescription
+from trtconv.rewrite.engine.halves import in_float32
+from trtconv.rewrite.engine.points import Points
+from trtconv.rewrite.engine.proof import Prover
+from trtconv.rewrite.engine.result import Entry, NodeText, Proof, Rejected, Skipped
+from trtconv.rewrite.engine.rule import Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.facts import index_model, inferred
+from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.splice import splice, write_back
+
+# Rounds that are always allowed. More only while they neither come back to a graph that was there nor make it grow.
+ROUNDS = 12
+MAX_ROUNDS = 200
+NOT_PROVED = Proof(None, note="the proof was switched off")
+
+
+@dataclass
+class Record:
+    """What happened while rules were applied. `skipped` is that of the last round, when the graph was final.
+
+    So is `rejected`, for nodes that are still there: a later round knows more types, and tries again. `plugins` are
+    the descriptions with which rules of the user's own made nodes.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    plugins: dict[str, PluginDescription] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same during a run. `changed` is called, maybe often, when something was rewritten."""
+
+    target: Target
+    space: ShapeSpace
+    specs: tuple[TensorSpec, ...]
+    proof: bool
+    changed: Callable[[], None] = lambda: None
+
+
+def apply_rules(
+    model: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, record: Record
+) -> None:
+    """Apply `rules` to `model` in place, in their order, round by round until a round changes nothing."""
+    prover: Prover | None = None
+    wanted = {key for r in rules for key in r.ops}
+    seen: set[bytes] = set()
+    size = len(model.graph.node)
+    for number in range(1, MAX_ROUNDS + 1):
+        record.skipped = []
+        if not _any_candidate(model.graph, wanted):
+            return
+        with _collector_paused():
+            known = inferred(model)
+            if prover is not None:
+                prover = Prover(prover.points.moved_to(known), prover.known)
+            elif setting.proof:
+                prover = Prover(Points.of(known, setting.space, setting.specs))
+            graph = index_model(model, setting.target, known)
+            for scope in graph.scopes():
+                scope.plugins = record.plugins
+            if not _round(graph, rules, setting, prover, record, progress, number):
+                return
+            write_back(graph)
+        if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
+            with_plugin_bodies(model, record.plugins.values())
+        if number >= ROUNDS:
+            now = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
+            if now in seen or len(model.graph.node) > 4 * size + 1000:
+                break
+            seen.add(now)
+    last = ", ".join(dict.fromkeys(e.rule for e in record.entries[-8:]))
+    progress.warn(f"rules still fired after {number} rounds and were stopped; they undo or feed each other: {last}")
+
+
+def _round(
+    graph: Graph, rules: Sequence[Rule], setting: Setting, prover: Prover | None, record: Record,
+    progress: Progress, number: int,
+) -> bool:  # fmt: skip
+    """Apply each rule once everywhere; True when something was rewritten."""
+    before, earlier, record.rejected = len(record.entries), record.rejected, []
+    for index, rule in enumerate(rules):
+        progress.phase(f"round {number}: {rule.name}", index, len(rules))
+        for scope in graph.scopes():
+            _apply_rule(scope, rule, prover, record)
+        if len(record.entries) > before:
+            setting.changed()
+    done = {(e.rule, e.node) for e in record.entries[before:]} | {(r.rule, r.node) for r in record.rejected}
+    record.rejected = [*(r for r in earlier if (r.rule, r.node) not in done), *record.rejected]
+    return len(record.entries) > before
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """An index is a hundred thousand objects that all live until the round ends: looking for garbage is a fifth."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
+    """True when some node, in bodies too, has an op type that a rule names: otherwise nothing has to be indexed."""
+    for node in graph.node:
+        default = node.domain in ("", "ai.onnx")
+        if (node.op_type if default else f"{node.domain}::{node.op_type}") in wanted:
+            return True
+        if not default and f"*::{node.op_type}" in wanted:
+            return True
+        for attribute in node.attribute:
+            if attribute.HasField("g") and _any_candidate(attribute.g, wanted):
+                return True
+            if any(_any_candidate(g, wanted) for g in attribute.graphs):
+                return True
+    return False
+
+
+def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record) -> None:
+    for node in graph.find(*rule.ops):
+        if id(node) not in graph.nodes or _is_fresh(graph, node) or not _is_used(graph, node):
+            continue
+        try:
+            found = rule.find(graph, node)
+        except TrtconvError:
+            raise
+        except Exception as error:
+            raise naming(rule, node, error) from error
+        if isinstance(found, Found):
+            _try(graph, rule, found, prover, record)
+        elif not isinstance(found, Skip):
+            words = f"find returned {type(found).__name__}, not Found, Skip or NOT_THIS"
+            raise naming(rule, node, TypeError(words))
+        elif found.reason:
+            record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
+
+
+def naming(rule: Rule, node: Node, error: Exception) -> TrtconvError:
+    """The error that names the rule which raised `error`: rules may be the user's own."""
+    return TrtconvError(
+        f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}",
+        hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
+    )
+
+
+def _is_fresh(graph: Graph, node: Node) -> bool:
+    """True when the node, or what it uses, was made in this round, and only the next one will know its types.
+
+    A value that was there before keeps its name and its type, so that blocks in a row need not one round each.
+    """
+    if node.fresh:
+        return True
+    for name in node.inputs:
+        maker = graph.makers.get(name)
+        if maker is not None and maker.fresh and graph.dims(name) is None:
+            return True
+    return False
+
+
+def _is_used(graph: Graph, node: Node) -> bool:
+    """True when some node or an output of the graph takes one of its values."""
+    return any(o and (graph.users.get(o) or o in graph.outputs) for o in node.outputs)
+
+
+def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:
+    """Build the replacement, prove it, and put it in or take it back."""
+    root = found.root
+    builder = Builder(graph, f"{root.output}/{rule.name}")
+    try:
+        made = found.build(builder)
+    except TrtconvError:
+        raise
+    except Exception as error:
+        raise naming(rule, root, error) from error
+    values = [made] if isinstance(made, str) else list(made)
+    if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(values) :] if o):
+        raise naming(rule, root, ValueError(f"{len(values)} values for {len(root.outputs)} outputs"))
+    proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
+    if prover is not None and not rule.unproved:
+        fragment = cut(graph, found.nodes, builder, values, graph.opset)
+        if rule.judged_as_float32:
+            fragment = replace(fragment, before=in_float32(fragment.before))
+        proof = prover(fragment, rule.tolerance, found.ranges, root.name)
+        if proof.passed is not True:
+            verdict = "the proof found a difference" if proof.passed is False else "it could not be proved"
+            reason = f"{verdict}: {proof.note}"
+            record.rejected.append(Rejected(rule.name, root.name, reason, root.origin, proof))
+            return
+    before = tuple(node_text(n.proto) for n in found.nodes)
+    origin = next((n.origin for n in reversed(found.nodes) if n.origin), root.origin)
+    new = splice(graph, found.nodes, builder, values, rule.name)
+    after = tuple(node_text(n.proto) for n in new)
+    record.entries.append(Entry(rule.name, rule.why, root.name, origin, graph.scope, before, after, proof, found.note))
+
+
+def node_text(proto: onnx.NodeProto) -> NodeText:
+    """A node as text for the ledger; tensors and bodies are only named."""
+    op = f"{proto.domain}::{proto.op_type}" if proto.domain not in ("", "ai.onnx") else proto.op_type
+    shown = []
+    for attribute in proto.attribute:
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            shown.append(f"{attribute.name}=tensor{list(attribute.t.dims)}")
+        elif attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+            shown.append(f"{attribute.name}=graph")
+        else:
+            value = helper.get_attribute_value(attribute)
+            shown.append(f"{attribute.name}={value.decode() if isinstance(value, bytes) else value}")
+    return NodeText(op, proto.name, tuple(proto.input), tuple(proto.output), " ".join(shown))
+
+
+def describe(node: Node) -> str:
+    """A node for messages: op, name, origin."""
+    return f"{node.key} '{node.name}'" + (f" of {node.origin}" if node.origin else "")

@@ -1,0 +1,83 @@
+"""What a rewrite rule is. A rule lives in one file of `rules/` and is named in the tuple of `rules/__init__.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trtconv.core.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from trtconv.core.targets import Target
+    from trtconv.rewrite.graph.builder import Builder
+    from trtconv.rewrite.graph.index import Graph, Node
+
+# Tighter than the default of a check: one rewrite has only a handful of roundings.
+PROOF_TOLERANCE = Tolerance(rtol=1e-4, atol=2e-5)
+
+
+@dataclass(frozen=True)
+class Skip:
+    """The rule does not fire here. An empty reason means that the node was never a candidate; it is not reported."""
+
+    reason: str = ""
+
+
+NOT_THIS = Skip()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A match: `build` makes the replacement and returns one value per output of the last node in `nodes`.
+
+    `nodes` are the matched nodes; the last one is the root whose outputs are replaced. Matched nodes whose values
+    are used elsewhere too stay. `ranges` bounds the sample values of integer values that enter the match (for
+    example indices); `note` is a sentence for the ledger.
+    """
+
+    nodes: tuple[Node, ...]
+    build: Callable[[Builder], str | Sequence[str]]
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def root(self) -> Node:
+        """The node whose outputs are replaced."""
+        return self.nodes[-1]
+
+
+def every_target(target: Target) -> bool:
+    """Needed everywhere."""
+    return True
+
+
+def only_tensorrt_8(target: Target) -> bool:
+    """Needed for TensorRT 8.6 alone."""
+    return target.generation == 8
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite rule.
+
+    `ops` are the op types of the root node (`domain::Op` outside the default domain): `find` is called for those
+    nodes only. `why` is one sentence for users. `needed` retires the rule by target. `before` and `after` are short
+    texts for the page of rules. `tolerance` is what the proof holds it to. `judged_as_float32` is for rules that
+    mend overflow in half precision: the graph before is run in FP32 then. A rule with `plugin` makes nodes of that
+    plugin and is used when the user asked for it; one with `native_of` takes such nodes apart when he did not.
+    `unproved` says why nothing can run the part before, for the few rules of which that is true.
+    """
+
+    name: str
+    why: str
+    ops: tuple[str, ...]
+    find: Callable[[Graph, Node], Found | Skip]
+    needed: Callable[[Target], bool] = every_target
+    before: str = ""
+    after: str = ""
+    tolerance: Tolerance = PROOF_TOLERANCE
+    judged_as_float32: bool = False
+    unproved: str = ""
+    plugin: str = ""
+    native_of: str = ""

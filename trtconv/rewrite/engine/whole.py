@@ -1,0 +1,219 @@
+"""The comparison of the two whole graphs, once, after all rules."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import onnx
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import external_files
+from trtconv.core.report import OutputComparison
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.noise_floor import rounding_allowance
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.rewrite.engine.proof import ReferenceRunner, by_type, open_model
+from trtconv.rewrite.engine.proof import Run as Runner
+from trtconv.rewrite.engine.result import Proof
+from trtconv.rewrite.graph.index import Array
+from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS
+
+MAX_BYTES = 1 << 30
+MAX_POINTS = 3
+ROUNDING = 2.0**-24
+# Above this, one point with random values and the one with zeros have to do.
+MANY_NODES = 10_000
+
+
+class Original:
+    """The graph before the rewrite, which is opened and run in a second thread, once, while the rules go on.
+
+    Making a session of a large graph takes as long as rewriting it. `start` is called when something was rewritten;
+    use the object in a `with`, which waits for the thread.
+    """
+
+    def __init__(self, model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> None:
+        self._model, self._space, self._specs = model, space, specs
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._ran: Future[tuple[list[Run], str]] | None = None
+
+    def __enter__(self) -> Original:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+
+    @cached_property
+    def unreadable(self) -> str:
+        """Why the whole graph is not run, or nothing."""
+        return unreadable(self._model)
+
+    def start(self) -> None:
+        """Begin to run the graph; nothing when it runs already, or cannot be."""
+        if self._ran is None and not self.unreadable:
+            self._ran = self._thread.submit(_run_all, self._model, self._space, self._specs)
+
+    def compare(self, after: onnx.ModelProto) -> Proof:
+        """Compare at the two smallest distinct shapes with random values and at the smallest with zeros.
+
+        In the reference evaluator, which takes over where ONNX Runtime lacks an op, at the smallest with random
+        values. `passed` is None when the graph before could not be run.
+        """
+        self.start()
+        if self._ran is None:
+            return Proof(None, note=self.unreadable)
+        last: Runner | TrtconvError
+        try:
+            last = OnnxRuntimeRunner(after.SerializeToString(), threads=1)
+        except TrtconvError as error:
+            last = error
+        try:
+            runs, runner = self._ran.result()
+        except TrtconvError as error:
+            return Proof(None, note=f"before: {error.message}")
+        if not isinstance(last, TrtconvError):
+            return _compare(runs, last, " and ".join(dict.fromkeys((runner, "onnxruntime"))))
+        if runner == "onnxruntime":
+            # It took the graph before: what it says of the one after is not about an op that it lacks.
+            return Proof(False, runner, note=f"after: {last.message}")
+        try:
+            return _compare(runs, ReferenceRunner(after), runner)
+        except TrtconvError as error:
+            return Proof(False, runner, note=f"after: {last.message}; {error.message}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point, its inputs, and the outputs of the graph before or why it does not run there."""
+
+    point: SamplePoint
+    feed: dict[str, Array]
+    expected: dict[str, Array]
+    runner: Runner
+    problem: str = ""
+
+    def conditioning(self) -> dict[str, Array]:
+        """By output, how far the graph before moves, element by element, when zeros become one FP32 rounding of 1.
+
+        Normalising a constant map divides rounding noise by the root of a tiny epsilon, again at every norm in a row:
+        there two right graphs differ, and so does one graph from itself beside that point. Nothing at other points.
+        """
+        if self.point.values != "zeros":
+            return {}
+        random = np.random.default_rng(0)
+        beside = {
+            name: value + random.choice([-ROUNDING, ROUNDING], value.shape).astype(value.dtype)
+            if value.dtype == np.float32
+            else value
+            for name, value in self.feed.items()
+        }
+        try:
+            moved = self.runner(beside)
+        except TrtconvError:
+            return {}
+        return {
+            name: np.abs(moved[name].astype(np.float64) - value)
+            for name, value in self.expected.items()
+            if value.dtype == np.float32 and moved[name].shape == value.shape
+        }
+
+
+def unreadable(model: onnx.ModelProto) -> str:
+    """Why a whole graph is not run, or nothing. Weights on disk are not read for this."""
+    if external_files(model):
+        return "the weights are on disk and were not read; `trtconv check` compares the whole graph"
+    if model.ByteSize() > MAX_BYTES:
+        return "the model is over 1 GiB; `trtconv check` compares the whole graph"
+    if _draws(model.graph):
+        return "the graph draws random numbers, so that no two runs are alike"
+    return ""
+
+
+def _draws(graph: onnx.GraphProto) -> bool:
+    """True when some node, in bodies too, makes random numbers."""
+    for node in graph.node:
+        if node.op_type in PURE_EXCEPTIONS:
+            return True
+        for attribute in node.attribute:
+            if (attribute.HasField("g") and _draws(attribute.g)) or any(_draws(g) for g in attribute.graphs):
+                return True
+    return False
+
+
+def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[list[Run], str]:
+    runner, name = open_model(model)
+    points = _points(space, specs)
+    if name != "onnxruntime":
+        points = points[:1]
+    elif len(model.graph.node) > MANY_NODES:
+        # Random values at the smallest shape, zeros at the next one.
+        points = [points[0], replace(points[-1], dims=points[1].dims)] if len(points) > 1 else points
+    runs = []
+    for point in points:
+        feed = sample_inputs(specs, point)
+        try:
+            runs.append(Run(point, feed, runner(feed), runner))
+        except TrtconvError as error:
+            runs.append(Run(point, feed, {}, runner, error.message))
+    return runs, name
+
+
+def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
+    results: list[OutputComparison] = []
+    shapes, labels, notes = [], [], []
+    for run in runs:
+        if run.problem:
+            notes.append(f"before, at {run.point}: {run.problem}")
+            continue
+        try:
+            actual = last(run.feed)
+        except TrtconvError as error:
+            return Proof(False, runner, note=f"after, at {run.point}: {error.message}")
+        found = _compared(run, actual)
+        if first_failure(tuple(found)) and (moved := run.conditioning()):
+            found = _compared(run, actual, moved)
+            if not first_failure(tuple(found)):
+                notes.append(
+                    f"at {run.point} rounding alone moves the outputs by {_largest(moved):.2g}; that is allowed"
+                )
+        results += found
+        shapes.append(tuple((n, tuple(a.shape)) for n, a in run.feed.items()))
+        labels.append(str(run.point))
+    failure = first_failure(tuple(results))
+    note = describe_failure(failure) if failure else "; ".join(notes)
+    passed = failure is None if results else None
+    return Proof(passed, runner, tuple(labels), tuple(shapes), tuple(results), note)
+
+
+def _compared(run: Run, actual: dict[str, Array], moved: dict[str, Array] | None = None) -> list[OutputComparison]:
+    allowed = {name: rounding_allowance(errors) for name, errors in (moved or {}).items()}
+    return list(compare_outputs(str(run.point), run.expected, actual, DEFAULT_TOLERANCE, by_type(actual), allowed))
+
+
+def _largest(moved: dict[str, Array]) -> float:
+    return max(float(v.max()) for v in moved.values() if v.size)
+
+
+def _points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[SamplePoint]:
+    """Small points first: the whole graph has to run twice at each."""
+
+    def cost(point: SamplePoint) -> int:
+        total = 0
+        for spec in specs:
+            size = 1
+            for dim in spec.shape(point.sizes):
+                size *= dim
+            total += size
+        return total
+
+    points = sample_points(space, specs)
+    random = sorted((p for p in points if p.values == "random"), key=cost)
+    zeros = [p for p in points if p.values == "zeros"]
+    return [*random[: MAX_POINTS - 1], *zeros[:1]]

@@ -1,0 +1,1 @@
+"""An ONNX graph to read and to change."""

@@ -1,0 +1,150 @@
+"""What ONNX's shape inference knows of a model, scope by scope, without touching its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import onnx
+from onnx import shape_inference
+
+from trtconv.core.model.file import signature
+from trtconv.core.targets import Target
+from trtconv.rewrite.graph.index import Graph, ValueType, type_of
+
+SMALL_BYTES = 4096
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of the default domain."""
+    return next((int(o.version) for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which initializers over 4 KiB, and those on disk, are inputs of the same name, dtype and dims."""
+    light = onnx.ModelProto(ir_version=max(model.ir_version, 4))
+    light.opset_import.extend(model.opset_import)
+    light.functions.extend(model.functions)
+    graph, source = light.graph, model.graph
+    graph.name = source.name or "graph"
+    graph.node.extend(source.node)
+    graph.input.extend(source.input)
+    for output in source.output:
+        kept = graph.output.add()
+        kept.CopyFrom(output)
+        # Dims that the exporter wrote would win over those that inference finds, also where they are stale.
+        if kept.type.HasField("tensor_type"):
+            kept.type.tensor_type.ClearField("shape")
+    known = {v.name for v in source.input}
+    for tensor in source.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
+            graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in known:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def infer(light: onnx.ModelProto) -> onnx.ModelProto:
+    """Inference with data propagation; without it when that fails; the model as it is when that fails too."""
+    for data_prop in (True, False):
+        try:
+            return shape_inference.infer_shapes(light, strict_mode=False, data_prop=data_prop)
+        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
+            continue
+    return light
+
+
+def types_in(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+    """The types that stand in a graph's value infos, inputs and outputs."""
+    return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
+
+
+class Types(Mapping[str, ValueType]):
+    """Inferred types over recorded ones, merged when one is asked for: most values of a large graph never are.
+
+    Many values are of few types, and reading one out of its message costs more than serializing it to look it up.
+    """
+
+    def __init__(self, recorded: Mapping[str, onnx.TypeProto], inferred: Mapping[str, onnx.TypeProto]) -> None:
+        self._recorded, self._inferred = recorded, inferred
+        self._merged: dict[str, ValueType] = {}
+        self._read: dict[tuple[bytes, bytes], ValueType] = {}
+
+    def __getitem__(self, name: str) -> ValueType:
+        known = self._merged.get(name)
+        if known is None:
+            found, old = self._inferred.get(name), self._recorded.get(name)
+            if found is None and old is None:
+                raise KeyError(name)
+            key = (b"" if old is None else old.SerializeToString(), b"" if found is None else found.SerializeToString())
+            known = self._read.get(key)
+            if known is None:
+                both = (ValueType() if p is None else type_of(p) for p in (old, found))
+                known = self._read[key] = _merge(*both)
+            self._merged[name] = known
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._recorded or name in self._inferred
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._recorded, *self._inferred]))
+
+    def __len__(self) -> int:
+        return len(set(self._recorded) | set(self._inferred))
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A model without weights, and the same after inference: what index and sample points are made from."""
+
+    light: onnx.ModelProto
+    model: onnx.ModelProto
+
+    @cached_property
+    def types(self) -> dict[str, onnx.TypeProto]:
+        """The inferred types of the main graph's values."""
+        return types_in(self.model.graph)
+
+
+def inferred(model: onnx.ModelProto) -> Inferred:
+    """Infer once, for everything that wants to know."""
+    light = without_weights(model)
+    return Inferred(light, infer(light))
+
+
+def index_model(model: onnx.ModelProto, target: Target, known: Inferred | None = None) -> Graph:
+    """Index a model: inferred types, the recorded ones where inference knows nothing. `known` is inferred(model)."""
+    found = known or inferred(model)
+    graph = Graph(model.graph, Types(types_in(model.graph), found.types), opset=opset_of(model), target=target)
+    graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
+    for scope in graph.scopes():
+        scope.functions = tuple(model.functions)
+    _fill_bodies(graph, found.model.graph)
+    return graph
+
+
+def _merge(old: ValueType, found: ValueType) -> ValueType:
+    dims = found.dims if found.dims is not None else old.dims
+    if found.dims is not None and old.dims is not None and len(found.dims) == len(old.dims):
+        dims = tuple(_better(a, b) for a, b in zip(found.dims, old.dims, strict=True))
+    return ValueType(found.dtype or old.dtype, dims)
+
+
+def _better(inferred: int | str | None, recorded: int | str | None) -> int | str | None:
+    """An integer that inference found, else the exporter's name, else whatever there is."""
+    if isinstance(inferred, int):
+        return inferred
+    return recorded if isinstance(recorded, str) else inferred or None
+
+
+def _fill_bodies(graph: Graph, inferred: onnx.GraphProto) -> None:
+    """Give the bodies the types that inference wrote into the parallel copy."""
+    for node, twin in zip(list(graph.nodes.values()), inferred.node, strict=False):
+        if not node.bodies:
+            continue
+        bodies = [g for a in twin.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        for body, other in zip(node.bodies, bodies, strict=True):
+            body.types = Types(types_in(body.proto), types_in(other))
+            _fill_bodies(body, other)

@@ -1,0 +1,194 @@
+"""Cutting a match out of its graph: two small models, before and after, with the same inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import helper
+
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node, ValueType
+
+if TYPE_CHECKING:
+    from trtconv.plugins.description import PluginDescription
+
+# Sizes and indices are computed from shapes; a cut through them would feed arbitrary numbers where only those that
+# belong to the shapes make sense. So the cut moves up along these ops until it meets a tensor.
+SHAPE_ARITHMETIC = frozenset({
+    "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal",
+    "Expand", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min",
+    "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
+    "Reshape", "Round", "Shape", "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile",
+    "Transpose", "Unsqueeze", "Where",
+})  # fmt: skip
+MAX_CONTEXT = 256
+LARGE_WEIGHT = 1 << 22
+
+
+@dataclass(frozen=True)
+class FragmentInput:
+    """A value that enters the cut. `weight` is one that stands in for a constant that is large or on disk."""
+
+    name: str
+    type: ValueType
+    weight: bool = False
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Before and after as models, and what enters both. `outputs` are named alike on both sides.
+
+    `dtypes` are the element types that the graph gives the outputs, 0 where it does not say.
+    """
+
+    before: onnx.ModelProto
+    after: onnx.ModelProto
+    inputs: tuple[FragmentInput, ...]
+    outputs: tuple[str, ...]
+    dtypes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Cut:
+    nodes: list[onnx.NodeProto]
+    constants: list[onnx.TensorProto]
+    inputs: dict[str, FragmentInput]
+
+
+def cut(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequence[str], opset: int) -> Fragment:
+    """Make the two models. The opset of the one after is the builder's."""
+    root = matched[-1]
+    used = [bool(o) and (bool(graph.users.get(o)) or o in graph.outputs) for o in root.outputs]
+    pairs = [(o, v) for o, v, wanted in zip(root.outputs, values, used, strict=False) if wanted]
+    before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
+    after = _close(graph, list(builder.nodes), list(builder.constants), free=[v for _, v in pairs])
+    inputs = {**before.inputs, **{k: v for k, v in after.inputs.items() if k not in before.inputs}}
+    outputs = [o for o, _ in pairs]
+    aliases = [helper.make_node("Identity", [v], [_after(o)]) for o, v in pairs]
+    opsets = (opset, builder.opset)
+    first = _model(graph, before, before.nodes, outputs, inputs, opsets[0])
+    last = _model(graph, after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opsets[1])
+    return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graph.dtype(o) for o in outputs))
+
+
+def _after(output: str) -> str:
+    return f"{output}/after"
+
+
+def _close(
+    graph: Graph, nodes: list[onnx.NodeProto], constants: list[onnx.TensorProto], free: Iterable[str] = ()
+) -> _Cut:
+    """Add to `nodes` what their values need: constants, and the shape arithmetic above them."""
+    made = {o for n in nodes for o in n.output} | {t.name for t in constants}
+    inputs: dict[str, FragmentInput] = {}
+    held = {t.name: t for t in constants}
+    above: dict[int, tuple[int, Node]] = {}
+    waiting = [i for n in nodes for i in (*n.input, *_captures(graph, n))] + [f for f in free if f not in made]
+    while waiting:
+        name = waiting.pop()
+        if not name or name in made or name in inputs or name in held:
+            continue
+        tensor = graph.constant_tensor(name)
+        if tensor is not None and _is_weight(tensor):
+            inputs[name] = FragmentInput(name, ValueType(tensor.data_type, tuple(tensor.dims)), weight=True)
+        elif tensor is not None:
+            held[name] = onnx.TensorProto()
+            held[name].CopyFrom(tensor)
+            held[name].name = name
+        elif (found := _context_maker(graph, name)) is not None and len(above) < MAX_CONTEXT:
+            above[id(found[1])] = found
+            made.update(found[1].outputs)
+            waiting += found[1].inputs
+        else:
+            inputs[name] = FragmentInput(name, graph.type(name))
+    # Scopes further out come first (their level is higher), since those inside may use what they make.
+    context = [n.proto for _, n in sorted(above.values(), key=lambda found: (-found[0], found[1].order))]
+    return _Cut([*context, *nodes], list(held.values()), inputs)
+
+
+def _is_weight(tensor: onnx.TensorProto) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.ByteSize() > LARGE_WEIGHT)
+
+
+def _captures(graph: Graph, proto: onnx.NodeProto) -> list[str]:
+    """What a node's bodies take from around, in an order that does not depend on the hash seed."""
+    maker = graph.maker(next((o for o in proto.output if o), ""))
+    return sorted(maker.implicit) if maker is not None and maker.proto is proto else []
+
+
+def _context_maker(graph: Graph, name: str) -> tuple[int, Node] | None:
+    """The node that computes a size or an index and how many scopes out; None where a real tensor begins."""
+    scope: Graph | None = graph
+    level = 0
+    while scope is not None and name not in scope.makers and name not in scope.inputs:
+        scope, level = scope.parent, level + 1
+    node = None if scope is None else scope.makers.get(name)
+    if node is None or scope is None or node.key not in SHAPE_ARITHMETIC or node.bodies:
+        return None
+    facts = scope.type(name)
+    integer = facts.dtype in (6, 7, 9)
+    flat = facts.dims is not None and len(facts.dims) <= 1
+    wanted = (flat and (integer or _from_shape(scope, node))) or node.key in ("Range", "Shape", "Size")
+    return (level, node) if wanted else None
+
+
+def _from_shape(graph: Graph, node: Node, depth: int = 12) -> bool:
+    """True when a small float follows from a shape."""
+    for _ in range(depth):
+        if node.key in ("Shape", "Size"):
+            return True
+        follow = next((m for i in node.inputs if (m := graph.maker(i)) is not None and m.key in SHAPE_ARITHMETIC), None)
+        if follow is None:
+            return False
+        node = follow
+    return False
+
+
+def _model(
+    graph: Graph, part: _Cut, nodes: list[onnx.NodeProto], outputs: list[str], inputs: dict[str, FragmentInput],
+    opset: int,
+) -> onnx.ModelProto:  # fmt: skip
+    proto = onnx.GraphProto(name="fragment")
+    proto.node.extend(nodes)
+    proto.initializer.extend(part.constants)
+    for item in inputs.values():
+        known = item.type.dims
+        dims = None if known is None else [d if isinstance(d, int) else None for d in known]
+        proto.input.append(helper.make_tensor_value_info(item.name, item.type.dtype, dims))
+    for name in outputs:
+        proto.output.append(onnx.ValueInfoProto(name=name))
+    domains = {n.domain for n in nodes} - {"", "ai.onnx"}
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
+    ir = min(10, onnx.IR_VERSION)
+    model = helper.make_model(proto, opset_imports=imports, ir_version=ir, producer_name="trtconv")
+    return with_plugin_bodies(model, graph.plugins.values(), graph.functions)
+
+
+def with_plugin_bodies(
+    model: onnx.ModelProto, plugins: Iterable[PluginDescription] = (), bodies: Iterable[onnx.FunctionProto] = ()
+) -> onnx.ModelProto:
+    """Give the model the function bodies of exactly the plugins that it uses, in place: ONNX Runtime runs it then.
+
+    `plugins` are the user's own; `bodies` are of those of which only the body is known, beside the model's own.
+    """
+    from trtconv.plugins.description import NAMESPACE
+    from trtconv.plugins.onnx_form import add_functions
+
+    used = _uses_domain(model.graph, NAMESPACE)
+    if used or any(f.domain == NAMESPACE for f in model.functions):
+        add_functions(model, plugins, bodies)
+    if not used:
+        kept = [o for o in model.opset_import if o.domain != NAMESPACE]
+        if len(kept) != len(model.opset_import):
+            del model.opset_import[:]
+            model.opset_import.extend(kept)
+    return model
+
+
+def _uses_domain(graph: onnx.GraphProto, domain: str) -> bool:
+    """True when a node of the graph or of one of its bodies is of the domain."""
+    bodies = (b for n in graph.node for a in n.attribute for b in ([a.g] if a.HasField("g") else a.graphs))
+    return any(n.domain == domain for n in graph.node) or any(_uses_domain(b, domain) for b in bodies)

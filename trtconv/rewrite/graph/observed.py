@@ -1,0 +1,149 @@
+"""What the values of a run tell about a target: places written twice, and integers that 32 bits do not hold.
+
+ONNX Runtime writes in order and computes int64, so a comparison of graphs on a CPU sees neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.targets import Target
+from trtconv.core.tensors import TensorSpec
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.rewrite.engine.rounds import describe
+from trtconv.rewrite.graph.facts import index_model
+from trtconv.rewrite.graph.index import Array, Graph, Node
+
+INT64 = onnx.TensorProto.INT64
+SCATTERS = ("ScatterElements", "ScatterND")
+# These compute integers that may be larger than what they are made of; others move or compare.
+GROWING = ("Add", "Sub", "Mul", "Pow", "Cast", "CumSum", "ReduceSum", "ReduceProd", "Neg", "BitShift", "MatMul", "Sum")
+INT32 = (-(1 << 31), (1 << 31) - 1)
+MOST_ELEMENTS = 1 << 22
+MOST_POINTS = 4
+
+
+def observe(
+    model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], target: Target
+) -> tuple[str, ...]:
+    """Notes on scatters that write different values to one place, at small points and at the highest values.
+
+    Raises UnsupportedError for TensorRT 8.6 when an integer of the graph does not fit into 32 bits at such a point.
+    """
+    # Most models have neither, and an index of a large graph takes a quarter of the time of all of its rules.
+    if target.generation != 8 and not any(n.op_type in SCATTERS for n in model.graph.node):
+        return ()
+    graph = index_model(model, target)
+    scatters = [n for n in graph.find(*SCATTERS) if n.attr("reduction", "none") == "none"]
+    integers = _computed_from_data(graph) if target.generation == 8 else {}
+    wanted = [v for n in scatters for v in n.inputs[:3] if v] + list(integers)
+    runner = _runner(model, graph, wanted) if wanted else None
+    if runner is None:
+        return ()
+    found: dict[str, str] = {}
+    for point in _points(space, specs):
+        feed = sample_inputs(specs, point)
+        try:
+            values = {**_constants(graph, wanted), **feed, **runner(feed)}
+        except TrtconvError:
+            continue
+        _require_32_bits(integers, values, point, target)
+        for node in scatters:
+            if node.name not in found and _writes_twice(node, values):
+                found[node.name] = (
+                    f"{describe(node)} writes different values to one place at {point}: a GPU may keep any of them, "
+                    "so keep indices apart, or use scatter_reduce, or index_put_ with accumulate=True"
+                )
+    return tuple(found.values())
+
+
+def _computed_from_data(graph: Graph) -> dict[str, Node]:
+    """The int64 values that are computed from the data of inputs, not from shapes, by the nodes that make them."""
+    data = set(graph.inputs)
+    found: dict[str, Node] = {}
+    for node in graph.nodes.values():
+        if node.op in ("Shape", "Size") or not any(i in data for i in node.inputs):
+            continue
+        data.update(node.outputs)
+        if node.op in GROWING and not node.domain and graph.dtype(node.outputs[0]) == INT64:
+            found[node.outputs[0]] = node
+    return found
+
+
+def _runner(model: onnx.ModelProto, graph: Graph, wanted: Sequence[str]) -> OnnxRuntimeRunner | None:
+    """The model with these values as outputs besides; None when it cannot be run."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    made = {o for n in graph.nodes.values() for o in n.outputs}
+    known = {o.name for o in copy.graph.output}
+    copy.graph.output.extend(onnx.ValueInfoProto(name=v) for v in dict.fromkeys(wanted) if v in made - known)
+    try:
+        return OnnxRuntimeRunner(copy.SerializeToString(), threads=1)
+    except (TrtconvError, ValueError):
+        return None
+
+
+def _constants(graph: Graph, wanted: Sequence[str]) -> dict[str, Array]:
+    found = {name: graph.constant(name) for name in wanted}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[SamplePoint]:
+    """Small ones with random values, and the highest values that inputs have."""
+
+    def cost(point: SamplePoint) -> int:
+        return sum(math.prod(s.shape(point.sizes)) for s in specs)
+
+    points = sample_points(space, specs)
+    small = sorted((p for p in points if p.values == "random"), key=cost)[: MOST_POINTS - 1]
+    full = [p for p in points if p.values == "full" and cost(p) <= MOST_ELEMENTS]
+    return [*small, *full]
+
+
+def _require_32_bits(
+    integers: Mapping[str, Node], values: Mapping[str, Array], point: SamplePoint, target: Target
+) -> None:
+    for name, node in integers.items():
+        value = values.get(name)
+        if value is None or not value.size:
+            continue
+        low, high = int(value.min()), int(value.max())
+        if low < INT32[0] or high > INT32[1]:
+            worst = low if low < INT32[0] else high
+            raise UnsupportedError(
+                f"{describe(node)}: {target} computes int64 in 32 bits, without a word, and {worst} comes out of it at "
+                f"{point}",
+                hint="keep the numbers below 2**31 (take the remainder earlier, hash in smaller steps), or give the "
+                "input the value range that it has",
+                where=node.origin.source or None,
+            )
+
+
+def _writes_twice(node: Node, values: Mapping[str, Array]) -> bool:
+    if any(v not in values for v in node.inputs[:3]):
+        return False
+    data, indices, updates = (values[v] for v in node.inputs[:3])
+    if updates.size > MOST_ELEMENTS or not indices.size:
+        return False
+    if node.op == "ScatterND":
+        depth = indices.shape[-1]
+        at = indices.reshape(-1, depth) % np.array(data.shape[:depth])
+        places = np.asarray(at @ np.array([math.prod(data.shape[i + 1 : depth]) for i in range(depth)], dtype=np.int64))
+        written = updates.reshape(places.size, -1)
+    else:
+        axis = node.attr("axis", 0) % data.ndim
+        grid = np.indices(indices.shape)
+        grid[axis] = indices % data.shape[axis]
+        places = np.asarray(np.ravel_multi_index(tuple(grid.reshape(data.ndim, -1)), data.shape))
+        written = updates.reshape(places.size, 1)
+    order = np.argsort(places, kind="stable")
+    again = np.flatnonzero(places[order][1:] == places[order][:-1])
+    first, second = written[order[again]], written[order[again + 1]]
+    return bool(np.any((first != second) & ~((first != first) & (second != second))))

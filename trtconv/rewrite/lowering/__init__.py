@@ -1,0 +1,1 @@
+"""Older opsets and narrower types for targets that need them."""

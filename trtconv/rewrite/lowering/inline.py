@@ -1,0 +1,55 @@
+"""Local functions written out at their calls: rules match across them, and TensorRT 8.6 has no functions."""
+
+from __future__ import annotations
+
+import onnx
+
+from trtconv.core.model.provenance import MODULE_KEY, SOURCE_KEY, origin_of
+
+# Bodies of trtconv's own plugins stay: they let ONNX Runtime run the node, they are not what is built.
+PLUGIN_DOMAIN = "trtconv"
+
+
+def inline_functions(model: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
+    """The model without local functions, and how many there were. Nodes get the module and line of their call."""
+    from onnx import inliner
+
+    functions = [f for f in model.functions if f.domain != PLUGIN_DOMAIN]
+    if not functions:
+        return model, 0
+    kept = [(f.domain, f.name) for f in model.functions if f.domain == PLUGIN_DOMAIN]
+    calls = {(f.domain, f.name) for f in functions}
+    owners = {
+        output: node
+        for node in model.graph.node
+        if (node.domain, node.op_type) in calls
+        for output in node.output
+        if output
+    }
+    old = {output for node in model.graph.node for output in node.output} - set(owners)
+    result = inliner.inline_selected_functions(model, kept, exclude=True)
+    _give_origins(result.graph, owners, old)
+    if not kept:
+        del result.functions[:]
+    return result, len(functions)
+
+
+def _give_origins(graph: onnx.GraphProto, owners: dict[str, onnx.NodeProto], old: set[str]) -> None:
+    """The nodes of a call stand in a row that ends with the one that makes the call's last output."""
+    row: list[onnx.NodeProto] = []
+    for node in graph.node:
+        if any(o in old for o in node.output):
+            row = []
+            continue
+        row.append(node)
+        call = next((owners[o] for o in node.output if o in owners), None)
+        if call is None:
+            continue
+        origin = origin_of(call)
+        for made in row:
+            if not origin_of(made):
+                pairs = ((MODULE_KEY, origin.module), (SOURCE_KEY, origin.source))
+                for key, value in pairs:
+                    if value:
+                        made.metadata_props.add(key=key, value=value)
+        row = []

@@ -1,0 +1,1 @@
+"""Which nodes half precision cannot take, by bisection."""

@@ -1,0 +1,1 @@
+"""Forms that every size and every target takes."""

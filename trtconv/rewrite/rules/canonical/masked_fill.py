@@ -1,0 +1,51 @@
+"""x[mask] = what was computed from x[mask] or y[mask], or a number: exported as NonZero and ScatterND, as Where."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import helper
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.patterns.selection import Dense, Mask, dense, fits, mask_of_indices, spread_mask
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match ScatterND whose indices are the ones of a mask and whose updates are computed place by place."""
+    if node.attr("reduction", "none") != "none":
+        return NOT_THIS
+    value, indices, updates = node.inputs
+    mask = mask_of_indices(graph, indices)
+    if mask is None:
+        return NOT_THIS
+    dtype = graph.dtype(value)
+    if not dtype or not fits(graph, mask, value):
+        return Skip("the mask is not known to have the shape of the value, or of its first axes")
+    tail = (graph.rank(value) or 0) - mask.rank
+    read = dense(graph, updates, mask)
+    if read is None or (read.gathered and read.tail != tail):
+        return Skip("what is put in is no constant number, and not computed from values at the same places")
+    nodes = tuple({id(n): n for n in (*mask.nodes, *read.nodes, node)}.values())
+    return Found(nodes, lambda b: _build(b, mask, read, value, tail, dtype))
+
+
+def _build(b: Builder, mask: Mask, read: Dense, value: str, tail: int, dtype: int) -> str:
+    made = read.build(b)
+    if not read.gathered:
+        fixed = next((t for t in b.constants if t.name == made), None)
+        if fixed is not None and not fixed.dims and fixed.data_type != dtype:
+            from onnx import numpy_helper
+
+            made = b.const(numpy_helper.to_array(fixed).astype(np.dtype(helper.tensor_dtype_to_np_dtype(dtype))))
+    return b.op("Where", spread_mask(b, mask, tail), made, value)
+
+
+RULE = Rule(
+    name="masked-fill",
+    why="NonZero has an output whose size depends on the data, which RTX refuses; filling by a mask is Where.",
+    ops=("ScatterND",),
+    find=find,
+    before="ScatterND(x, Transpose(NonZero(mask)), GatherND(x, Transpose(NonZero(mask))) * 2)",
+    after="Where(mask, x * 2, x)",
+)

@@ -1,0 +1,83 @@
+"""How many values a mask selects, as a sum; and what to do about selections that are needed themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.patterns.selection import Mask, mask_of_indices, mask_of_nonzero
+
+INT64 = 7
+REMEDY = {
+    "NonZero": "give the result a fixed size in the module: a mask in the place of x[mask], or topk of the scores",
+    "Compress": "give the result a fixed size in the module: a mask in the place of the selection, or topk",
+    "NonMaxSuppression": "end the network before it and suppress outside, or keep a fixed number of boxes "
+    "(docs/how-to/data-dependent-sizes.md has such a module)",
+}
+Sizes = Callable[[Builder], list[str]]
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match Shape and Size of NonZero(mask), of its transpose and of what was gathered by it."""
+    if node.op in REMEDY:
+        if graph.target.is_rtx or node.op == "Compress":
+            return Skip(f"the size of its result depends on the data, which {graph.target} refuses: {REMEDY[node.op]}")
+        return NOT_THIS
+    read = _selected(graph, node.inputs[0])
+    if read is None:
+        return NOT_THIS
+    mask, sizes, passed = read
+    return Found((*mask.nodes, *passed, node), partial(_build, node=node, sizes=sizes))
+
+
+def _selected(graph: Graph, name: str) -> tuple[Mask, Sizes, tuple[Node, ...]] | None:
+    """The mask behind a value whose first (or second) size is a count, and how to make all its sizes."""
+    mask = mask_of_nonzero(graph, name)
+    if mask is not None:
+        found = mask
+        return found, lambda b: [b.ints(found.rank), _count(b, found)], ()
+    mask = mask_of_indices(graph, name)
+    if mask is not None:
+        found = mask
+        return found, lambda b: [_count(b, found), b.ints(found.rank)], ()
+    gather = graph.maker(name, "GatherND")
+    mask = mask_of_indices(graph, gather.inputs[1]) if gather is not None else None
+    if gather is None or mask is None or gather.attr("batch_dims", 0):
+        return None
+    value, found = gather.inputs[0], mask
+    rank = graph.rank(value)
+    if rank is None:
+        return None
+
+    def sizes(b: Builder) -> list[str]:
+        tail = [b.size(value, axis) for axis in range(found.rank, rank)]
+        return [_count(b, found), *tail]
+
+    return found, sizes, (gather,)
+
+
+def _count(b: Builder, mask: Mask) -> str:
+    """The number of ones, 1-D int64."""
+    whole = b.reduce("ReduceSum", b.cast(mask.name, INT64), list(range(mask.rank)), keepdims=False)
+    return b.unsqueeze(whole, 0)
+
+
+def _build(b: Builder, node: Node, sizes: Sizes) -> str:
+    made = sizes(b)
+    if node.op == "Size":
+        return b.reduce("ReduceProd", b.concat(*made), [0], keepdims=False)
+    chosen = made[node.attr("start", 0) : node.attr("end", None)]
+    return b.concat(*chosen) if chosen else b.ints()
+
+
+RULE = Rule(
+    name="selection-count",
+    why="To count what a mask selects nothing has to be selected, which RTX refuses.",
+    ops=("Shape", "Size", *REMEDY),
+    find=find,
+    before="Gather(Shape(NonZero(mask)), 1)",
+    after="ReduceSum(Cast(mask, to=int64))",
+)

@@ -1,0 +1,1 @@
+"""What is left to tidy once the other rules are done."""

@@ -1,0 +1,1 @@
+"""Operators that no target has, or that a target computes wrongly."""

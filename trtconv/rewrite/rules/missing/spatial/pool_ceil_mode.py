@@ -1,0 +1,64 @@
+"""AveragePool with ceil_mode as two plain pools: TensorRT 8.6 gives other values at the border."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match ceil_mode with a stride over 1; the windows must all begin inside the value."""
+    kernel = node.attr("kernel_shape")
+    strides = node.attr("strides", [1] * len(kernel))
+    if not node.attr("ceil_mode", 0) or max(strides) == 1:
+        return NOT_THIS
+    dtype = graph.dtype(node.inputs[0])
+    if dtype not in (1, 10):
+        return Skip("the element type is not known")
+    if node.attr("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return Skip("the padding is automatic")
+    pads = node.attr("pads", [0] * (2 * len(kernel)))
+    tails = pads[len(kernel) :]
+    if any(s - 1 >= k - p for s, k, p in zip(strides, kernel, tails, strict=True)):
+        return Skip("a window could begin in the padding, which frameworks treat in different ways")
+    return Found((node,), lambda b: _build(b, node, kernel, strides, pads, dtype))
+
+
+def _build(b: Builder, node: Node, kernel: list[int], strides: list[int], pads: list[int], dtype: int) -> str:
+    x, count = node.inputs[0], len(kernel)
+    # floor((H + s - 1 - k) / s) is ceil((H - k) / s): padding the end by s - 1 makes the window count the same.
+    ends = [p + s - 1 for p, s in zip(pads[count:], strides, strict=True)]
+    margin = [0, 0, *pads[:count], 0, 0, *ends]
+    spatial = b.slice(b.shape_once(x), b.ints(2), b.ints(2 + count), [0])
+    ones = b.op(
+        "Expand", b.const(np.ones(1, np.float16 if dtype == 10 else np.float32)), b.concat(b.ints(1, 1), spatial)
+    )
+    one = ""
+    if node.attr("count_include_pad", 0):
+        inner = [0, 0, *pads[:count], 0, 0, *pads[count:]]
+        one = b.scalar(1.0, dtype=dtype)
+        ones = b.op("Pad", ones, b.ints(*inner), one)
+        outer = [0] * (2 + count) + [0, 0, *(s - 1 for s in strides)]
+        weights = b.op("Pad", ones, b.ints(*outer))
+    else:
+        weights = b.op("Pad", ones, b.ints(*margin))
+    pooled = [_pool(b, v, kernel, strides) for v in (b.op("Pad", x, b.ints(*margin)), weights)]
+    return b.op("Div", *pooled)
+
+
+def _pool(b: Builder, x: str, kernel: list[int], strides: list[int]) -> str:
+    return b.op("AveragePool", x, kernel_shape=kernel, strides=strides)
+
+
+RULE = Rule(
+    name="pool-ceil-mode",
+    why="TensorRT 8.6 counts the window's overhang in ceil_mode and gives other values at the border.",
+    ops=("AveragePool",),
+    find=find,
+    needed=only_tensorrt_8,
+    before="AveragePool(x, kernel_shape=[3,3], strides=[2,2], ceil_mode=1)",
+    after="Div(AveragePool(Pad(x)), AveragePool(Pad(ones)))",
+)

@@ -1,0 +1,1 @@
+"""Tensor operators that targets lack."""

@@ -1,0 +1,39 @@
+"""CumProd as a masked product over a square."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.engine.rule import Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match a constant axis and a known rank."""
+    axis, rank, dtype = graph.scalar(node.inputs[1]), graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
+    if axis is None or rank is None or dtype not in (1, 10, 6, 7):
+        return Skip("axis, rank or element type is not known")
+    return Found((node,), lambda b: _build(b, node, int(axis) % rank, rank, dtype))
+
+
+def _build(b: Builder, node: Node, axis: int, rank: int, dtype: int) -> str:
+    x = node.inputs[0]
+    places = b.op("Range", b.scalar(0, dtype=7), b.squeeze(b.size(x, axis), 0), b.scalar(1, dtype=7))
+    source, target = b.unsqueeze(places, 0), b.unsqueeze(places, 1)
+    if node.attr("reverse", 0):
+        source, target = target, source
+    taken = b.op("Less" if node.attr("exclusive", 0) else "LessOrEqual", source, target)
+    # [target, source] stands at axes (axis, axis + 1); the source axis is multiplied away.
+    tail = range(2, rank - axis + 1)
+    mask = b.unsqueeze(taken, *tail) if tail else taken
+    factors = b.op("Where", mask, b.unsqueeze(x, axis), b.scalar(1, dtype=dtype))
+    return b.reduce("ReduceProd", factors, [axis + 1], keepdims=False)
+
+
+RULE = Rule(
+    name="cum-prod",
+    why="No TensorRT has CumProd; a masked product is exact (memory L x L).",
+    ops=("CumProd",),
+    find=find,
+    before="CumProd(x, axis)",
+    after="ReduceProd(Where(LessOrEqual(Range, Range), x, 1))",
+)

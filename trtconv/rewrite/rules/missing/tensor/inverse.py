@@ -1,0 +1,38 @@
+"""The inverse of matrices of up to four rows (ONNX Runtime's Inverse, which older exporters write), written out."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.engine.rule import Found, Rule, Skip
+from trtconv.rewrite.graph.builder import FLOAT, Builder
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.patterns.small_matrix import LARGEST, Elements
+
+HALF = 10
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match matrices of FP32 or FP16 whose size is known."""
+    dims, dtype = graph.dims(node.inputs[0]), graph.dtype(node.inputs[0])
+    if dims is None or dims[-1] not in range(1, LARGEST + 1) or dims[-2] != dims[-1]:
+        return Skip(f"the matrices are not known to have 1 to {LARGEST} rows: solve by elimination in the module")
+    if dtype not in (FLOAT, HALF):
+        return Skip("the element type is not known, or is no FP32 or FP16")
+    size = int(dims[-1] or 1)
+    return Found((node,), lambda b: _build(b, node.inputs[0], size, dtype))
+
+
+def _build(b: Builder, x: str, size: int, dtype: int) -> str:
+    if dtype == FLOAT:
+        return Elements(b, x, size).inverse()
+    return b.cast(Elements(b, b.cast(x, FLOAT), size).inverse(), dtype)
+
+
+RULE = Rule(
+    name="inverse",
+    why="No TensorRT has an inverse; of up to four rows it is cofactors over the determinant.",
+    ops=("com.microsoft::Inverse",),
+    find=find,
+    before="com.microsoft.Inverse(x[N,2,2])",
+    after="[[x11, -x01], [-x10, x00]] / (x00 * x11 - x01 * x10)",
+    unproved="a proof looks at a matrix of zeros too, which has no inverse; the rule's tests compare it at others",
+)

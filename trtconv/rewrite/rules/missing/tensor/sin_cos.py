@@ -1,0 +1,59 @@
+"""Sin and Cos of an argument that was brought into one period: TensorRT 8.6 is off by 0.004 at 1e4.
+
+The period is taken off in three parts (Cody and Waite): 2 pi is split into two numbers of eight bits and a rest, so
+that the products with the number of periods are exact up to 65,536 periods, an argument of 411,000. Beyond that the
+spacing of FP32 numbers is itself a large part of the period.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.graph.builder import FLOAT, Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+FIRST = 6.28125
+SECOND = math.floor((2 * math.pi - FIRST) * 2**17) / 2**17
+REST = 2 * math.pi - FIRST - SECOND
+PARTS = (FIRST, SECOND, REST)
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match FP32 whose argument was not reduced yet."""
+    value = node.inputs[0]
+    if graph.dtype(value) != FLOAT:
+        return Skip("the element type is not known, or is not FP32")
+    if _is_reduced(graph, value):
+        return NOT_THIS
+    return Found((node,), lambda b: b.op(node.op, reduced(b, value)))
+
+
+def _is_reduced(graph: Graph, value: str) -> bool:
+    last = graph.maker(value, "Sub")
+    product = None if last is None else graph.maker(last.inputs[1], "Mul")
+    if product is None or graph.maker(product.inputs[0], "Round") is None:
+        return False
+    part = graph.scalar(product.inputs[1])
+    return part is not None and np.float32(part) == np.float32(REST)
+
+
+def reduced(b: Builder, value: str) -> str:
+    """The argument less the nearest number of whole periods, FP32."""
+    periods = b.op("Round", b.op("Mul", value, b.scalar(1 / (2 * math.pi), dtype=FLOAT)))
+    for part in PARTS:
+        value = b.op("Sub", value, b.op("Mul", periods, b.scalar(part, dtype=FLOAT)))
+    return value
+
+
+RULE = Rule(
+    name="sin-cos",
+    why="TensorRT 8.6 computes Sin and Cos of large arguments inexactly (0.004 at 1e4); within one period it is exact.",
+    ops=("Sin", "Cos"),
+    find=find,
+    needed=only_tensorrt_8,
+    before="Sin(x)",
+    after="Sin(x - 2 pi * Round(x / (2 pi))), 2 pi in three parts",
+)

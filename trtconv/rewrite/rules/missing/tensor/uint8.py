@@ -1,0 +1,125 @@
+"""Arithmetic on bytes in FP32: TensorRT takes uint8 at its inputs and outputs only, next to a Cast.
+
+All 256 values and their sums and products are exact in FP32. What leaves 0..255 is wrapped around, as integers do.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from trtconv.core.model.provenance import RULE_KEY
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import FLOAT, Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+NAME = "uint8"
+UINT8, INT32, INT64, FLOAT16 = 2, 6, 7, 10
+# These hand bytes on, or choose among them.
+MOVES = (
+    "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Slice", "Concat", "Split", "Gather", "GatherElements",
+    "GatherND", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Where", "Max", "Min", "ReduceMax",
+    "ReduceMin", "MaxPool", "Clip",
+)  # fmt: skip
+WRAPPED = ("Add", "Sub", "Mul")
+QUOTIENTS = ("Div", "Mod")
+COMPARES = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match operators on bytes, and casts to bytes and on to something else."""
+    if node.key == "Cast":
+        return _cast(graph, node)
+    # One look is enough: of these operators, all inputs that hold data have one type.
+    if graph.dtype(node.inputs[1 if node.op == "Where" else 0]) != UINT8:
+        return NOT_THIS
+    places = [i for i, v in enumerate(node.inputs) if v and graph.dtype(v) == UINT8]
+    if node.op == "MaxPool" and len(node.outputs) > 1:
+        return Skip("the indices of a pool of bytes")
+    if node.op == "Mod" and node.attr("fmod", 0):
+        return Skip("the remainder is one of floats")
+    ranges = {node.inputs[i]: (1.0 if i == 1 and node.op in QUOTIENTS else 0.0, 255.0) for i in places}
+    return Found((node,), partial(_build, node=node, places=places), ranges=ranges)
+
+
+def _build(b: Builder, node: Node, places: list[int]) -> tuple[str, ...]:
+    inputs = [b.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
+    kept: dict[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    if node.op in QUOTIENTS:
+        return (b.cast(_quotient(b, node.op, *inputs), UINT8),)
+    made = b.ops(node.op, len(node.outputs), *inputs, **kept)
+    if node.op in COMPARES:
+        return made
+    if node.op in WRAPPED:
+        made = (_wrapped(b, made[0]),)
+    return tuple(b.cast(v, UINT8) for v in made)
+
+
+def _quotient(b: Builder, op: str, left: str, right: str) -> str:
+    """Whole quotient or remainder. Half a unit on top keeps an inexact division away from the next integer."""
+    whole = b.op("Floor", b.op("Div", b.op("Add", left, b.scalar(0.5, dtype=FLOAT)), right))
+    return whole if op == "Div" else b.op("Sub", left, b.op("Mul", whole, right))
+
+
+def _wrapped(b: Builder, value: str) -> str:
+    size = b.scalar(256.0, dtype=FLOAT)
+    return b.op("Sub", value, b.op("Mul", b.op("Floor", b.op("Mul", value, b.scalar(1 / 256, dtype=FLOAT))), size))
+
+
+def _cast(graph: Graph, node: Node) -> Found | Skip:
+    """A byte between two casts; and for TensorRT 8.6, which casts bytes from and to floats only, an integer beside."""
+    source, last = graph.dtype(node.inputs[0]), node.attr("to")
+    eight = graph.target.generation == 8
+    first = graph.maker(node.inputs[0], "Cast") if source == UINT8 else None
+    if first is not None and graph.dtype(first.inputs[0]) not in (0, UINT8):
+        return _between(graph, first, node)
+    floats = (FLOAT, FLOAT16)
+    if eight and UINT8 in (source, last) and source != last and source and not {source, last} & set(floats):
+        value = node.inputs[0]
+        if source in (INT32, INT64):
+            # Integers wrap around; a float beyond a byte has no meaning as one.
+            return Found((node,), lambda b: b.cast(b.cast(_low_byte(b, value, source), FLOAT), last),
+                         ranges={value: (-1000.0, 1000.0)})  # fmt: skip
+        return Found((node,), lambda b: b.cast(b.cast(value, FLOAT), last), ranges={value: (0.0, 255.0)})
+    return NOT_THIS
+
+
+def _low_byte(b: Builder, value: str, dtype: int) -> str:
+    return b.op("Mod", value, b.scalar(256, dtype=dtype))
+
+
+def _between(graph: Graph, first: Node, node: Node) -> Found | Skip:
+    value, last = first.inputs[0], node.attr("to")
+    source = graph.dtype(value)
+    whole = any(p.key == RULE_KEY and p.value == NAME for p in first.proto.metadata_props)
+    if whole:
+        # This rule made the cast: what it casts lies between 0 and 255 already.
+        if source == last and not _captured(graph, node):
+            return Found((first, node), lambda b: value, ranges={value: (0.0, 0.0)})
+        return Found((first, node), lambda b: b.cast(value, last), ranges={value: (0.0, 0.0)})
+    if source not in (FLOAT, FLOAT16, INT32, INT64):
+        return NOT_THIS
+    integer = source in (INT32, INT64)
+    note = "" if integer else "numbers outside 0..255 wrap around; what a cast of them gives is not defined"
+
+    def build(b: Builder) -> str:
+        number = value if integer else b.cast(value, INT32)
+        kind = source if integer else INT32
+        return b.cast(b.op("Mod", number, b.scalar(256, dtype=kind)), last)
+
+    return Found((first, node), build, {value: (-300.0, 600.0) if integer else (0.0, 255.0)}, note)
+
+
+def _captured(graph: Graph, node: Node) -> bool:
+    used = any(node.output in user.implicit for user in graph.uses(node.output))
+    return used or node.output in graph.outputs
+
+
+RULE = Rule(
+    name=NAME,
+    why="TensorRT has uint8 only next to a Cast at its inputs and outputs; FP32 holds all bytes, sums and products.",
+    ops=(*MOVES, *WRAPPED, *QUOTIENTS, *COMPARES, "Cast"),
+    find=find,
+    before="Div(x, 2), x uint8",
+    after="Cast(Floor(Div(Cast(x, to=float32) + 0.5, 2)), to=uint8)",
+)

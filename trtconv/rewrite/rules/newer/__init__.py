@@ -1,0 +1,1 @@
+"""Operators that came after the target."""

@@ -1,0 +1,1 @@
+"""Norms, activations and attention that came after the target."""

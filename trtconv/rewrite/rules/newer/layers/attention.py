@@ -1,0 +1,129 @@
+"""Attention (opset 23) as MatMul and Softmax: in FP32 no TensorRT has a kernel for the fused op."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+HALF = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match an Attention without a cache; in half types only for targets that lack the op."""
+    dtype, rank = graph.dtype(node.inputs[0]), graph.rank(node.inputs[0])
+    if graph.target.generation >= 11 and dtype in HALF:
+        return NOT_THIS
+    if any(node.input(i) for i in (4, 5, 6)) or any(o and graph.uses(o) for o in node.outputs[1:]):
+        return Skip("it keeps a cache of keys and values, or gives its scores")
+    if any(o in graph.outputs for o in node.outputs[1:] if o):
+        return Skip("it keeps a cache of keys and values, or gives its scores")
+    if any(node.attr(f"{side}_window_size", -1) != -1 for side in ("left", "right")):
+        return Skip("it attends within a window around each position (opset 25), which is not written out here")
+    if not dtype or rank not in (3, 4):
+        return Skip("rank or element type is not known")
+    if rank == 3 and not (node.attr("q_num_heads") and node.attr("kv_num_heads")):
+        return Skip("the number of heads is not given")
+    head = _head_size(graph, node, rank)
+    if head is None and node.attr("scale") is None:
+        return Skip("the size of a head is not known")
+    if rank == 4 and _heads(graph, node.inputs[0]) is None:
+        return Skip("the number of heads is not known")
+    return Found((node,), lambda b: _build(b, node, rank, head or 1, dtype))
+
+
+def _heads(graph: Graph, name: str) -> int | None:
+    dims = graph.dims(name)
+    return dims[1] if dims is not None and isinstance(dims[1], int) else None
+
+
+def _head_size(graph: Graph, node: Node, rank: int) -> int | None:
+    last = (graph.dims(node.inputs[0]) or (None,))[-1]
+    if not isinstance(last, int):
+        return None
+    return last if rank == 4 else last // int(node.attr("q_num_heads"))
+
+
+def _split(b: Builder, x: str, heads: int, rank: int) -> str:
+    return x if rank == 4 else b.transpose(b.reshape(x, 0, 0, heads, -1), 0, 2, 1, 3)
+
+
+def _build(b: Builder, node: Node, rank: int, head: int, dtype: int) -> str:
+    q_heads = int(node.attr("q_num_heads") or _heads(b.graph, node.inputs[0]) or 1)
+    kv_heads = int(node.attr("kv_num_heads") or _heads(b.graph, node.inputs[1]) or q_heads)
+    q = _split(b, node.inputs[0], q_heads, rank)
+    k, v = (_split(b, x, kv_heads, rank) for x in node.inputs[1:3])
+    if q_heads != kv_heads:
+        k, v = (_repeated(b, x, q_heads // kv_heads, q_heads) for x in (k, v))
+    scale = math.sqrt(node.attr("scale") or 1 / math.sqrt(head))
+    # The root of the scale on both sides, as the op is defined: products stay small in half precision.
+    factor = b.scalar(scale, dtype=dtype)
+    scores = b.op("MatMul", b.op("Mul", q, factor), b.transpose(b.op("Mul", k, factor), 0, 1, 3, 2))
+    if node.attr("softcap", 0.0):
+        cap = b.scalar(float(node.attr("softcap")), dtype=dtype)
+        scores = b.op("Mul", b.op("Tanh", b.op("Div", scores, cap)), cap)
+    bias = _bias(b, node, q, k, dtype)
+    if not bias:
+        y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+    elif not _may_leave_a_row_empty(b.graph, node):
+        y = b.op("MatMul", b.op("Softmax", b.op("Add", scores, bias), axis=-1), v)
+    else:
+        # The op gives zeros for a position that may attend to none, where a Softmax gives NaN.
+        none = b.scalar(0.0, dtype=dtype)
+        empty = b.op("Equal", b.reduce("ReduceMax", bias, [-1]), b.scalar(-math.inf, dtype=dtype))
+        kept = b.op("Add", scores, b.op("Where", empty, none, bias))
+        y = b.op("Where", empty, none, b.op("MatMul", b.op("Softmax", kept, axis=-1), v))
+    return y if rank == 4 else b.reshape(b.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+
+
+def _repeated(b: Builder, x: str, times: int, heads: int) -> str:
+    """Each key head serves `times` query heads: [N, h, L, D] to [N, h * times, L, D]."""
+    wide = b.concat(*[b.unsqueeze(x, 2)] * times, axis=2)
+    shape = b.shape_once(x)
+    dims = b.concat(
+        b.op("Gather", shape, b.ints(0), axis=0), b.ints(heads), b.op("Gather", shape, b.ints(2, 3), axis=0)
+    )
+    return b.op("Reshape", wide, dims)
+
+
+def _bias(b: Builder, node: Node, q: str, k: str, dtype: int) -> str:
+    """What is added to the scores: minus infinity where nothing may be attended to; empty without a mask.
+
+    Not a large number: half precision has none that is beyond every score.
+    """
+    low, none = b.scalar(-math.inf, dtype=dtype), b.scalar(0.0, dtype=dtype)
+    mask = node.inputs[3] if node.input(3) else ""
+    if mask and b.graph.dtype(mask) == onnx.TensorProto.BOOL:
+        mask = b.op("Where", mask, none, low)
+    if not node.attr("is_causal", 0):
+        return mask
+    rows, columns = (b.squeeze(b.size(x, 2), 0) for x in (q, k))
+    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
+    row = b.unsqueeze(b.op("Range", zero, rows, one), 1)
+    column = b.unsqueeze(b.op("Range", zero, columns, one), 0)
+    return b.op("Where", b.op("Less", row, column), low, mask or none)
+
+
+def _may_leave_a_row_empty(graph: Graph, node: Node) -> bool:
+    """False without a mask, as each position attends to the first one, and for a constant without such a row."""
+    if not node.input(3):
+        return False
+    mask = graph.constant(node.inputs[3])
+    if mask is None or node.attr("is_causal", 0):
+        return True
+    return bool(((mask == 0) if mask.dtype.kind == "b" else np.isneginf(mask)).all(-1).any())
+
+
+RULE = Rule(
+    name="attention",
+    why="TensorRT has no kernel for Attention in FP32, and none at all before 10.14; MatMul and Softmax run anywhere.",
+    ops=("Attention",),
+    find=find,
+    before="Attention(q, k, v, mask)",
+    after="MatMul(Softmax(Add(MatMul(q * s, Transpose(k * s)), mask)), v), and 0 in rows that are masked whole",
+)

@@ -1,0 +1,28 @@
+"""Sign of integers as a clamp between -1 and 1."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.graph.index import Graph, Node
+
+INTEGERS = (6, 7)
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match int32 and int64."""
+    value = node.inputs[0]
+    if graph.dtype(value) not in INTEGERS:
+        return NOT_THIS
+    bounds = {value: (-5.0, 5.0)}
+    return Found((node,), lambda b: b.op("Max", b.op("Min", value, b.scalar(1, value)), b.scalar(-1, value)), bounds)
+
+
+RULE = Rule(
+    name="integer-sign",
+    why="TensorRT 8.6 has the sign of floats only; of an integer it is the integer clamped to -1 and 1.",
+    ops=("Sign",),
+    find=find,
+    needed=only_tensorrt_8,
+    before="Sign(i)",
+    after="Max(Min(i, 1), -1)",
+)

@@ -1,0 +1,70 @@
+"""Pow of floats whose exponent has another type, which ONNX allows: x ** 3 is often a float to an int64.
+
+What TensorRT before 11 wants is one floating type for both. The exponent is cast where its values survive that; where
+they do not (0.1 beside a base in FP16), the base is widened and the result cast back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import FLOAT, Builder
+from trtconv.rewrite.graph.index import Array, Graph, Node
+
+FLOAT16, INT32, INT64 = 10, 6, 7
+NUMPY = {FLOAT: np.float32, FLOAT16: np.float16}
+# Element types that can be cast to FP32: FP64 is FP32 to TensorRT anyway.
+EXPONENTS = (FLOAT, FLOAT16, 11, INT32, INT64)
+
+
+def needed(target: Target) -> bool:
+    """The parsers of 8.6 and 10.1 refuse an integer on either side (their elementwiseCheck)."""
+    return target.generation < 11
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match a base in FP32 or FP16 and an exponent of another type."""
+    base, exponent = (graph.dtype(v) for v in node.inputs)
+    if base not in NUMPY or base == exponent:
+        return NOT_THIS
+    if exponent not in EXPONENTS:
+        return Skip("the element type of the exponent is not known, or no number that TensorRT has")
+    fixed = graph.constant(node.inputs[1])
+    if fixed is not None and _fits(fixed, base):
+        return Found((node,), partial(_with_constant, node=node, exponent=fixed, base=base))
+    return Found((node,), partial(_in_float32, node=node, base=base, exponent=exponent))
+
+
+def _fits(exponent: Array, base: int) -> bool:
+    """True when the base's type holds every value, those of FP64 as well as FP32 does."""
+    wide = exponent.astype(np.float32) if exponent.dtype == np.float64 else exponent
+    with np.errstate(over="ignore"):
+        return bool(np.array_equal(wide.astype(NUMPY[base]).astype(np.float64), wide.astype(np.float64)))
+
+
+def _with_constant(b: Builder, node: Node, exponent: Array, base: int) -> str:
+    return b.op("Pow", node.inputs[0], b.const(exponent.astype(NUMPY[base])))
+
+
+def _in_float32(b: Builder, node: Node, base: int, exponent: int) -> str:
+    left, right = (
+        value if dtype == FLOAT else b.cast(value, FLOAT)
+        for value, dtype in zip(node.inputs, (base, exponent), strict=True)
+    )
+    power = b.op("Pow", left, right)
+    return power if base == FLOAT else b.cast(power, base)
+
+
+RULE = Rule(
+    name="pow-exponent",
+    why="TensorRT before 11 refuses a power whose exponent is no float; ONNX allows an int64 beside a float base.",
+    ops=("Pow",),
+    find=find,
+    needed=needed,
+    before="Pow(x, 3), 3 int64",
+    after="Pow(x, 3.0)",
+)

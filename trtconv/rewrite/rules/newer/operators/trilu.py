@@ -1,0 +1,41 @@
+"""Trilu as Where over a mask from Range: TensorRT 8.6 refuses it on dynamic shapes."""
+
+from __future__ import annotations
+
+from trtconv.rewrite.engine.rule import Found, Rule, Skip, only_tensorrt_8
+from trtconv.rewrite.graph.builder import BOOL, Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match any Trilu of numbers or booleans whose rank is known."""
+    rank, dtype = graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
+    if rank is None or dtype not in (1, 10, 6, 7, BOOL):
+        return Skip("rank or element type is not known")
+    return Found((node,), lambda b: _build(b, node, rank, dtype))
+
+
+def _build(b: Builder, node: Node, rank: int, dtype: int) -> str:
+    x, shift = node.inputs[0], node.input(1)
+    rows, columns = (
+        b.op("Range", b.scalar(0, dtype=7), b.squeeze(b.size(x, a), 0), b.scalar(1, dtype=7))
+        for a in (rank - 2, rank - 1)
+    )
+    edge = b.unsqueeze(rows, 1)
+    if shift:
+        edge = b.op("Add", edge, b.op("Reshape", shift, b.ints(1, 1)))
+    column = b.unsqueeze(columns, 0)
+    kept = b.op("LessOrEqual", edge, column) if node.attr("upper", 1) else b.op("LessOrEqual", column, edge)
+    # TensorRT 8.6 cannot choose between booleans.
+    return b.op("And", kept, x) if dtype == BOOL else b.op("Where", kept, x, b.scalar(0, dtype=dtype))
+
+
+RULE = Rule(
+    name="trilu",
+    why="TensorRT 8.6 refuses Trilu on a shape that moves; a mask from Range is the same triangle.",
+    ops=("Trilu",),
+    find=find,
+    needed=only_tensorrt_8,
+    before="Trilu(x, k, upper=1)",
+    after="Where(LessOrEqual(Range(rows) + k, Range(columns)), x, 0)",
+)

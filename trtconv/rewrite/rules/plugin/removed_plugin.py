@@ -1,0 +1,126 @@
+"""Nodes of plugins that TensorRT 11 no longer ships: written out where they are arithmetic, else what to use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from onnx import numpy_helper
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.index import Graph, Node
+
+ADVICE = {
+    "NMS_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
+    "NMSDynamic_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
+    "Proposal": "decode the boxes in the graph and use EfficientNMS_TRT",
+    "ProposalDynamic": "decode the boxes in the graph and use EfficientNMS_TRT",
+    "CropAndResize": "use ONNX's RoiAlign",
+    "CropAndResizeDynamic": "use ONNX's RoiAlign",
+    "CoordConvAC": "concatenate the coordinates in the module, from torch.linspace",
+    "SpecialSlice_TRT": "use ONNX's Slice",
+    "Proposal_TRT": "decode the boxes in the graph and use EfficientNMS_TRT",
+    "SingleStepLSTMPlugin": "use ONNX's LSTM",
+}
+# These are still in TensorRT 11; RTX has no plugins at all.
+ADVICE_RTX = {
+    "EfficientNMS_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "BatchedNMS_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "BatchedNMSDynamic_TRT": "end the network before it, or keep a fixed number of boxes in the module",
+    "ROIAlign_TRT": "use ONNX's RoiAlign, which is written out for RTX",
+    "InstanceNormalization_TRT": "use ONNX's InstanceNormalization",
+    "GroupNormalizationPlugin": "use ONNX's GroupNormalization",
+    "ModulatedDeformConv2d": "use ONNX's DeformConv, which is written out for RTX",
+    "CustomSkipLayerNormPluginDynamic": "use Add and ONNX's LayerNormalization",
+    "CustomQKVToContextPluginDynamic": "use MatMul and Softmax, or ONNX's Attention",
+}
+
+
+def needed(target: Target) -> bool:
+    """They are still there in 10."""
+    return target.generation >= 11
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match by op type in any domain, as TensorRT's parser does."""
+    if node.op in ADVICE:
+        return Skip(f"TensorRT 11 has no plugin {node.op} any more: {ADVICE[node.op]}")
+    if node.op in ADVICE_RTX:
+        return Skip(f"RTX has no plugins, so no {node.op}: {ADVICE_RTX[node.op]}") if graph.target.is_rtx else NOT_THIS
+    if not graph.dtype(node.inputs[0]):
+        return Skip("the element type is not known")
+    make = MADE[node.op]
+    if node.op == "Normalize_TRT":
+        weights = node.attr("weights")
+        if weights is None:
+            return Skip("its weights are not an attribute of the node")
+    return Found((node,), lambda b: make(b, node))
+
+
+def _leaky_relu(b: Builder, node: Node) -> str:
+    return b.op("LeakyRelu", node.inputs[0], alpha=float(node.attr("negSlope", 0.01)))
+
+
+def _clip(b: Builder, node: Node) -> str:
+    low, high = (b.scalar(float(node.attr(n, 0.0)), node.inputs[0]) for n in ("clipMin", "clipMax"))
+    return b.op("Clip", node.inputs[0], low, high)
+
+
+def _normalize(b: Builder, node: Node) -> str:
+    """x / sqrt(sum of squares + eps), over channels or over all but the batch, times a weight per channel."""
+    x = node.inputs[0]
+    axes = [1, 2, 3] if node.attr("acrossSpatial", 0) else [1]
+    total = b.reduce("ReduceSum", b.op("Mul", x, x), axes)
+    length = b.op("Sqrt", b.op("Add", total, b.scalar(float(node.attr("eps", 1e-10)), x)))
+    weights = np.asarray(node.attr("weights"), np.float32).reshape(1, -1, 1, 1)
+    return b.op("Mul", b.op("Div", x, length), b.const(weights))
+
+
+def _batch_tile(b: Builder, node: Node) -> str:
+    """The second input, once per image of the first."""
+    count = b.op("Gather", b.shape_once(node.inputs[0]), b.ints(0), axis=0)
+    rank = b.graph.rank(node.inputs[1]) or 4
+    rest = b.op("Gather", b.shape_once(node.inputs[1]), b.ints(*range(1, rank)), axis=0)
+    return b.op("Expand", node.inputs[1], b.concat(count, rest))
+
+
+def _gelu(b: Builder, node: Node) -> str:
+    """The approximation by tanh, of the value plus its bias where there is one."""
+    x, bias = node.inputs[0], node.attr("bias")
+    if bias is not None:
+        x = b.op("Add", x, b.const(numpy_helper.to_array(bias)))
+    inner = b.op("Add", x, b.op("Mul", b.op("Mul", b.op("Mul", x, x), x), b.scalar(0.044715, node.inputs[0])))
+    curve = b.op("Tanh", b.op("Mul", inner, b.scalar(math.sqrt(2 / math.pi), node.inputs[0])))
+    half = b.op("Mul", x, b.scalar(0.5, node.inputs[0]))
+    return b.op("Mul", half, b.op("Add", curve, b.scalar(1.0, node.inputs[0])))
+
+
+def _resize_nearest(b: Builder, node: Node) -> str:
+    scale = float(node.attr("scale", 1.0))
+    kept = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return b.op("Resize", node.inputs[0], "", b.const(np.asarray([1, 1, scale, scale], np.float32)), **kept)
+
+
+MADE: dict[str, Callable[[Builder, Node], str]] = {
+    "LReLU_TRT": _leaky_relu,
+    "Clip_TRT": _clip,
+    "Normalize_TRT": _normalize,
+    "BatchTilePlugin_TRT": _batch_tile,
+    "CustomGeluPluginDynamic": _gelu,
+    "ResizeNearest_TRT": _resize_nearest,
+}
+NAMES = (*MADE, *ADVICE, *ADVICE_RTX)
+
+RULE = Rule(
+    name="removed-plugin",
+    why="TensorRT 11 dropped these plugins; those that are arithmetic are written out.",
+    ops=(*NAMES, *(f"*::{name}" for name in NAMES)),
+    find=find,
+    needed=needed,
+    before="Normalize_TRT(x, weights=[..], eps=1e-10)",
+    after="Mul(Div(x, Sqrt(ReduceSum(Mul(x, x)) + eps)), weights)",
+    unproved="no evaluator has this plugin, so its documented arithmetic could not be compared with it",
+)
