@@ -54,6 +54,13 @@ class MissingDependencyError(TrtconvError):
     kind = "environment"
 
 
+class UnsafeFolderError(TrtconvError):
+    """A folder of trtconv's own that other users own or can write to (exit code 5); `hint` has the command to run."""
+
+    exit_code = 5
+    kind = "environment"
+
+
 class OverBudgetError(TrtconvError):
     """A latency, size or time budget is exceeded (exit code 6)."""
 

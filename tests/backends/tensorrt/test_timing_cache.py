@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import zipfile
 
 import pytest
@@ -99,8 +100,52 @@ def test_a_cache_that_tensorrt_refuses_is_replaced(tmp_path):
 def test_another_file(tmp_path):
     path = tmp_path / "timing.cache"
     path.write_bytes(b"no cache")
-    with pytest.raises(InvalidRequestError, match="is no timing cache"):
+    with pytest.raises(InvalidRequestError, match="is not a timing cache"):
         read_cache(path, key_of())
+
+
+def _flip(path, data):
+    """Damage the bytes of one member, whose checksum then differs."""
+    content = path.read_bytes()
+    assert content.count(data) == 1
+    path.write_bytes(content.replace(data, bytes(reversed(data))))
+
+
+def test_a_damaged_member_costs_itself_alone(tmp_path):
+    path = tmp_path / "timing.cache"
+    other = key_of(driver="12.8")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(key_of().entry, b"abcdefgh")
+        archive.writestr(other.entry, b"12345678")
+    _flip(path, b"abcdefgh")
+    assert read_cache(path, key_of()) == b""
+    assert build(path, other, b"two")[0] == b"12345678"
+    assert read_cache(path, other) == b"12345678\ntwo"
+    assert build(path, key_of(), b"one") == (b"", 3)
+
+
+def test_a_member_that_claims_too_much_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "timing.cache"
+    build(path, key_of(), b"one" * 100)
+    monkeypatch.setattr("trtconv.backends.tensorrt.timing_cache._ENTRY_LIMIT", 299)
+    assert read_cache(path, key_of()) == b""
+
+
+def test_an_archive_of_something_else_is_never_rewritten(tmp_path):
+    path = tmp_path / "weights.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("thesis.txt", "years")
+    before = path.read_bytes()
+    with pytest.raises(InvalidRequestError, match=r"it holds 'thesis\.txt'"):
+        build(path, key_of(), b"one")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_not_a_file_is_refused_without_opening_it(tmp_path, make):
+    make(tmp_path / "timing.cache")
+    with pytest.raises(InvalidRequestError, match="not a regular file"):
+        read_cache(tmp_path / "timing.cache", key_of())
 
 
 def _parallel(path, number):

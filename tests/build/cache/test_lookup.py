@@ -3,11 +3,14 @@ import dataclasses
 import pytest
 from onnx import TensorProto, helper
 
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.cache.lookup import build_cached, key_parts
+from trtconv.build.engine import build_engine
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.build.cache.store import EngineCache
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.progress import SilentProgress
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
@@ -24,6 +27,14 @@ def model(factor=2.0):
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     set_metadata(made, SPACE_KEY, "N=1:2:4")
     return made
+
+
+class Warnings(SilentProgress):
+    def __init__(self):
+        self.texts = []
+
+    def warn(self, text):
+        self.texts.append(text)
 
 
 @pytest.fixture
@@ -86,6 +97,62 @@ def test_a_damaged_engine_is_built_again(request_, cache):
     assert request_.output.stat().st_size > 0
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"engine_sha256": "0" * 64}, "contradicts it in: engine"), ({"engine_bytes": 5}, "contradicts it in: size"),
+     ({"model_files": {"m.onnx": "0" * 64}}, "contradicts it in: model"), ({"precision": "fp16"}, "contradicts it in: precision"),
+     ({"version": "9.9"}, "contradicts it in: backend"), ({"profiles": []}, "contradicts it in: profiles"), ({"space": 5}, "is damaged"),
+     ({"schema": 1}, "no engine manifest of schema")],
+)  # fmt: skip
+def test_an_entry_whose_manifest_contradicts_it_is_built_again(request_, cache, change, words):
+    """All hashes of the entry are right: only what the manifest says is wrong."""
+    build_cached(request_, cache=cache)
+    parts = key_parts(request_)
+    manifest = cache.lookup(parts).entry.kept["manifest"]
+    cache.store(parts, request_.output, {"manifest": {**manifest, **change}})
+    warned = Warnings()
+    again = build_cached(request_, warned, cache=cache)
+    assert not again.hit
+    (text,) = warned.texts
+    assert words in text
+    assert read_engine_manifest(request_.output).engine_sha256 == sha256_file(request_.output)
+    assert build_cached(request_, cache=cache).hit, "and kept anew"
+
+
+def test_an_engine_that_another_command_replaced_is_not_kept(request_, cache, monkeypatch):
+    """Two commands that write to one output: the cache must not bind one's engine to the other's request."""
+    from trtconv.build.cache import lookup as module
+
+    def replaced(request, progress):
+        built = build_engine(request, progress)
+        built.engine.write_bytes(b"of another model")
+        return built
+
+    monkeypatch.setattr(module, "build_engine", replaced)
+    warned = Warnings()
+    build_cached(request_, warned, cache=cache)
+    assert "changed after it was built" in warned.texts[0]
+    assert cache.entries() == ()
+
+
+def test_external_weights_of_one_name_in_two_folders_are_both_in_the_key(tmp_path):
+    graph = model().graph
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "w.bin").write_bytes(b"\0" * 32)
+        tensor = helper.make_tensor(folder, TensorProto.FLOAT, [8], [0.0] * 8)
+        tensor.ClearField("float_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=f"{folder}/w.bin")
+        graph.initializer.append(tensor)
+    whole = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (tmp_path / "m.onnx").write_bytes(whole.SerializeToString())
+    request = BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", parse_space(["N=1:2:4"]), backend="tensorrt-rtx")
+    before = key_parts(request)
+    (tmp_path / "a" / "w.bin").write_bytes(b"\1" * 32)
+    assert key_parts(request) != before
+
+
 def test_without_a_cache_it_is_built(request_, tmp_path):
     assert not build_cached(request_, cache=None).hit
     assert request_.output.exists()
@@ -93,18 +160,11 @@ def test_without_a_cache_it_is_built(request_, tmp_path):
 
 def test_a_cache_that_cannot_be_written_costs_a_warning(request_, tmp_path):
     (tmp_path / "file").write_text("no folder")
-    warned = []
-
-    class Telling:
-        def stage(self, name): ...
-        def phase(self, name, done=0, total=0): ...
-        def note(self, text): ...
-        def warn(self, text): warned.append(text)
-
-    result = build_cached(request_, Telling(), cache=EngineCache(tmp_path / "file"))
+    warned = Warnings()
+    result = build_cached(request_, warned, cache=EngineCache(tmp_path / "file"))
     assert not result.hit
     assert request_.output.exists()
-    assert "was not kept" in warned[0]
+    assert "was not kept" in warned.texts[0]
 
 
 def test_a_bad_request_is_refused_as_ever(request_, cache):

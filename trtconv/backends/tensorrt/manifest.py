@@ -84,13 +84,7 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
         raise InvalidRequestError(
             f"'{engine}' has no manifest '{path.name}' beside it", hint="build it with `trtconv build`"
         )
-    data = read_json(path, "engine manifest")
-    if data.get("schema") != SCHEMA:
-        raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
-    try:
-        manifest = _from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidRequestError(f"'{path}' is damaged: {error}", hint="build the engine again") from error
+    manifest = parse_engine_manifest(read_json(path, "engine manifest"), path)
     if verify and sha256_file(engine) != manifest.engine_sha256:
         size = engine.stat().st_size
         cut = f": it has {size} bytes of {manifest.engine_bytes}" if size != manifest.engine_bytes else ""
@@ -98,6 +92,16 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
             f"'{engine}' is not the engine that '{path.name}' describes{cut}", hint="build it again"
         )
     return manifest
+
+
+def parse_engine_manifest(data: dict[str, Any], path: Path) -> EngineManifest:
+    """The manifest out of its JSON; `path` is named where it raises InvalidRequestError."""
+    if data.get("schema") != SCHEMA:
+        raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
+    try:
+        return _from_json(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequestError(f"'{path}' is damaged: {error}", hint="build the engine again") from error
 
 
 def _from_json(data: dict[str, Any]) -> EngineManifest:

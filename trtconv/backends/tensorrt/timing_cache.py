@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import struct
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,9 @@ from trtconv.core.artifacts import replacing
 from trtconv.core.errors import InvalidRequestError
 
 _LOCK_TIMEOUT_S = 60
+_ENTRY_FORM = re.compile(r"[0-9a-f]{24}\.(timing|json)")
+# Some MiB in practice; an archive can claim anything.
+_ENTRY_LIMIT = 256 << 20
 _STAMP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -45,16 +52,42 @@ def cache_key(capabilities: Capabilities, gpu: Gpu, driver: str, settings: Engin
 
 
 def read_cache(path: Path, key: CacheKey) -> bytes:
-    """The cache stored under a key; empty when there is none. Raises InvalidRequestError for another kind of file."""
+    """The cache stored under a key; empty when there is none, or when its bytes are damaged.
+
+    Raises InvalidRequestError for another kind of file.
+    """
     if not path.exists():
         return b""
+    with _opened(path) as archive:
+        return _read_entry(archive, key.entry) or b""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive; one with members that are not trtconv's would be rewritten, and is refused like any other file."""
     try:
+        # Opening a FIFO or a device could wait for ever.
+        if not path.is_file():
+            raise ValueError("it is not a regular file")
         with zipfile.ZipFile(path) as archive:
-            return archive.read(key.entry) if key.entry in archive.namelist() else b""
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+            other = next((n for n in archive.namelist() if not _ENTRY_FORM.fullmatch(n)), None)
+            if other is not None:
+                raise ValueError(f"it holds {other!a}")
+            yield archive
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError, struct.error) as error:
         raise InvalidRequestError(
-            f"'{path}' is no timing cache of trtconv: {error}", hint="remove it, or name another file"
+            f"'{path}' is not a timing cache of trtconv: {error}", hint="remove it, or name another file"
         ) from error
+
+
+def _read_entry(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """A member's bytes, or None when there is no such member or it is damaged: what it held is then measured again."""
+    try:
+        if archive.getinfo(name).file_size > _ENTRY_LIMIT:
+            return None
+        return archive.read(name)
+    except Exception:  # noqa: BLE001 - a wrong checksum, method, flag or stream: zipfile and its codecs raise ten kinds
+        return None
 
 
 def attach_cache(config: Any, path: Path, key: CacheKey) -> bytes:
@@ -88,8 +121,9 @@ def merge_cache(config: Any, path: Path, key: CacheKey, before: bytes) -> int:
 def _rewrite(path: Path, key: CacheKey, blob: bytes) -> None:
     entries: dict[str, bytes] = {}
     if path.exists():
-        with zipfile.ZipFile(path) as archive:
-            entries = {name: archive.read(name) for name in archive.namelist()}
+        with _opened(path) as archive:
+            stored = {name: _read_entry(archive, name) for name in archive.namelist()}
+            entries = {name: data for name, data in stored.items() if data is not None}
     entries[key.entry] = blob
     entries[key.entry.replace(".timing", ".json")] = json.dumps(dict(key.facts), sort_keys=True).encode()
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:

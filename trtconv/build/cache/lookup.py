@@ -8,14 +8,15 @@ of it: it makes a build fast and does not change what is asked for.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.backends.tensorrt.manifest import SCHEMA as MANIFEST_SCHEMA
-from trtconv.backends.tensorrt.manifest import read_engine_manifest
-from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.manifest import EngineManifest, parse_engine_manifest
+from trtconv.backends.protocol import Capabilities, Profile
 from trtconv.backends.select import choose_backend
 from trtconv.build.engine import BuildResult, build_engine, require_request
 from trtconv.build.precision import resolve_precision
@@ -45,7 +46,8 @@ def build_cached(
 ) -> CachedBuild:
     """Build as `build_engine` does, answered from `cache` where that holds the engine; None builds in any case.
 
-    Raises what `build_engine` raises. A cache that cannot be written costs a warning, not the build.
+    Raises what `build_engine` raises. A cache that cannot be read or written costs a warning, not the build; one that
+    other users can write to raises UnsafeFolderError, and a folder that is not a cache InvalidRequestError.
     """
     progress = progress or SilentProgress()
     if cache is None:
@@ -53,21 +55,21 @@ def build_cached(
     progress.phase("looking into the engine cache")
     parts = key_parts(request)
     start = time.monotonic()
-    found = cache.lookup(parts, verify=False)
-    if found.entry is not None:
-        result = _restored(cache, found.entry, request, start)
-        if result is not None:
-            reason = f"from the engine cache ({found.entry.key[:12]}), checked by its hash"
-            progress.note(reason)
-            return CachedBuild(result, True, reason)
-        found = Lookup(None, "the cached engine is damaged; it was removed")
-    progress.note(found.reason)
+    lookup = _restore(cache, parts, request)
+    if lookup.warning:
+        progress.warn(lookup.warning)
+    if lookup.entry is not None:
+        reason = f"from the engine cache ({lookup.entry.key[:12]}), its bytes compared with their hash"
+        progress.note(reason)
+        return CachedBuild(_finish(lookup.entry, request, start), True, reason)
+    progress.note(lookup.reason)
     built = build_engine(request, progress)
     try:
-        cache.store(parts, built.engine, {"manifest": read_json(built.manifest, "engine manifest")})
+        data = read_json(built.manifest, "engine manifest")
+        cache.store(parts, built.engine, {"manifest": data}, sha256=str(data["engine_sha256"]))
     except (OSError, InvalidRequestError) as error:
         progress.warn(f"the engine was not kept in the cache '{cache.root}': {error}")
-    return CachedBuild(built, False, found.reason)
+    return CachedBuild(built, False, lookup.reason)
 
 
 def key_parts(request: BuildRequest) -> dict[str, Any]:
@@ -83,11 +85,11 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
     carried = embedded_in(model, dict(request.options))
     if capabilities.plugins and not carried:
         libraries = libraries_for_model(model, request.plugins, capabilities.version)
-    files = (request.model, *(request.model.parent / name for name in external_files(model)))
+    files = (request.model.name, *external_files(model))
     return {
-        "model": {path.name: sha256_file(path) for path in files},
+        "model": {name: sha256_file(request.model.parent / name) for name in files},
         "inputs": [str(s) for s in plan.inputs],
-        "profiles": [{n: [list(s) for s in t] for n, t in p.items()} for p in plan.profiles],
+        "profiles": _profiles_json(plan.profiles),
         "pinned": [list(p) for p in plan.pinned],
         "precision": resolve_precision(model, request.precision),
         "workspace": request.workspace,
@@ -114,21 +116,52 @@ def _place(capabilities: Capabilities) -> dict[str, Any]:
     return place
 
 
-def _restored(cache: EngineCache, entry: Entry, request: BuildRequest, start: float) -> BuildResult | None:
-    """Engine and manifest at the asked place, or None when the entry turned out to be damaged."""
+def _profiles_json(profiles: tuple[Profile, ...]) -> list[dict[str, list[list[int]]]]:
+    return [{n: [list(s) for s in t] for n, t in p.items()} for p in profiles]
+
+
+def _restore(cache: EngineCache, parts: Mapping[str, Any], request: BuildRequest) -> Lookup:
+    """Put the engine into place; a cache that cannot be read is a miss, one that must not be trusted is an error."""
     try:
-        cache.fetch(entry, request.output)
-    except (InvalidRequestError, OSError):
-        cache.remove(entry.key)
-        return None
+        return cache.restore(parts, request.output, lambda entry: contradiction(entry, parts))
+    except OSError as error:
+        # Storing will warn, if that fails as well.
+        return Lookup(None, f"the engine cache '{cache.root}' cannot be read: {error.strerror or error}")
+
+
+def contradiction(entry: Entry, parts: Mapping[str, Any]) -> str:
+    """In what the manifest of a cached engine contradicts the engine or the request; "" when it fits both."""
+    try:
+        manifest = _manifest_of(entry)
+    except InvalidRequestError as error:
+        return error.message
+    facts = {
+        "engine": (manifest.engine_sha256, entry.sha256),
+        "size": (manifest.engine_bytes, entry.engine_bytes),
+        "model": (manifest.model_files, parts["model"]),
+        "backend": (f"{manifest.backend} {manifest.version}", parts["backend"]),
+        "precision": (manifest.precision, parts["precision"]),
+        "plugins": (manifest.plugins, parts["plugins"]),
+        "profiles": (_profiles_json(manifest.profiles), parts["profiles"]),
+        "inputs": ([str(s) for s in manifest.inputs], parts["inputs"]),
+        "options": ({k: str(v) for k, v in manifest.options.items()}, parts["options"]),
+    }
+    wrong = [name for name, (recorded, expected) in facts.items() if recorded != expected]
+    return f"its manifest contradicts it in: {', '.join(wrong)}" if wrong else ""
+
+
+def _manifest_of(entry: Entry) -> EngineManifest:
+    data = entry.kept.get("manifest")
+    if not isinstance(data, dict):
+        raise InvalidRequestError("it holds no manifest")
+    return parse_engine_manifest(data, entry.engine)
+
+
+def _finish(entry: Entry, request: BuildRequest, start: float) -> BuildResult:
+    """Write the manifest beside the restored engine."""
     path: Path = manifest_path(request.output)
     write_json(path, entry.kept["manifest"])
-    try:
-        manifest = read_engine_manifest(request.output, verify=False)
-    except InvalidRequestError:
-        # Kept by a trtconv whose manifests had another form; the engine is built again over it.
-        cache.remove(entry.key)
-        return None
+    manifest = _manifest_of(entry)
     return BuildResult(
         engine=request.output, manifest=path, backend=manifest.backend, version=manifest.version,
         profiles=manifest.profiles, engine_bytes=manifest.engine_bytes, seconds=time.monotonic() - start,

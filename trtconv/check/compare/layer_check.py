@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from trtconv.check.compare.layers import LayerReport, RunMarked, compare_layers,
 from trtconv.core.artifacts import require_file, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model, tensor_spec
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.tolerance import Tolerance
 from trtconv.plugins.aot.registry import embedded_in
@@ -39,7 +39,7 @@ def check_layers(
     model = model_of(engine, manifest)
     sample = _sample(reference, point)
     backend = backend_of(engine)
-    with tempfile.TemporaryDirectory(prefix="trtconv-layers-") as folder, backend.warm():
+    with private_temporary_folder("layers") as folder, backend.warm():
         run = _runner(backend, manifest, model, plugins, sample.inputs, Path(folder), progress)
         report = compare_layers(model, sample.inputs, run, tolerance, progress)
         if dump is not None:

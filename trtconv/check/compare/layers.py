@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.provenance import Origin, origin_of
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
@@ -113,7 +114,6 @@ def compare_layers(
 def _expected(
     proto: onnx.ModelProto, path: Path, names: Sequence[str], inputs: Mapping[str, Array]
 ) -> dict[str, Array]:
-    import tempfile
 
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
     from trtconv.core.model.file import save_model
@@ -124,7 +124,7 @@ def _expected(
     for name in names:
         if name not in present:
             marked.graph.output.add(name=name)
-    with tempfile.TemporaryDirectory(prefix="trtconv-layers-") as folder:
+    with private_temporary_folder("layers") as folder:
         target = Path(folder) / "marked.onnx"
         save_model(marked, target, weights_from=path)
         return OnnxRuntimeRunner(target)(inputs)

@@ -6,7 +6,6 @@ where it is absent) the tables of `support/` answer, each entry with its evidenc
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,6 +19,7 @@ from trtconv.check.target.verdicts import NodeVerdict, by_table, refusal
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target
@@ -111,7 +111,7 @@ def check_target(
     """
     progress = progress or SilentProgress()
     original = load_model(model)
-    with tempfile.TemporaryDirectory(prefix="trtconv-target-") as folder:
+    with private_temporary_folder("target") as folder:
         path = model
         entries: tuple[tuple[str, tuple[str, ...]], ...] = ()
         notes: tuple[str, ...] = ()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from trtconv.build.cache.store import EngineCache
+    from trtconv.build.cache.store import EngineCache, LeftAlone
 
 
 @click.group("cache")
 def command() -> None:
-    """List, verify and remove cached engines. TRTCONV_CACHE names another folder, or `off`."""
+    """List, verify and remove cached engines. TRTCONV_CACHE names another folder, or `off`.
+
+    The folder carries a marker, and only entries of the cache's own form are ever removed from it.
+    """
 
 
 @command.command("ls")
@@ -24,18 +28,21 @@ def list_entries(as_json: bool) -> None:
     from trtconv.core.sizes import format_bytes
 
     cache = _cache()
-    entries = cache.entries()
+    survey = cache.survey()
+    entries = survey.entries
     if as_json:
         rows = [{"key": e.key, "engine_bytes": e.engine_bytes, "used": e.used, "parts": dict(e.parts)} for e in entries]
         click.echo(json.dumps(rows, indent=1))
         return
     for entry in entries:
-        models = ", ".join(entry.parts.get("model", {}))
+        models = ", ".join(map(_shown, _names(entry.parts.get("model"))))
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-        made = f"{entry.parts.get('backend', '')} {entry.parts.get('gpu', '')}".strip()
-        click.echo(f"{entry.key[:12]}  {format_bytes(entry.engine_bytes):>10}  {used}  {made}  {models}")
+        built_by = f"{entry.parts.get('backend', '')} {entry.parts.get('gpu', '')}".strip()
+        size = format_bytes(entry.engine_bytes)
+        click.echo(f"{entry.key[:12]}  {size:>10}  {used}  {_shown(built_by)}  {models}")
     total = sum(e.engine_bytes for e in entries)
     click.echo(f"{len(entries)} engines, {format_bytes(total)} of at most {format_bytes(cache.limit)} in {cache.root}")
+    _tell_left_alone(survey.left_alone)
 
 
 @command.command("rm")
@@ -47,20 +54,42 @@ def remove(keys: tuple[str, ...], everything: bool) -> None:
         raise click.UsageError("name the begin of a key (`trtconv cache ls` lists them), or --all")
     cache = _cache()
     entries = cache.entries() if everything else tuple(cache.find(k) for k in keys)
-    for entry in entries:
-        cache.remove(entry.key)
-    click.echo(f"removed {len(entries)} engines")
+    removed = sum(cache.remove(entry.key) for entry in entries)
+    click.echo(f"removed {removed} engines")
+    _tell_left_alone(cache.survey().left_alone)
 
 
 @command.command("verify")
 def verify() -> int:
-    """Read every engine again, compare it with its hash, and remove what is damaged (exit code 1)."""
-    found = _cache().verify()
-    bad = [e for e, whole in found if not whole]
-    for entry in bad:
-        click.echo(f"{entry.key[:12]}  damaged, removed")
-    click.echo(f"{len(found) - len(bad)} of {len(found)} engines are whole")
-    return 1 if bad else 0
+    """Compare every engine with its hash, and remove what is damaged (exit code 1, as for malformed entries)."""
+    report = _cache().verify()
+    for entry, reason in report.damaged:
+        click.echo(f"{entry.key[:12]}  damaged, removed: {reason}")
+    click.echo(f"{len(report.whole)} of {len(report.whole) + len(report.damaged)} engines are whole")
+    _tell_left_alone(report.left_alone)
+    return 0 if report.passed else 1
+
+
+@command.command("prune")
+def prune() -> None:
+    """Evict down to the limit, and remove what killed writers left (after an hour) and damaged entries (a week)."""
+    report = _cache().prune()
+    click.echo(f"removed {len(report.removed)} folders")
+    _tell_left_alone(report.left_alone)
+
+
+def _tell_left_alone(others: Iterable[LeftAlone]) -> None:
+    for other in others:
+        click.echo(f"left alone: {_shown(other.name)} ({other.reason})")
+
+
+def _names(value: object) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, dict) else []
+
+
+def _shown(name: str) -> str:
+    """A name without the control characters that a terminal would obey."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _cache() -> EngineCache:

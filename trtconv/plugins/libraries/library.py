@@ -8,12 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from trtconv.core.artifacts import write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.libraries.cpp_header import header_text
 
@@ -107,7 +107,7 @@ def build_library(include_dir: Path, out_dir: Path | None = None, architectures:
     wanted = architectures or own_architectures()
     folder = (out_dir or default_folder()) / f"tensorrt-{version}-{sources[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"), tempfile.TemporaryDirectory(prefix="trtconv-plugins-") as scratch:
+    with FileLock(folder / ".lock"), private_temporary_folder("plugins") as scratch:
         data = compile_library(root, include_dir, Path(scratch), wanted, LIBRARY_NAME)
         names = tuple(p.op_type for p in PLUGINS)
         digest = hashlib.sha256(data).hexdigest()

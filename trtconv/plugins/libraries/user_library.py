@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from trtconv.core.artifacts import read_json, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.plugins.description import PluginDescription
 from trtconv.plugins.libraries.cpp_header import FILE_NAME as HEADER
 from trtconv.plugins.libraries.cpp_header import header_text
@@ -51,7 +51,7 @@ def build_user_library(
     wanted = architectures or own_architectures()
     folder = out_dir or source / f"tensorrt-{version}"
     name = f"lib{source.resolve().name}.so"
-    with tempfile.TemporaryDirectory(prefix="trtconv-user-plugins-") as scratch:
+    with private_temporary_folder("userplugins") as scratch:
         project = Path(scratch) / "project"
         write_project(project, plugins, files)
         built = compile_library(project, include_dir, Path(scratch) / "build", wanted, "libuser_plugins.so")

@@ -1,7 +1,8 @@
 """Building in a process of its own: for the command line, and for a TensorRT that cannot be told to stop (8.6).
 
 Ctrl-C then ends that process, and a crash inside the builder becomes an error instead of the end of everything. The
-start of 8.6 takes seconds, so several builds can share one process.
+start of 8.6 takes seconds, so several builds can share one process. The child ends with its parent even when that is
+killed; the folder that both used is then removed by the next run.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
 
 from trtconv.backends.protocol import BuiltEngine, EngineSettings
 from trtconv.core.errors import TrtconvError
+from trtconv.core.parent_process import end_with_parent, lines_from_parent, parent_arguments
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 
 _TICK_S = 0.1
@@ -43,7 +45,7 @@ class BuildProcess:
         self._plugins: tuple[Path, ...] = ()
         self._child: subprocess.Popen[str] | None = None
         self._count = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="trtconv-build-")
+        self._folder = private_temporary_folder("build")
         self.place = Path(self._folder.name)
 
     def __enter__(self) -> BuildProcess:
@@ -96,7 +98,8 @@ class BuildProcess:
         }
         with open(self.place / "log", "wb") as log:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "trtconv.backends.tensorrt.builder.isolated"], env=environment,
+                [sys.executable, "-m", "trtconv.backends.tensorrt.builder.isolated", *parent_arguments()],
+                env=environment,
                 stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
             )  # fmt: skip
         return self._child
@@ -158,10 +161,11 @@ def main() -> None:
     """The child: build whatever is named on stdin, one file a line, and write the result or the error beside it."""
     import signal
 
+    end_with_parent(sys.argv[1:])
     # The parent hears Ctrl-C as well and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for line in sys.stdin:
-        _answer(Path(line.rstrip("\n")))
+    for line in lines_from_parent(sys.stdin):
+        _answer(Path(line))
 
 
 def _answer(work: Path) -> None:

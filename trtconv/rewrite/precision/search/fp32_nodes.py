@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import AccuracyError
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import Origin, origin_of
+from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.tolerance import Tolerance
@@ -71,7 +71,7 @@ def find_fp32_nodes(
 
     if request.precision not in HALF:
         request = replace(request, precision="fp16")
-    with tempfile.TemporaryDirectory(prefix="trtconv-fp32-") as folder:
+    with private_temporary_folder("fp32") as folder:
         plain = replace(request, precision="auto", keep_fp32=(), output=Path(folder) / "model.onnx", proof=False)
         rewrite_model(plain, progress)
         model = load_model(plain.output, weights=True)
