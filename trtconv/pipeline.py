@@ -267,7 +267,7 @@ def find_fp32(
     """
     from trtconv.check.blame.origins import graph_of
     from trtconv.check.compare.intermediates import exported_beside
-    from trtconv.check.compare.reference_fit import find_reference
+    from trtconv.check.compare.reference_fit import find_reference, require_own_reference
     from trtconv.check.compare.tolerances import recorded_precision
     from trtconv.core.artifacts import read_json
     from trtconv.core.targets import parse_target
@@ -279,6 +279,7 @@ def find_fp32(
         raise InvalidRequestError(
             f"there is no FP32 model beside '{subject}'", hint="name the exported model: trtconv check model.onnx"
         )
+    require_own_reference(source, reference)
     ledger = beside(subject, ".rewrites.json")
     known = read_json(ledger, "ledger").get("target") if ledger.exists() else None
     request = RewriteRequest(

@@ -7,9 +7,10 @@ import pytest
 
 from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities
-from trtconv.backends.tensorrt.engine_fit import read_fit, require_gpu, require_plugins, require_version
+from trtconv.backends.tensorrt.engine_fit import read_engine, require_gpu, require_plugins, require_version
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest, write_manifest
 from trtconv.backends.tensorrt.plan_header import parse_plan_header, read_plan_header
+from trtconv.core.artifact_set import sealed
 from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.shape_space.space import parse_space
@@ -83,6 +84,10 @@ def test_output_dims_can_be_any_expression(engine):
 def test_a_manifest_that_somebody_edited_is_read_or_refused(engine, key, value):
     path = manifest_path(engine)
     write_json(path, {**read_json(path), key: value})
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        read_engine_manifest(engine)
+    # Somebody who seals it again gets as far as the types of its fields.
+    write_json(path, sealed({**read_json(path), key: value}))
     try:
         manifest = read_engine_manifest(engine)
     except InvalidRequestError:
@@ -91,13 +96,37 @@ def test_a_manifest_that_somebody_edited_is_read_or_refused(engine, key, value):
     assert isinstance(manifest.precision, str)
 
 
+@pytest.mark.parametrize("verify", [True, False])
+def test_one_changed_letter_of_a_manifest_is_refused(engine, verify):
+    path = manifest_path(engine)
+    path.write_text(path.read_text().replace('"precision": "fp32"', '"precision": "fp16"'))
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        read_engine_manifest(engine, verify=verify)
+    from trtconv.build.inspection import engine_facts
+
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        engine_facts(engine)
+
+
+def test_what_was_hashed_is_what_is_deserialised(engine, monkeypatch):
+    """The file is opened once; another engine put in its place afterwards is not read."""
+    opened = []
+    read = type(engine).read_bytes
+    monkeypatch.setattr(type(engine), "read_bytes", lambda self: opened.append(self) or read(self))
+    file = read_engine(engine)
+    engine.write_bytes(b"swapped")
+    assert file.plan == plan()
+    assert hashlib.sha256(file.plan).hexdigest() == file.manifest.engine_sha256
+    assert opened == [engine]
+
+
 def test_an_engine_that_changed_after_its_manifest_was_written(engine):
     engine.write_bytes(plan(size=100))
     with pytest.raises(InvalidRequestError, match="it has 100 bytes of 200"):
         read_engine_manifest(engine)
     engine.write_bytes(plan(version=(8, 6, 1, 0)))
     with pytest.raises(InvalidRequestError, match="is not the engine"):
-        read_fit(engine)
+        read_engine(engine)
     assert read_engine_manifest(engine, verify=False).version == "8.6.0"
 
 
@@ -110,13 +139,17 @@ def test_damaged_manifests(engine, text):
 
 def test_without_a_manifest(engine):
     manifest_path(engine).unlink()
-    assert read_fit(engine)[1] is None
+    assert read_engine(engine, foreign=True).manifest is None
+    with pytest.raises(InvalidRequestError, match="nothing says what it was built from") as caught:
+        read_engine(engine)
+    assert "--foreign-engine" in (caught.value.hint or "")
     with pytest.raises(InvalidRequestError, match="has no manifest"):
         read_engine_manifest(engine)
 
 
 def test_versions(engine):
-    header, manifest = read_fit(engine)
+    opened = read_engine(engine)
+    header, manifest = opened.header, opened.manifest
     require_version(engine, header, manifest, TENSORRT)
     with pytest.raises(UnsupportedError, match=r"made by tensorrt 8.6.0, and tensorrt-rtx 1.7.1.116 cannot"):
         require_version(engine, header, manifest, RTX)

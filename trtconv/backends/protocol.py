@@ -197,5 +197,8 @@ class Backend(Protocol):
     def supports(self, model: Path) -> tuple[NodeProblem, ...]:
         """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""
 
-    def load(self, engine: Path, *, plugins: tuple[Path, ...] = ()) -> EngineRunner:
-        """Open an engine for running. Raises as `build` does, and TrtconvError when the engine is refused."""
+    def load(self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> EngineRunner:
+        """Open an engine for running; `foreign` takes one without a manifest.
+
+        Raises as `build` does, and TrtconvError when the engine is refused.
+        """

@@ -14,11 +14,11 @@ from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings,
 from trtconv.backends.select import choose_backend
 from trtconv.build.precision import PRECISIONS, require_precision, resolve_precision
 from trtconv.build.profiles import Plan, plan_profiles
-from trtconv.core.artifacts import require_file, require_writable, sha256_file, write_bytes
+from trtconv.core.artifacts import beside, require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import Signature, external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
-from trtconv.core.model.provenance import PADDING_KEY
+from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.plugins.aot.registry import embedded_in
@@ -115,6 +115,7 @@ def _manifest(
     import trtconv
 
     files = (request.model.name, *external_files(model))
+    ledger = beside(request.model, ".rewrites.json")
     return EngineManifest(
         engine_sha256=sha256_file(request.output),
         engine_bytes=request.output.stat().st_size,
@@ -138,4 +139,6 @@ def _manifest(
         timing_cache=built.timing_cache,
         plugin_kernels=built.plugin_kernels,
         padding=next((p.value for p in model.metadata_props if p.key == PADDING_KEY), ""),
+        reference_sha256=next((p.value for p in model.metadata_props if p.key == REFERENCE_KEY), ""),
+        ledger_sha256=sha256_file(ledger) if ledger.is_file() else "",
     )

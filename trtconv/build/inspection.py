@@ -7,6 +7,7 @@ from typing import Any
 
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.tensorrt.plan_header import read_plan_header
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError
 from trtconv.core.sizes import format_bytes
 
@@ -14,7 +15,8 @@ from trtconv.core.sizes import format_bytes
 def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
-    Raises InvalidRequestError when the file is no engine; a missing or stale manifest is stated, not an error.
+    Raises InvalidRequestError when the file is no engine; or is not the one that its manifest describes, or the
+    manifest was edited; a missing manifest is stated.
     """
     header = read_plan_header(path)
     facts: dict[str, Any] = {
@@ -22,10 +24,10 @@ def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
         "kind": "engine",
         "made by": str(header),
     }
-    try:
+    if manifest_path(path).exists():
         facts |= _from_manifest(read_engine_manifest(path))
-    except TrtconvError as error:
-        facts["manifest"] = error.message
+    else:
+        facts["manifest"] = "none beside it: nothing says what the engine was built from"
     if layers:
         facts["layers"] = _layers(path)
     return facts

@@ -23,6 +23,7 @@ from trtconv.check.compare.intermediates import (
 from trtconv.check.compare.reference_fit import (
     find_reference,
     inside,
+    reference_binding,
     require_common_output,
     require_finite,
     require_fit,
@@ -31,6 +32,7 @@ from trtconv.check.compare.reference_fit import (
 )
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.check.compare.tolerances import chosen_tolerance
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding, OutputComparison
@@ -62,15 +64,18 @@ def check_model(
     request = replace(request, tolerance=chosen_tolerance(request))
     started = time.monotonic()
     if is_engine(request.subject) and request.subject.exists():
-        wrong = engine_problems(request.subject, request.reference)
+        wrong = engine_problems(request.subject, request.reference, foreign=request.foreign)
         if wrong:
             return _not_compared(request, wrong)
+    bound = _binding(request) if module_runner is None or request.reference else ()
+    if any(f.level == "error" for f in bound):
+        return _not_compared(request, bound)
     try:
-        subject = open_subject(request.subject, request.plugins)
+        subject = open_subject(request.subject, request.plugins, foreign=request.foreign)
     except (MissingDependencyError, UnsupportedError) as error:
         if not is_engine(request.subject):
             raise
-        return _unrunnable(request, error)
+        return _unrunnable(request, error, bound)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
         compared, advisory, more, seen = _compare(request, subject, samples, progress)
@@ -88,21 +93,33 @@ def check_model(
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
         tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
-        findings=(*findings, *([blamed] if blamed else []), *more), seconds=time.monotonic() - started,
+        findings=(*findings, *([blamed] if blamed else []), *more, *bound), seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
 
 
-def _unrunnable(request: CheckRequest, error: TrtconvError) -> CheckReport:
+def _binding(request: CheckRequest) -> tuple[Finding, ...]:
+    """Does the reference belong to the subject, and the engine to a model? Said in words where nothing tells."""
+    if not request.subject.exists():
+        return ()
+    if is_engine(request.subject) and request.foreign and not manifest_path(request.subject).exists():
+        words = f"'{request.subject}' has no manifest: only its outputs were compared, not what it was built from"
+        return (Finding("warning", "usage", words, "build it with `trtconv build`"),)
+    return reference_binding(request.subject, request.reference)
+
+
+def _unrunnable(request: CheckRequest, error: TrtconvError, bound: tuple[Finding, ...]) -> CheckReport:
     level = "note" if request.allow_unrunnable else "error"
     finding = Finding(level, "environment", f"the engine was not run here: {error.message}", error.hint or "")
-    return _not_compared(request, (finding,))
+    return _not_compared(request, (*bound, finding))
 
 
 def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> CheckReport:
+    engine = is_engine(request.subject)
     return CheckReport(
-        subject=str(request.subject), subject_kind="engine", reference=str(request.reference or ""), runner="none",
-        tolerance=request.tolerance, comparisons=(), findings=findings, environment=environment(engine=True),
+        subject=str(request.subject), subject_kind="engine" if engine else "onnx",
+        reference=str(request.reference or ""), runner="none", tolerance=request.tolerance, comparisons=(),
+        findings=findings, environment=environment(engine=engine),
     )  # fmt: skip
 
 

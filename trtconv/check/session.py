@@ -37,6 +37,9 @@ class Session:
         self.subject.close()
 
 
-def load(path: str | Path, *, plugins: tuple[Path, ...] = ()) -> Session:
-    """Open `model.onnx` (ONNX Runtime) or `model.engine` (TensorRT). Raises TrtconvError when it cannot be run here."""
-    return Session(open_subject(Path(path), plugins))
+def load(path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> Session:
+    """Open `model.onnx` (ONNX Runtime) or `model.engine` (TensorRT). Raises TrtconvError when it cannot be run here.
+
+    `foreign` takes an engine that trtconv did not build, which has no manifest to be compared with.
+    """
+    return Session(open_subject(Path(path), plugins, foreign=foreign))

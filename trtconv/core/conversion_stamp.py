@@ -19,9 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from trtconv.core.artifact_set import digest_set
 from trtconv.core.artifacts import sha256_file, write_json
 
-SCHEMA = 1
+SCHEMA = 2
 NAME = "model.convert.json"
 _SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr/lib", "/usr/share", "/run")
 
@@ -128,6 +129,9 @@ def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, 
     for name, facts in data["written"].items():
         if _times(output / name) != facts:
             return None, f"'{output / name}' is not as it was written"
+    # Size and time can be put back; what is said to be unchanged, and proven, is compared by content.
+    if data.get("set") != _set(output):
+        return None, f"the files in '{output}' are not those of one conversion"
     return Stamp(tuple((str(a), str(b)) for a, b in data["lines"]), data["data"]), ""
 
 
@@ -143,10 +147,16 @@ def write_stamp(
         "environment": environment_key(),
         "read": {str(p): {**_times(p), "sha256": sha256_file(p)} for p in relevant(read, output)},
         "written": written,
+        "set": _set(output),
         "lines": [list(line) for line in lines],
         "data": json.loads(json.dumps(data, default=str)),
     }
     write_json(output / NAME, facts)
+
+
+def _set(output: Path) -> dict[str, list[str]]:
+    """The conversion's files by role: name and SHA-256."""
+    return {role: [d.name, d.sha256] for role, d in digest_set(output / "model.onnx").items()}
 
 
 def _hidden(path: Path) -> bool:

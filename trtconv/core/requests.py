@@ -106,7 +106,8 @@ class BuildRequest:
 class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
 
-    `allow_unrunnable`: an engine that this machine cannot run is a note and not an error.
+    `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
+    trtconv did not build is taken without a manifest.
     """
 
     subject: Path
@@ -116,3 +117,4 @@ class CheckRequest:
     outputs: tuple[tuple[str, Tolerance], ...] = ()
     plugins: tuple[Path, ...] = ()
     allow_unrunnable: bool = False
+    foreign: bool = False

@@ -8,7 +8,8 @@ from typing import Any
 
 import trtconv
 from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
-from trtconv.core.model.file import load_model, save_model
+from trtconv.core.model.file import load_model, save_model, set_metadata
+from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import ExportRequest
 from trtconv.export.exporters.choice import Choice
 from trtconv.proof.reference import ReferenceInfo, write_reference
@@ -22,8 +23,12 @@ def write_artifacts(
     """Write the three files, each atomically; the model last but the manifest, which names its hash."""
     names = tuple(choice.samples.items[0].outputs)
     info = ReferenceInfo(choice.samples.points, request.inputs, names, request.space, request.source.spec)
-    write_reference(beside(request.output, ".reference.safetensors"), info, list(choice.samples.items))
-    save_model(load_model(choice.candidate.model), request.output, weights_from=choice.candidate.model)
+    reference = beside(request.output, ".reference.safetensors")
+    write_reference(reference, info, list(choice.samples.items))
+    model = load_model(choice.candidate.model)
+    # The model names its reference, so that a crash between the two, or files of two exports, show.
+    set_metadata(model, REFERENCE_KEY, sha256_file(reference))
+    save_model(model, request.output, weights_from=choice.candidate.model)
     write_json(manifest_path(request.output), manifest(request, choice, notes, seconds))
 
 
@@ -50,6 +55,7 @@ def manifest(
         "opset": choice.candidate.opset,
         "why": [a.describe() for a in choice.attempts],
         "sha256": sha256_file(request.output),
+        "reference_sha256": sha256_file(beside(request.output, ".reference.safetensors")),
         "tolerance": {"rtol": request.tolerance.rtol, "atol": request.tolerance.atol, "why": request.tolerance.why},
         "largest_error": choice.verdict.worst,
         "comparisons": [c.as_dict() for c in comparisons],

@@ -139,6 +139,7 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     info = read_reference_info(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
+        limits = _largest_roundings(stream, names)
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
             for kind in ("input", "output", "rounding"):
@@ -152,4 +153,45 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
                     raise _damaged(path, f"the rounding of '{name}' at {point.label} has another shape")
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
             rounding: dict[str, float | Array] = {**info.rounding.get(str(index), {}), **arrays["rounding"]}
+            _require_plausible(path, point, rounding, limits)
             yield ReferenceSample(point, arrays["input"], ordered, rounding)
+
+
+def _largest_roundings(stream: Any, names: list[str]) -> dict[str, float]:
+    """The largest error by output that rounding can explain: two values of the output differ by no more.
+
+    That is twice the largest value at any point, or 2 where all are small. An output of integers may hold indices,
+    which reach as far as the largest tensor has elements.
+    """
+    import numpy as np
+
+    limits: dict[str, float] = {}
+    elements = max((math.prod(stream.get_slice(n).get_shape()) for n in names), default=1)
+    for name in names:
+        _, kind, output = (*name.split("/", 2), "", "")[:3]
+        if kind != "output":
+            continue
+        array = stream.get_tensor(name)
+        finite = np.abs(array[np.isfinite(array)].astype(np.float64)) if array.dtype.kind in "fiu" else np.ones(1)
+        largest = 2.0 * max(1.0, float(finite.max(initial=0.0)), elements if array.dtype.kind in "iu" else 0.0)
+        limits[output] = max(limits.get(output, 0.0), largest)
+    return limits
+
+
+def _require_plausible(
+    path: Path, point: SamplePoint, rounding: Mapping[str, float | Array], limits: Mapping[str, float]
+) -> None:
+    """Raise InvalidRequestError for an allowance with which any output would pass."""
+    import numpy as np
+
+    for name, allowed in rounding.items():
+        numbers = np.asarray(allowed, np.float64)
+        if not bool(np.all(numbers >= 0.0)):
+            raise _damaged(path, f"the rounding of '{name}' at {point.label} is negative or no number")
+        largest = float(numbers.max(initial=0.0))
+        if largest > limits.get(name, 0.0):
+            raise _damaged(
+                path,
+                f"it allows '{name}' an error of {largest:.3g} at {point.label}, more than the output's own values "
+                f"({limits.get(name, 0.0) / 2:.3g})",
+            )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.artifacts import beside, require_writable
+from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.model.file import load_model, save_model
 from trtconv.core.progress import Progress
@@ -76,7 +76,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
         time.perf_counter() - started, whole, (*undefined, *narrowed.notes, *record.notes, *seen, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
-    write_ledger(result, ledger, _facts(request, original, model))
+    write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})
     return result
 
 

@@ -222,7 +222,7 @@ HALF_LAYERS = [
 class Opened:
     """A session that has only layers."""
 
-    def load(self, path, plugins=()):
+    def load(self, path, plugins=(), foreign=False):
         return self
 
     def layers(self, runs):

@@ -18,10 +18,10 @@ from trtconv.backends.protocol import Capabilities, Profile
 from trtconv.backends.runtime.execution import Execution
 from trtconv.backends.runtime.prepared import Prepared
 from trtconv.backends.tensorrt.debug_tensors import listen, make_debug_listener
+from trtconv.backends.tensorrt.engine_fit import EngineFile
 from trtconv.backends.tensorrt.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
 from trtconv.backends.tensorrt.layers import LayerInfo, make_profiler, read_layers, with_times
 from trtconv.backends.tensorrt.library import as_bool
-from trtconv.backends.tensorrt.manifest import EngineManifest
 from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.backends.tensorrt.plugin_loading import load_plugins
 from trtconv.core.dtypes import DType
@@ -36,10 +36,11 @@ MOST_GRAPHS = 16
 
 
 def open_session(
-    trt: Any, capabilities: Capabilities, engine: Path, manifest: EngineManifest | None, gpu: Gpu,
-    plugins: tuple[Path, ...], warnings: tuple[str, ...],
+    trt: Any, capabilities: Capabilities, engine: EngineFile, gpu: Gpu, plugins: tuple[Path, ...],
+    warnings: tuple[str, ...],
 ) -> EngineSession:  # fmt: skip
     """Deserialize an engine. Raises TrtconvError with TensorRT's words when it refuses."""
+    manifest = engine.manifest
     memory = open_cuda_memory(gpu.index)
     memory.activate()
     logger = logger_of(trt)
@@ -48,11 +49,12 @@ def open_session(
         runtime = trt.Runtime(logger)
         if manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False)):
             runtime.engine_host_code_allowed = True
-        loaded = runtime.deserialize_cuda_engine(engine.read_bytes())
+        loaded = runtime.deserialize_cuda_engine(engine.plan)
         if loaded is None:
             raise TrtconvError(
-                f"{capabilities} refuses '{engine}'", details=messages.errors[:8], hint="build it again on this machine"
-            )
+                f"{capabilities} refuses '{engine.path}'", details=messages.errors[:8],
+                hint="build it again on this machine",
+            )  # fmt: skip
     declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
     return EngineSession(trt, (runtime, loaded), memory, f"{capabilities} on {gpu.name}", declared, warnings)
 

@@ -28,7 +28,7 @@ from trtconv.backends.tensorrt.builder.network import (
 from trtconv.backends.tensorrt.builder.problems import build_failure
 from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
 from trtconv.backends.tensorrt.debug_tensors import mark_debug
-from trtconv.backends.tensorrt.engine_fit import read_fit, require_gpu, require_plugins, require_version
+from trtconv.backends.tensorrt.engine_fit import read_engine, require_gpu, require_plugins, require_version
 from trtconv.backends.tensorrt.engine_io import engine_tensors
 from trtconv.backends.tensorrt.layers import layers_of_type, read_layers
 from trtconv.backends.tensorrt.library import import_tensorrt, probe_capabilities
@@ -181,17 +181,18 @@ class TensorRTBackend:
             require_cuda(f"asking the parser of {capabilities}")
         return ask_parser(self._trt, capabilities, proto, model)
 
-    def load(self, engine: Path, *, plugins: tuple[Path, ...] = ()) -> EngineRunner:
+    def load(self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> EngineRunner:
         """Open an engine for running on the GPU of this machine, after it was shown to belong here."""
         from trtconv.backends.runtime.session import open_session
 
-        header, manifest = read_fit(engine)
+        opened = read_engine(engine, foreign=foreign)
+        header, manifest = opened.header, opened.manifest
         capabilities = self.capabilities()
         require_version(engine, header, manifest, capabilities)
         require_plugins(engine, manifest, plugins)
         gpu = require_cuda(f"running '{engine}'")
         warnings = require_gpu(engine, manifest, capabilities, gpu)
-        return open_session(self._trt, capabilities, engine, manifest, gpu, plugins, warnings)
+        return open_session(self._trt, capabilities, opened, gpu, plugins, warnings)
 
 
 def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, path: Path) -> tuple[NodeProblem, ...]:

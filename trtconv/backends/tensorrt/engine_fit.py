@@ -5,13 +5,14 @@ TensorRT's own answers come late and are hard to read, and some of its versions 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.library import as_bool
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
-from trtconv.backends.tensorrt.plan_header import PlanHeader, read_plan_header
+from trtconv.backends.tensorrt.plan_header import PlanHeader, plan_header
 from trtconv.core.artifacts import manifest_path, require_file, sha256_file
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 
@@ -19,13 +20,28 @@ from trtconv.core.errors import InvalidRequestError, UnsupportedError
 RTX_LACKS = ("9.0", "10.0", "10.3")
 
 
-def read_fit(engine: Path) -> tuple[PlanHeader, EngineManifest | None]:
-    """Header and manifest of an engine; None when no manifest is beside it (an engine from elsewhere).
+@dataclass(frozen=True)
+class EngineFile:
+    """An engine's bytes, read once: what was hashed is what is deserialised. No manifest: an engine from elsewhere."""
 
-    Raises InvalidRequestError when the file is no engine, is cut off, or is not the one its manifest describes.
+    path: Path
+    plan: bytes
+    header: PlanHeader
+    manifest: EngineManifest | None
+
+
+def read_engine(engine: Path, *, foreign: bool = False) -> EngineFile:
+    """Read an engine and its manifest; `foreign` takes an engine that has none.
+
+    Raises InvalidRequestError when the file is no engine, is cut off, has no manifest or is not the one that its
+    manifest describes.
     """
-    header = read_plan_header(engine)
-    return header, read_engine_manifest(engine) if manifest_path(engine).exists() else None
+    require_file(engine, "engine")
+    plan = engine.read_bytes()
+    header = plan_header(engine, plan)
+    if foreign and not manifest_path(engine).exists():
+        return EngineFile(engine, plan, header, None)
+    return EngineFile(engine, plan, header, read_engine_manifest(engine, plan=plan))
 
 
 def require_version(engine: Path, header: PlanHeader, manifest: EngineManifest | None, runtime: Capabilities) -> None:

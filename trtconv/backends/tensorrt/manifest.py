@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trtconv.backends.protocol import Profile
+from trtconv.core.artifact_set import require_seal, sealed
 from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file, write_json
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 
-SCHEMA = 2
+SCHEMA = 3
 _TABLES = ("model_files", "options", "plugins", "types", "environment", "timing_cache")
 
 
@@ -23,7 +25,8 @@ class EngineManifest:
     """What was built, from what, with what and where. `model_files` are the ONNX file and its external data.
 
     `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
-    `padding` is the model's record of the inputs that it pads (core.padding), or empty.
+    `padding` is the model's record of the inputs that it pads (core.padding), or empty. `reference_sha256` and
+    `ledger_sha256` are of the files that belong to the model, empty where it has none.
     """
 
     engine_sha256: str
@@ -48,6 +51,8 @@ class EngineManifest:
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
     plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     padding: str = ""
+    reference_sha256: str = ""
+    ledger_sha256: str = ""
 
 
 def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
@@ -66,15 +71,16 @@ def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
         "seconds": round(manifest.seconds, 3),
     }
     path = manifest_path(engine)
-    write_json(path, data)
+    write_json(path, sealed(data))
     return path
 
 
-def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest:
+def read_engine_manifest(engine: Path, *, verify: bool = True, plan: bytes | None = None) -> EngineManifest:
     """Read the manifest of an engine.
 
     With `verify` the engine's bytes are hashed, and an engine that is not the one described (rebuilt, cut off, or a
-    crash between the two writes) raises InvalidRequestError. So does a missing or unreadable manifest.
+    crash between the two writes) raises InvalidRequestError. So does a missing, edited or unreadable manifest. `plan`
+    are the engine's bytes where the caller goes on with them: a file that is read again may be another one by then.
     """
     require_file(engine, "engine")
     if engine.suffix == ".onnx":
@@ -82,11 +88,15 @@ def read_engine_manifest(engine: Path, *, verify: bool = True) -> EngineManifest
     path = manifest_path(engine)
     if not path.exists():
         raise InvalidRequestError(
-            f"'{engine}' has no manifest '{path.name}' beside it", hint="build it with `trtconv build`"
+            f"'{engine}' has no manifest '{path.name}' beside it, so nothing says what it was built from",
+            hint="build it with `trtconv build`; `trtconv check --foreign-engine` takes one from elsewhere",
         )
     manifest = parse_engine_manifest(read_json(path, "engine manifest"), path)
-    if verify and sha256_file(engine) != manifest.engine_sha256:
-        size = engine.stat().st_size
+    if not verify:
+        return manifest
+    digest = sha256_file(engine) if plan is None else hashlib.sha256(plan).hexdigest()
+    if digest != manifest.engine_sha256:
+        size = engine.stat().st_size if plan is None else len(plan)
         cut = f": it has {size} bytes of {manifest.engine_bytes}" if size != manifest.engine_bytes else ""
         raise InvalidRequestError(
             f"'{engine}' is not the engine that '{path.name}' describes{cut}", hint="build it again"
@@ -98,6 +108,7 @@ def parse_engine_manifest(data: dict[str, Any], path: Path) -> EngineManifest:
     """The manifest out of its JSON; `path` is named where it raises InvalidRequestError."""
     if data.get("schema") != SCHEMA:
         raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
+    require_seal(data, path, "build the engine again")
     try:
         return _from_json(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

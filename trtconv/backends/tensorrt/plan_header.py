@@ -48,9 +48,14 @@ def read_plan_header(path: Path) -> PlanHeader:
     require_file(path, "engine")
     with open(path, "rb") as stream:
         data = stream.read(HEADER_BYTES)
+    return plan_header(path, data)
+
+
+def plan_header(path: Path, data: bytes) -> PlanHeader:
+    """The header of an engine file's first bytes, or all of them. Raises InvalidRequestError when it is no engine."""
     header = parse_plan_header(data)
     if header is None:
-        size = path.stat().st_size
+        size = len(data)
         begun = {data[:4], data[:4][::-1]} & set(_FAMILIES)
         kind = "is empty" if size == 0 else "is cut off" if begun else "is no TensorRT engine"
         raise InvalidRequestError(f"'{path}' {kind}", hint="build it again with `trtconv build`")

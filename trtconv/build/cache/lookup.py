@@ -21,7 +21,7 @@ from trtconv.backends.select import choose_backend
 from trtconv.build.engine import BuildResult, build_engine, require_request
 from trtconv.build.precision import resolve_precision
 from trtconv.build.profiles import plan_profiles
-from trtconv.core.artifacts import manifest_path, read_json, require_writable, sha256_file, write_json
+from trtconv.core.artifacts import beside, manifest_path, read_json, require_writable, sha256_file, write_json
 from trtconv.build.cache.store import EngineCache, Entry, Lookup
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import external_files, load_model, signature
@@ -85,9 +85,12 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
     carried = embedded_in(model, dict(request.options))
     if capabilities.plugins and not carried:
         libraries = libraries_for_model(model, request.plugins, capabilities.version)
+    ledger = beside(request.model, ".rewrites.json")
     files = (request.model.name, *external_files(model))
     return {
         "model": {name: sha256_file(request.model.parent / name) for name in files},
+        # The manifest that is kept with an engine names the ledger.
+        "ledger": sha256_file(ledger) if ledger.is_file() else "",
         "inputs": [str(s) for s in plan.inputs],
         "profiles": _profiles_json(plan.profiles),
         "pinned": [list(p) for p in plan.pinned],

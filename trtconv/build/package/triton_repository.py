@@ -51,7 +51,8 @@ def package_engine(request: PackageRequest) -> PackageResult:
     Raises InvalidRequestError for an engine without a manifest, of TensorRT-RTX (Triton has no backend for it), or
     whose plugin library is not given.
     """
-    manifest = read_engine_manifest(request.engine)
+    plan = require_file(request.engine, "engine").read_bytes()
+    manifest = read_engine_manifest(request.engine, plan=plan)
     if manifest.backend != "tensorrt":
         raise InvalidRequestError(
             f"'{request.engine}' is an engine of {manifest.backend}, which Triton cannot serve",
@@ -63,7 +64,7 @@ def package_engine(request: PackageRequest) -> PackageResult:
     batch = batch_of(manifest)
     config = config_text(name, manifest, batch, request.instances)
     libraries = [require_file(p, "plugin library") for p in request.plugins]
-    write_bytes(folder / str(request.version) / _PLAN, request.engine.read_bytes())
+    write_bytes(folder / str(request.version) / _PLAN, plan)
     for library in libraries:
         write_bytes(folder / "plugins" / library.name, library.read_bytes())
     write_text(folder / "config.pbtxt", config)

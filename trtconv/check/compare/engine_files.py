@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from trtconv.check.compare.reference_fit import AGAIN
 from trtconv.check.compare.subjects import Subject
 from trtconv.core.artifacts import beside, manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, TrtconvError
@@ -12,15 +13,15 @@ from trtconv.core.report import Finding
 from trtconv.proof.reference import read_reference_info
 
 
-def engine_problems(engine: Path, reference: Path | None) -> tuple[Finding, ...]:
+def engine_problems(engine: Path, reference: Path | None, *, foreign: bool = False) -> tuple[Finding, ...]:
     """Errors for an engine that was built from another model than the one beside it, or than the reference's.
 
-    Raises InvalidRequestError when the engine is not the one that its manifest describes. An engine without a
-    manifest (from elsewhere) has nothing to compare.
+    Raises InvalidRequestError when the engine is not the one that its manifest describes, or has none and is not
+    named as `foreign` (from elsewhere), which has nothing to compare.
     """
     from trtconv.backends.tensorrt.manifest import read_engine_manifest
 
-    if not manifest_path(engine).exists():
+    if foreign and not manifest_path(engine).exists():
         return ()
     manifest = read_engine_manifest(engine)
     findings = []
@@ -31,6 +32,11 @@ def engine_problems(engine: Path, reference: Path | None) -> tuple[Finding, ...]
                 "error", "usage", f"'{engine}' is stale: it was built from another '{name}' than the one beside it",
                 f"build it again: trtconv build {model} -o {engine}",
             ))  # fmt: skip
+    ledger = beside(engine, ".rewrites.json")
+    if manifest.ledger_sha256 and ledger.exists() and sha256_file(ledger) != manifest.ledger_sha256:
+        findings.append(Finding(
+            "error", "usage", f"'{ledger.name}' belongs to another conversion than '{engine}'", AGAIN
+        ))  # fmt: skip
     path = reference or beside(engine, ".reference.safetensors")
     if path.exists():
         findings += _foreign(engine, path, {s.name: str(s).partition("=")[0] for s in manifest.inputs},

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trtconv.check.compare.subjects import Subject
+from trtconv.check.compare.subjects import Subject, is_engine
 from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.model.file import load_model
+from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample
+
+AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
 
 
 def find_reference(subject: Path, given: Path | None) -> Path:
@@ -22,6 +26,44 @@ def find_reference(subject: Path, given: Path | None) -> Path:
             hint="name one with --reference FILE, or compare with the module itself: --against MODULE",
         )
     return path
+
+
+def recorded_reference(subject: Path) -> str:
+    """The SHA-256 of the reference that the subject was exported with; empty where it does not say."""
+    if is_engine(subject):
+        from trtconv.backends.tensorrt.manifest import read_engine_manifest
+
+        return read_engine_manifest(subject, verify=False).reference_sha256 if manifest_path(subject).exists() else ""
+    props: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
+    return props.get(REFERENCE_KEY, "")
+
+
+def reference_binding(subject: Path, reference: Path | None) -> tuple[Finding, ...]:
+    """An error when the reference beside the subject is of another export; a warning when nothing binds the two.
+
+    A reference that was named (`reference`) and is not the subject's own is a warning: somebody chose it.
+    """
+    beside_it = beside(subject, ".reference.safetensors")
+    path = reference or beside_it
+    if not path.is_file():
+        return ()
+    recorded = recorded_reference(subject)
+    if not recorded:
+        words = f"'{subject}' does not record which reference belongs to it: '{path.name}' may be of another export"
+        return (Finding("warning", "usage", words, "export the module again with this trtconv"),)
+    if sha256_file(path) == recorded:
+        return ()
+    if path.resolve() == beside_it.resolve():
+        return (Finding("error", "usage", f"'{path.name}' belongs to another export than '{subject}'", AGAIN),)
+    words = f"'{path}' is not the reference that '{subject}' was exported with"
+    return (Finding("warning", "usage", words, "leave out --reference to compare with its own"),)
+
+
+def require_own_reference(subject: Path, reference: Path | None) -> None:
+    """Raise InvalidRequestError where `reference_binding` finds an error."""
+    for finding in reference_binding(subject, reference):
+        if finding.level == "error":
+            raise InvalidRequestError(finding.message, hint=finding.hint)
 
 
 def require_fit(subject: Subject, info: ReferenceInfo, reference: Path) -> None:
@@ -105,4 +147,3 @@ def inside(sample: ReferenceSample, profiles: Iterable[Mapping[str, Any]]) -> bo
 def _within(shape: tuple[int, ...], triple: Any) -> bool:
     low, _, high = triple
     return len(shape) == len(low) and all(a <= s <= b for a, s, b in zip(low, shape, high, strict=True))
-

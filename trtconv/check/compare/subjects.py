@@ -44,10 +44,13 @@ def is_engine(path: Path) -> bool:
     return path.suffix in ENGINE_SUFFIXES
 
 
-def open_subject(path: Path, plugins: tuple[Path, ...] = ()) -> Subject:
-    """Open a file for running. Raises InvalidRequestError for a file that is neither, and what the backend raises."""
+def open_subject(path: Path, plugins: tuple[Path, ...] = (), *, foreign: bool = False) -> Subject:
+    """Open a file for running; `foreign` takes an engine without a manifest.
+
+    Raises InvalidRequestError for a file that is neither, and what the backend raises.
+    """
     require_file(path, "model")
-    return _engine(path, plugins) if is_engine(path) else _onnx(path)
+    return _engine(path, plugins, foreign) if is_engine(path) else _onnx(path)
 
 
 def _onnx(path: Path) -> Subject:
@@ -67,7 +70,7 @@ def _onnx(path: Path) -> Subject:
     return Subject(path, "onnx", words, found.inputs, runner, lambda: None, found.space)
 
 
-def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:
+def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:
     from trtconv.backends.select import backend_of
     from trtconv.backends.tensorrt.manifest import read_engine_manifest
     from trtconv.plugins.libraries.finding import libraries_for_engine
@@ -75,6 +78,6 @@ def _engine(path: Path, plugins: tuple[Path, ...]) -> Subject:
     backend = backend_of(path)
     if not plugins and manifest_path(path).exists():
         plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
-    runner = backend.load(path, plugins=plugins)
+    runner = backend.load(path, plugins=plugins, foreign=foreign)
     inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
     return Subject(path, "engine", runner.version, inputs, runner, runner.close, profiles=runner.profiles)

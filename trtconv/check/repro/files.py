@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.repro.cutting import input_specs
 from trtconv.check.repro.failures import BuildFailure, Failure
-from trtconv.core.artifacts import replacing, require_writable
+from trtconv.core.artifacts import replacing, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.file import save_model
+from trtconv.core.model.file import save_model, set_metadata
+from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -61,12 +62,14 @@ def _fill(
 ) -> None:  # fmt: skip
     import numpy as np
 
-    save_model(model, folder / "repro.onnx")
     np.savez(folder / "inputs.npz", **{k: np.asarray(v) for k, v in inputs.items()})  # type: ignore[arg-type]
     np.savez(folder / "expected.npz", **{k: np.asarray(v) for k, v in expected.items()})  # type: ignore[arg-type]
     point = SamplePoint("cut", ())
     info = ReferenceInfo((point,), input_specs(model), tuple(expected), ShapeSpace(), source.name)
-    write_reference(folder / "repro.reference.safetensors", info, [ReferenceSample(point, inputs, expected)])
+    reference = folder / "repro.reference.safetensors"
+    write_reference(reference, info, [ReferenceSample(point, inputs, expected)])
+    set_metadata(model, REFERENCE_KEY, sha256_file(reference))
+    save_model(model, folder / "repro.onnx")
     (folder / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
     (folder / "README.md").write_text(_readme(model, failure, reason, source))
 

@@ -42,6 +42,7 @@ report_options = compose(
 @module_options
 @tolerance_options
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
+@click.option("--foreign-engine", is_flag=True, help="Take an engine that trtconv did not build: it has no manifest.")
 @click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
 @click.option("--dump", type=FILE, help="With --layers: write all inner tensors of the engine into this folder.")
 @click.option("--find-fp32", is_flag=True, help="Find the nodes that have to stay FP32 for half precision to be right.")
@@ -73,6 +74,7 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         tolerance=chosen,
         outputs=output_tolerances(settings.check, chosen),
         plugins=tuple(values["plugin_libraries"]),
+        foreign=values["foreign_engine"],
     )
     if values["update_baseline"] and not values["baseline"]:
         raise click.UsageError("--update-baseline needs --baseline FILE")

@@ -16,6 +16,8 @@ INPUTS_KEY = "trtconv.inputs"
 PADDING_KEY = "trtconv.padding"
 RULE_KEY = "trtconv.rule"
 PRECISION_KEY = "trtconv.precision"
+# SHA-256 of the reference file that was written with the exported model.
+REFERENCE_KEY = "trtconv.reference"
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,7 @@ def _too_small(space: ShapeSpace, name: str, multiple: int) -> list[int]:
 
 def recorded_padding(subject: Path) -> Padding | None:
     """What an ONNX file's metadata or an engine's manifest says, None when nothing is padded."""
+    from trtconv.core.artifact_set import require_seal
     from trtconv.core.artifacts import manifest_path, read_json
     from trtconv.core.model.file import load_model
 
@@ -162,5 +163,8 @@ def recorded_padding(subject: Path) -> Padding | None:
         text = props.get(PADDING_KEY, "")
     else:
         manifest = manifest_path(subject)
-        text = read_json(manifest, "manifest").get("padding", "") if manifest.exists() else ""
+        facts = read_json(manifest, "manifest") if manifest.exists() else {}
+        if facts:
+            require_seal(facts, manifest, "build the engine again")
+        text = facts.get("padding", "")
     return parse_padding(text) if text else None

@@ -13,6 +13,8 @@ from unittest import mock
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.export.program.archive import LEGACY_PROGRAM, ProgramArchive
+from trtconv.export.program.expression import require_expression
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 def load_program(path: Path) -> nn.Module:
     """The module of an exported program. Raises InvalidRequestError when the file is none."""
-    import torch
-
     require_file(path, "exported program")
     try:
-        with _no_code_from_the_file():
-            program = torch.export.load(str(path))
+        with ProgramArchive(path) as archive, _no_code_from_the_file(archive):
+            program = _read_legacy(archive) if archive.is_legacy else _read(path)
+    except InvalidRequestError:
+        raise
     except pickle.UnpicklingError as error:
         raise InvalidRequestError(
             f"'{path}' holds objects besides tensors, and loading them could run code that they carry",
@@ -40,13 +42,35 @@ def load_program(path: Path) -> nn.Module:
     return _with_names(program)
 
 
-@contextmanager
-def _no_code_from_the_file() -> Iterator[None]:
-    """torch.export.load unpickles weights and constants as any object; here only tensors are taken."""
-    import torch
+def _read(path: Path) -> Any:
     from torch.export.pt2_archive import _package
 
-    plain = torch.load
+    return _package.load_pt2(str(path)).exported_programs["model"]
+
+
+def _read_legacy(archive: ProgramArchive) -> Any:
+    """The layout of torch up to 2.7, of which torch.export.load would read every member by itself."""
+    from torch._export.serde.serialize import SerializedArtifact, deserialize
+
+    names = archive.get_file_names()
+
+    def content(stem: str) -> bytes:
+        return next((archive.read_bytes(n) for n in (f"{stem}.pt", f"{stem}.json") if n in names), b"")
+
+    return deserialize(SerializedArtifact(
+        archive.read_bytes(LEGACY_PROGRAM), content("serialized_state_dict"), content("serialized_constants"),
+        content("serialized_example_inputs"),
+    ))  # fmt: skip
+
+
+@contextmanager
+def _no_code_from_the_file(archive: ProgramArchive) -> Iterator[None]:
+    """What torch reads comes from `archive`; what it unpickles are tensors; what it evaluates is in the grammar."""
+    import torch
+    from torch._export.serde.serialize import GraphModuleDeserializer
+    from torch.export.pt2_archive import _package
+
+    plain, evaluate = torch.load, GraphModuleDeserializer._parse_sym_expr
 
     def tensors_only(*args: Any, **options: Any) -> Any:
         return plain(*args, **{**options, "weights_only": True})
@@ -54,10 +78,19 @@ def _no_code_from_the_file() -> Iterator[None]:
     def refuse(*_: Any, **__: Any) -> Any:
         raise pickle.UnpicklingError("an object that is no tensor")
 
+    def only_sizes(deserializer: Any, expression: Any, *args: Any, **options: Any) -> Any:
+        # The archive's JSON was checked; this also holds for what comes by another way, such as a pickled fake tensor.
+        if isinstance(expression, str):
+            require_expression(expression)
+        return evaluate(deserializer, expression, *args, **options)
+
     with (
         mock.patch.object(torch, "load", tensors_only),
         mock.patch.object(torch._C, "_pickle_load_obj", refuse),
         mock.patch.object(_package, "pickle", types.SimpleNamespace(loads=refuse, load=refuse)),
+        mock.patch.object(_package, "PT2ArchiveReader", return_value=archive),
+        mock.patch.object(_package, "_load_aoti", refuse),
+        mock.patch.object(GraphModuleDeserializer, "_parse_sym_expr", only_sizes),
     ):
         yield
 

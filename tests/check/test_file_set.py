@@ -1,0 +1,176 @@
+"""Files of two conversions side by side, references that were replaced, manifests that are gone."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from trtconv.check import check_model
+from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.file import load_model, save_model, set_metadata
+from trtconv.core.model.provenance import REFERENCE_KEY
+from trtconv.core.requests import CheckRequest
+from trtconv.pipeline import exit_code
+from trtconv.proof.reference import read_samples
+
+from .models import small_net, write_engine, write_pair
+
+ALLOWANCE = 1e9
+
+
+@pytest.fixture
+def bound(tmp_path):
+    """`model.trt.onnx` that names its reference, as `trtconv convert` leaves it."""
+    path = write_pair(tmp_path)
+    _bind(path)
+    return path
+
+
+def _reference(path):
+    return path.with_name("model.reference.safetensors")
+
+
+def _bind(path):
+    model = load_model(path, weights=True)
+    set_metadata(model, REFERENCE_KEY, sha256_file(_reference(path)))
+    save_model(model, path)
+
+
+def _allow(reference, change):
+    with safe_open(reference, framework="numpy") as stream:
+        header, tensors = json.loads(stream.metadata()["trtconv"]), {n: stream.get_tensor(n) for n in stream.keys()}  # noqa: SIM118
+    change(header, tensors)
+    save_file(tensors, reference, metadata={"trtconv": json.dumps(header)})
+
+
+def _header_allowance(header, _):
+    header["rounding"] = {str(i): {"y": ALLOWANCE} for i in range(len(header["points"]))}
+
+
+def _array_allowance(header, tensors):
+    tensors.update({n.replace("/output/", "/rounding/"): np.full_like(t, ALLOWANCE)
+                    for n, t in list(tensors.items()) if "/output/" in n})  # fmt: skip
+
+
+def _cli(folder, *words):
+    return subprocess.run(
+        [sys.executable, "-m", "trtconv", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_set_of_one_conversion_passes_without_a_word(bound):
+    report = check_model(CheckRequest(bound))
+    assert report.passed
+    assert not [f for f in report.findings if f.level != "note"]
+
+
+def test_wrong_weights_beside_a_reference_that_allows_everything_do_not_pass(bound):
+    model = small_net(scale=7.0)
+    set_metadata(model, REFERENCE_KEY, sha256_file(_reference(bound)))
+    save_model(model, bound)
+    _allow(_reference(bound), _header_allowance)
+    report = check_model(CheckRequest(bound))
+    assert exit_code(report) == 2
+    assert "'model.reference.safetensors' belongs to another export than" in report.errors[0].message
+    assert "convert` again" in report.errors[0].hint
+
+
+@pytest.mark.parametrize("change", [_header_allowance, _array_allowance])
+def test_an_allowance_beyond_the_outputs_is_refused_also_when_it_is_bound(bound, change):
+    _allow(_reference(bound), change)
+    _bind(bound)
+    with pytest.raises(InvalidRequestError, match=r"allows 'y' an error of 1e\+09 at .*more than the output's own"):
+        check_model(CheckRequest(bound))
+
+
+@pytest.mark.parametrize("value", [np.nan, -1.0, np.inf])
+def test_an_allowance_that_is_no_error_is_refused(bound, value):
+    def change(_, tensors):
+        tensors["p0/rounding/y"] = np.full_like(tensors["p0/output/y"], value)
+
+    _allow(_reference(bound), change)
+    with pytest.raises(InvalidRequestError, match="is damaged"):
+        list(read_samples(_reference(bound)))
+
+
+def test_what_the_module_may_round_is_still_taken(bound):
+    _allow(_reference(bound), lambda _, tensors: tensors.update({"p0/rounding/y": np.abs(tensors["p0/output/y"])}))
+    assert list(read_samples(_reference(bound)))
+
+
+def test_a_reference_of_another_export_is_a_mixed_set_not_an_accuracy(bound):
+    other = bound.parent / "other"
+    other.mkdir()
+    write_pair(other, small_net(scale=3.0))
+    _allow(other / "model.reference.safetensors", lambda header, _: header.update(source="other.py:make"))
+    (other / "model.reference.safetensors").replace(_reference(bound))
+    done = _cli(bound.parent, "check", bound.name)
+    assert done.returncode == 2
+    assert "belongs to another export than 'model.trt.onnx'" in done.stdout
+
+
+def test_another_reference_that_was_named_is_said(bound):
+    other = bound.with_name("mine.reference.safetensors")
+    other.write_bytes(_reference(bound).read_bytes())
+    _allow(other, lambda header, _: header.update(source="other.py:make"))
+    report = check_model(CheckRequest(bound, other))
+    assert report.passed
+    assert any("is not the reference that" in f.message and f.level == "warning" for f in report.findings)
+
+
+def test_a_model_that_names_no_reference_is_said(tmp_path):
+    report = check_model(CheckRequest(write_pair(tmp_path)))
+    assert report.passed
+    assert any("does not record which reference" in f.message and f.level == "warning" for f in report.findings)
+
+
+def test_an_engine_is_bound_to_its_reference(bound):
+    engine = write_engine(bound.parent, reference_sha256=sha256_file(_reference(bound)))
+    assert exit_code(check_model(CheckRequest(engine))) == 5, "it belongs together, and gets as far as the GPU"
+    _allow(_reference(bound), lambda header, _: header.update(source="other.py:make"))
+    report = check_model(CheckRequest(engine))
+    assert exit_code(report) == 2
+    assert "belongs to another export" in report.errors[0].message
+
+
+def test_an_engine_is_bound_to_its_ledger(bound):
+    ledger = bound.with_name("model.rewrites.json")
+    ledger.write_text("{}")
+    engine = write_engine(bound.parent, ledger_sha256=sha256_file(ledger))
+    assert exit_code(check_model(CheckRequest(engine))) == 5
+    ledger.write_text('{"entries": []}')
+    report = check_model(CheckRequest(engine))
+    assert exit_code(report) == 2
+    assert "'model.rewrites.json' belongs to another conversion" in report.errors[0].message
+
+
+def test_a_manifest_that_is_gone_does_not_switch_verification_off(bound):
+    engine = write_engine(bound.parent)
+    manifest_path(engine).unlink()
+    done = _cli(bound.parent, "check", engine.name)
+    assert done.returncode == 2
+    assert "nothing says what it was built from" in done.stderr
+    assert "--foreign-engine" in done.stderr
+
+
+def test_an_engine_from_elsewhere_is_named_and_the_verdict_says_so(bound):
+    engine = write_engine(bound.parent)
+    manifest_path(engine).unlink()
+    done = _cli(bound.parent, "check", engine.name, "--foreign-engine")
+    assert done.returncode == 5
+    assert "has no manifest: only its outputs" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_an_edited_manifest_is_code_2(bound, command):
+    engine = write_engine(bound.parent)
+    path = manifest_path(engine)
+    path.write_text(path.read_text().replace('"precision": "fp32"', '"precision": "fp16"'))
+    done = _cli(bound.parent, command, engine.name)
+    assert done.returncode == 2
+    assert "was changed after it was written" in done.stderr
