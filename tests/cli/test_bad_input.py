@@ -118,3 +118,14 @@ def test_ctrl_c_and_sigterm_leave_no_partial_file(net, tmp_path, number, code):
     assert "interrupted" in err
     assert "Traceback" not in err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"PK\x03\x04", b"\x80\x02.", b"x" * 100])
+@pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
+def test_weights_that_are_no_file_of_weights(trtconv, net, tmp_path, content, suffix):
+    path = tmp_path / f"w{suffix}"
+    path.write_bytes(content)
+    code, _, err = trtconv("export", f"{net}:make_net", *IMAGES, *RANGES, "--weights", path, "-o", tmp_path / "m.onnx")
+    assert code == 2
+    assert path.name in err
+    assert "internal error" not in err

@@ -150,7 +150,7 @@ def test_a_module_that_gives_nan_is_warned_of(trtconv, net, tmp_path):
         (("--timing-cache", "cache"), "no use for a timing cache"),
         (("--keep-fp32", "node"), "the precision is auto"),
         (("--workspace", "0B"), "a workspace of 0 bytes"),
-        (("--seed", "-1"), "the seed -1 is no seed"),
+        (("--seed", "-1"), "-1 is not in the range"),
         (("--config", "pad.toml"), "unknown way to pad 'refelct'. Did you mean 'reflect'"),
         (("--config", "level.toml"), "there is no optimization level 9"),
         (("--config", "precision.toml"), "unknown precision 'fp8'"),

@@ -157,13 +157,14 @@ def test_external_weights_that_are_not_whole(content, words, capsys, tmp_path):
     assert "w.bin" in err or "external" in err.lower() or "'w'" in err
 
 
-def test_a_weight_with_too_few_bytes_is_drawn_without_its_values(capsys, tmp_path):
+def test_a_weight_with_too_few_bytes_is_named(capsys, tmp_path):
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] x) => (float[2,4] y) { y = Add(x, w) }'
     )
     model.graph.initializer.append(onnx.TensorProto(name="w", data_type=1, dims=[4], raw_data=b"123"))
     onnx.save(model, tmp_path / "m.onnx")
-    assert trtconv("inspect", str(tmp_path / "m.onnx"), "--html", str(tmp_path / "p.html"), capsys=capsys)[0] == 0
+    code, _, err = trtconv("inspect", str(tmp_path / "m.onnx"), "--html", str(tmp_path / "p.html"), capsys=capsys)
+    assert (code, "'w' holds 3 bytes, its dims [4] need 16" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

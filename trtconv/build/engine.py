@@ -14,9 +14,10 @@ from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings,
 from trtconv.backends.select import choose_backend
 from trtconv.build.precision import PRECISIONS, require_precision, resolve_precision
 from trtconv.build.profiles import Plan, plan_profiles
-from trtconv.core.artifacts import beside, require_file, require_writable, sha256_file, write_bytes
+from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.file import Signature, external_files, load_model, signature
+from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
 from trtconv.core.requests import BuildRequest
@@ -53,6 +54,14 @@ def require_request(request: BuildRequest) -> None:
     check_settings(capabilities, _settings(request, Plan((), ShapeSpace(), (), ())))
 
 
+def require_outputs(request: BuildRequest, model: onnx.ModelProto) -> None:
+    """Raise InvalidRequestError where the engine, its manifest or the timing cache could not be written or are read."""
+    outputs = [request.output, manifest_path(request.output), *([request.timing_cache] if request.timing_cache else ())]
+    for output in outputs:
+        require_writable(output)
+    require_distinct(outputs, (*model_files(request.model, model), *request.plugins))
+
+
 def build_engine(request: BuildRequest, progress: Progress | None = None) -> BuildResult:
     """Build an engine from an ONNX file and write it with its manifest.
 
@@ -62,7 +71,7 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
     """
     progress = progress or SilentProgress()
     model = load_model(request.model)
-    require_writable(request.output)
+    require_outputs(request, model)
     found = signature(model)
     plan = plan_profiles(request, found)
     request = replace(request, precision=resolve_precision(model, request.precision))

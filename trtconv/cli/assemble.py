@@ -35,7 +35,7 @@ def module_source(config: Config, module: str | None, values: Mapping[str, Any])
     args = {**section.args, **dict(_argument(a) for a in values.get("args") or ())}
     seed = section.seed if values.get("seed") is None else values["seed"]
     if not 0 <= seed < 2**63:
-        raise InvalidRequestError(f"the seed {seed} is no seed", hint="write a number from 0 up")
+        raise InvalidRequestError(f"seed must be from 0 to 2^63 - 1, got {seed}", hint="write another number")
     # The reader of `weights` and `sample` sees relative paths from `base`; what the CLI gives is seen from here.
     base, config_base = (Path(), config.base) if module else (config.base, Path())
     weights = config_base / section.weights if section.weights else None

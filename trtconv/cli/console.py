@@ -102,4 +102,6 @@ class ConsoleProgress:
 def _escape(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text)
+    from trtconv.core.display import display_text
+
+    return escape(display_text(text))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from trtconv import __version__
+from trtconv.cli.echo import echo
 from trtconv.cli.termination import terminable
 from trtconv.core.errors import TrtconvError, did_you_mean
 
@@ -33,6 +37,18 @@ COMMANDS: dict[str, str] = {
     "doctor": "What this machine can do, and what to install for the rest.",
     "version": "The versions of trtconv and of what it uses.",
 }
+
+
+class OutputClosed(Exception):
+    """Who read our output went away, as in `trtconv inspect m.onnx | head -1`."""
+
+
+@contextmanager
+def _closed_output_named() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosed from error
 
 
 class LazyGroup(click.Group):
@@ -58,6 +74,16 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"no command is called '{args[0]}'{near}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Parse; the help is printed here. Raises OutputClosed as `invoke` does."""
+        with _closed_output_named():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises OutputClosed where click would end with sys.exit(1), as the user's code might."""
+        with _closed_output_named():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing them."""
         with formatter.section("Commands"):
@@ -78,13 +104,13 @@ def print_error(error: TrtconvError) -> None:
     """Show an error on stderr: what, where, details, what to do."""
     paint = sys.stderr.isatty()
     head = click.style("error: ", fg="red", bold=True) if paint else "error: "
-    click.echo(head + error.message, err=True, color=paint)
+    echo(head + error.message, err=True, color=paint)
     if error.where:
-        click.echo(f"  at {error.where}", err=True)
+        echo(f"  at {error.where}", err=True)
     for line in error.details:
-        click.echo(f"  {line}", err=True)
+        echo(f"  {line}", err=True)
     if error.hint:
-        click.echo(f"  -> {error.hint}", err=True)
+        echo(f"  -> {error.hint}", err=True)
 
 
 def _remedy(error: OSError) -> str:
@@ -97,6 +123,28 @@ def _remedy(error: OSError) -> str:
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
     words = list(sys.argv[1:] if args is None else args)
+    try:
+        code = _run(words)
+        # Here and not while Python ends, which would tell of it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (BrokenPipeError, OutputClosed):
+        _drop_output()
+        code = 128 + signal.SIGPIPE
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """What is still in the buffers goes nowhere; whoever reads the other stream has no message of it."""
+    with open(os.devnull, "w") as nowhere:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+            with suppress(OSError, ValueError):
+                os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _run(words: list[str]) -> int:
     debug = "--debug" in words
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -109,10 +157,10 @@ def run(args: list[str] | None = None) -> NoReturn:
         error.show()
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; nothing was left half written", err=True)
+        echo("interrupted; nothing was left half written", err=True)
         code = 143 if terminated else 130
-    except BrokenPipeError:
-        code = 1
+    except (BrokenPipeError, OutputClosed):
+        raise
     except SystemExit as error:
         # No command ends in this way: it is the user's module, such as a script without `if __name__ == "__main__"`.
         if debug:
@@ -122,7 +170,7 @@ def run(args: list[str] | None = None) -> NoReturn:
         if debug:
             raise
         code = show_error(error)
-    sys.exit(code)
+    return code
 
 
 def _exited(error: SystemExit) -> TrtconvError:
@@ -146,6 +194,6 @@ def show_error(error: Exception) -> int:
         place = f" '{error.filename}'" if error.filename else ""
         print_error(TrtconvError(f"the file{place} cannot be used: {error.strerror or error}", hint=_remedy(error)))
     else:  # a traceback helps nobody but us
-        click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
-        click.echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
+        echo(f"internal error: {type(error).__name__}: {error}", err=True)
+        echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
     return 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from trtconv.cli.files import FILE, UPDATED_FILE, FileCommand
 from trtconv.core.shape_space.padding import MODES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +22,21 @@ _SWALLOWED = {
 }
 
 
-class ListCommand(click.Command):
+class Number(click.FloatRange):
+    """A finite number within bounds; click's own range takes nan for one."""
+
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Raise InvalidRequestError for nan, inf, 1e400 and what lies out of the bounds."""
+        from trtconv.core.numbers import parse_number
+
+        what = param.opts[0] if param is not None else "the number"
+        assert self.min is not None
+        assert self.max is not None
+        return parse_number(value, what, self.min, self.max)
+
+
+class ListCommand(FileCommand):
     """A command in which `--dynamic A=1:2:4 B=8` means `--dynamic A=1:2:4 --dynamic B=8`.
 
     A bare `--dynamic` (as `build` takes it) becomes an empty value. Words that do not look like a value of the
@@ -74,8 +88,6 @@ def compose(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-FILE = click.Path(path_type=Path)
-
 output_options = compose(
     click.option("-v", "--verbose", count=True, help="Show notes and the tools' own messages."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
@@ -83,11 +95,12 @@ output_options = compose(
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")
 config_option = click.option("--config", type=FILE, help="A trtconv.toml; options given here win over it.")
 
+SEED = click.IntRange(0, 2**63 - 1)
 module_options = compose(
     click.option("--arg", "args", multiple=True, metavar="KEY=VALUE", help="Keyword argument of the factory."),
     click.option("--weights", type=FILE, help="Safetensors file, or a state dict (loaded with weights_only)."),
     click.option("--sample", metavar="FILE.py:FUNCTION", help="Makes inputs that random values would not make valid."),
-    click.option("--seed", type=int, help="Seed of the factory's weights and of the sample values (default 0)."),
+    click.option("--seed", type=SEED, help="Seed of the factory's weights and of the sample values (default 0)."),
 )
 shape_options = compose(
     click.option(
@@ -97,7 +110,7 @@ shape_options = compose(
 )
 export_options = compose(
     click.option("--exporter", type=click.Choice(["auto", "dynamo", "torchscript"]), help="Default auto: by evidence."),
-    click.option("--opset", type=int, help="ONNX opset (default: the exporter's best for the target)."),
+    click.option("--opset", type=click.IntRange(1, 1000), help="ONNX opset (default: the exporter's best)."),
 )
 align_option = click.option("--align", is_flag=True, help="Narrow ranges to the multiples at which all is defined.")
 pad_option = click.option(
@@ -105,8 +118,8 @@ pad_option = click.option(
     help="Pad inputs to such multiples and cut outputs back. MODE: auto, reflect, edge, zero.",
 )  # fmt: skip
 tolerance_options = compose(
-    click.option("--rtol", type=float, help="Relative tolerance (default 1e-4)."),
-    click.option("--atol", type=float, help="Absolute tolerance (default 1e-4)."),
+    click.option("--rtol", type=Number(0.0, 1e30), help="Relative tolerance (default 1e-4)."),
+    click.option("--atol", type=Number(0.0, 1e30), help="Absolute tolerance (default 1e-4)."),
 )
 rewrite_options = compose(
     click.option("--target", metavar="TARGET", help="tensorrt==8.6, tensorrt==10, tensorrt==11 or tensorrt-rtx."),
@@ -122,7 +135,7 @@ build_options = compose(
     click.option("--backend", type=click.Choice(["auto", "tensorrt", "tensorrt-rtx"]), help="What builds the engine."),
     click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Default: as the graph is."),
     click.option("--workspace", metavar="SIZE", help="Limit of scratch memory, e.g. 4GiB."),
-    click.option("--timing-cache", type=FILE, help="Timing cache to read and update."),
+    click.option("--timing-cache", type=UPDATED_FILE, help="Timing cache to read and update."),
     click.option("--opt-level", type=click.IntRange(0, 5), help="Builder optimization level."),
     click.option("--compute-capability", metavar="8.6,8.9,...", help="GPUs to build for (tensorrt-rtx)."),
     click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library to load."),

@@ -33,12 +33,14 @@ def show(summary: Summary, *, as_json: bool, quiet: bool) -> None:
     """Print on stdout."""
     import click
 
+    from trtconv.cli.echo import echo
+
     if as_json:
-        click.echo(json.dumps(summary.data, indent=1, sort_keys=True, default=str))
+        echo(json.dumps(summary.data, indent=1, sort_keys=True, default=str))
     elif not quiet:
         width = max((len(label) for label, _ in summary.lines), default=0)
         for label, text in summary.lines:
-            click.echo(f"{click.style(label.ljust(width), bold=True)}  {text}")
+            echo(f"{click.style(label.ljust(width), bold=True)}  {text}")
 
 
 def worst_error(comparisons: Iterable[OutputComparison]) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+# Seconds from SIGTERM to the end where the main thread does not hear it; Docker and Slurm send SIGKILL after 10 and 30.
+GRACE_S = 8.0
 
 
 @contextmanager
-def terminable() -> Iterator[list[int]]:
-    """SIGTERM takes the way of SIGINT, which a build in progress understands too; the list then holds its number."""
+def terminable(grace: float = GRACE_S) -> Iterator[list[int]]:
+    """SIGTERM takes the way of SIGINT, which a build in progress understands too; the list then holds its number.
+
+    Python's handlers wait for a native call in the main thread, and an exception for the threads of the block that it
+    leaves. Where neither ends within `grace` seconds the process does, with 143; outputs are renamed, so none is half.
+    """
     seen: list[int] = []
 
     def end(number: int, _frame: Any) -> None:
@@ -26,7 +35,29 @@ def terminable() -> Iterator[list[int]]:
         yield seen
         return
     before = signal.signal(signal.SIGTERM, end)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    # The number is written by the C handler, at once, whatever the main thread does.
+    woken = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    threading.Thread(target=_end_later, args=(read, grace), name="trtconv-termination", daemon=True).start()
     try:
         yield seen
     finally:
+        signal.set_wakeup_fd(woken)
+        os.close(write)
         signal.signal(signal.SIGTERM, before)
+
+
+def _end_later(read: int, grace: float) -> None:
+    """End the process `grace` seconds after SIGTERM came through `read`; return when its other end is closed."""
+    numbers = b""
+    while signal.SIGTERM not in numbers:
+        numbers = os.read(read, 64)
+        if not numbers:
+            os.close(read)
+            return
+    # Not at the end of the block: leaving Python may wait for a thread as well.
+    time.sleep(grace)
+    with suppress(OSError):
+        os.write(2, b"terminated; nothing was left half written\n")
+    os._exit(128 + signal.SIGTERM)

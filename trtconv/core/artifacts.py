@@ -1,4 +1,8 @@
-"""Files that are either the old ones or the new ones: written under a temporary name beside the target and renamed."""
+"""The one writer: an output is either the old file or the new one, written under a temporary name and renamed.
+
+A symbolic link stays: the file that it points at is replaced. A directory, device, FIFO or socket is refused; reports
+alone (`write_report_text`, `write_report_json`) are written into a device or FIFO, such as /dev/stdout, as it is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.output_paths import is_stream, output_target, write_stream
 
 
 def require_file(path: Path, what: str) -> Path:
@@ -31,6 +37,9 @@ def require_file(path: Path, what: str) -> Path:
             f"there is no {what} '{path}'",
             hint=f"files of that kind there: {', '.join(near[:5])}" if near else "check the path",
         )
+    if not path.is_file():
+        # /dev/zero never ends, and a FIFO may never begin.
+        raise InvalidRequestError(f"{what} '{path}' is no regular file", hint="name a file")
     if not os.access(path, os.R_OK):
         raise InvalidRequestError(f"{what} '{path}' cannot be read", hint="check its permissions")
     return path
@@ -39,14 +48,26 @@ def require_file(path: Path, what: str) -> Path:
 def require_writable(path: Path) -> Path:
     """Raise InvalidRequestError early when a file could not be written there. No file or folder is left by it."""
     try:
-        if path.is_dir():
-            raise InvalidRequestError(f"the output '{path}' is a directory", hint="name a file")
-        there = next(p for p in path.parents if p.exists())
-        with tempfile.NamedTemporaryFile(dir=there, prefix=f".{path.name}."):
+        target = output_target(path)
+        there = next(p for p in target.parents if p.exists())
+        with tempfile.NamedTemporaryFile(dir=there, prefix=_prefix(target)):
             pass
     except OSError as error:
         raise unwritable(path, error) from error
     return path
+
+
+def require_report_path(path: Path) -> Path:
+    """As `require_writable`, for a report: `-`, a device or a FIFO is written into as it is."""
+    try:
+        return path if str(path) == "-" or is_stream(path) else require_writable(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _prefix(path: Path) -> str:
+    """The hidden prefix of a temporary file; cut so that the whole name stays within the 255 bytes of a file system."""
+    return f".{path.stem.encode(errors='surrogateescape')[:150].decode(errors='ignore')}."
 
 
 def out_of_space(error: BaseException | None) -> OSError | None:
@@ -79,7 +100,7 @@ def made_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it over `path` when the block ends well, remove it otherwise.
+    """Give a temporary path beside the target of `path`; rename it over that when the block ends well, else remove it.
 
     The suffixes are kept, since some writers choose a format by them. The file is flushed to disk before the
     rename, so that a crash of the machine leaves the old or the new content. Raises InvalidRequestError when the
@@ -87,18 +108,22 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     require_writable(path)
     try:
-        with made_folder(path.parent):
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
+        target = output_target(path)
+        with made_folder(target.parent):
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=path.suffix)
             os.close(handle)
             temporary = Path(name)
             try:
                 yield temporary
                 with open(temporary, "rb") as written:
                     os.fsync(written.fileno())
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(temporary, 0o666 & ~mask)
-                os.replace(temporary, path)
+                # A second link to weights keeps the mode that their owner gave them.
+                if os.stat(temporary).st_nlink == 1:
+                    mask = os.umask(0)
+                    os.umask(mask)
+                    os.chmod(temporary, 0o666 & ~mask)
+                # Again, since a block may take hours: what is there by now must be a file as well.
+                os.replace(temporary, output_target(target))
             finally:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
@@ -113,12 +138,38 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically."""
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically, with sorted keys, so that equal content gives equal bytes."""
-    write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n")
+    write_text(path, _json_text(data))
+
+
+def write_report_text(path: Path, text: str) -> None:
+    """Write a report atomically; `-` is stdout, and a device or a FIFO takes the text without being replaced."""
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        if not is_stream(path):
+            write_text(path, text)
+            return
+        sys.stdout.flush()
+        write_stream(path, text.encode(errors="backslashreplace"))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def write_report_json(path: Path, data: Any) -> None:
+    """Write a report as JSON to where `write_report_text` may write."""
+    write_report_text(path, _json_text(data))
+
+
+def _json_text(data: Any) -> str:
+    return json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path, what: str = "file") -> dict[str, Any]:

@@ -28,6 +28,12 @@ class ModuleSource:
     seed: int = 0
     base: Path = Path()
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are named: module, weights, sample function; some may not exist (`package.module`)."""
+        specs = [self.base / (spec.rpartition(":")[0] or spec) for spec in (self.spec, self.sample or "") if spec]
+        return (*specs, *([self.base / self.weights] if self.weights else ()))
+
 
 @dataclass(frozen=True)
 class ExportRequest:

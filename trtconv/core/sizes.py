@@ -143,7 +143,8 @@ def evaluate(size: Size, shapes: Sequence[Sequence[int]]) -> int:
 # Byte counts as people write them: `4GiB`, `512MiB`, `1e9`.
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "kib": 2**10, "m": 10**6, "mb": 10**6, "mib": 2**20,
           "g": 10**9, "gb": 10**9, "gib": 2**30, "t": 10**12, "tb": 10**12, "tib": 2**40}  # fmt: skip
-_SIZE = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?(?:e\d+)?)\s*(?P<unit>[A-Za-z]*)\s*\Z", re.IGNORECASE)
+MAX_BYTES = (1 << 63) - 1
+_SIZE = re.compile(r"\s*(?P<number>\d{1,30}(?:\.\d{1,30})?(?:e\d{1,2})?)\s*(?P<unit>[A-Za-z]*)\s*\Z", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -151,7 +152,10 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.match(text)
     if not match or match["unit"].lower() not in _UNITS:
         raise InvalidRequestError(f"cannot read the size '{text}'", hint="write a number with a unit, e.g. 4GiB")
-    return int(float(match["number"]) * _UNITS[match["unit"].lower()])
+    count = int(float(match["number"]) * _UNITS[match["unit"].lower()])
+    if count > MAX_BYTES:
+        raise InvalidRequestError(f"the size '{text}' is over 2^63 bytes", hint="write a smaller one, e.g. 4GiB")
+    return count
 
 
 def format_bytes(count: float) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
@@ -48,6 +49,8 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     started = time.monotonic()
     _check(request)
     require_writable(request.output)
+    outputs = (request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output))
+    require_distinct(outputs, request.source.files)
     progress.stage("export")
     clock = Clock()
     with clock.step("import"):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.model.file import load_model, save_model
+from trtconv.core.model.file import load_model, model_files, save_model
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.alignment.align import settle_sizes
@@ -50,9 +51,14 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     Raises InvalidRequestError for an unknown rule name, a file that is no ONNX or an output that cannot be written.
     """
     started = time.perf_counter()
-    require_writable(request.output)
+    ledger = beside(request.output, ".rewrites.json")
+    for output in (request.output, ledger):
+        require_writable(output)
+    source = load_model(request.model)
+    read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
+    require_distinct((request.output, ledger), read)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
-    given, undefined = settle_sizes(with_plugin_bodies(load_model(request.model)), request, progress)
+    given, undefined = settle_sizes(with_plugin_bodies(source), request, progress)
     space, specs = model_space(given)
     narrowed = without_float64(given)
     if request.proof and narrowed.nodes:
@@ -69,7 +75,6 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     # What the author computed in FP64 has need of more than half precision.
     wide = () if request.precision not in HALF else kept_of(narrowed, model)
     model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
-    ledger = beside(request.output, ".rewrites.json")
     result = RewriteResult(
         request.output, ledger, tuple(record.entries), with_declined(record.skipped, record.entries, declined),
         tuple(record.rejected),

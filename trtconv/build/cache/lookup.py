@@ -18,7 +18,7 @@ from trtconv.backends.tensorrt.manifest import SCHEMA as MANIFEST_SCHEMA
 from trtconv.backends.tensorrt.manifest import EngineManifest, parse_engine_manifest
 from trtconv.backends.protocol import Capabilities, Profile
 from trtconv.backends.select import choose_backend
-from trtconv.build.engine import BuildResult, build_engine, require_request
+from trtconv.build.engine import BuildResult, build_engine, require_outputs, require_request
 from trtconv.build.precision import resolve_precision
 from trtconv.build.profiles import plan_profiles
 from trtconv.core.artifacts import beside, manifest_path, read_json, require_writable, sha256_file, write_json
@@ -77,7 +77,7 @@ def key_parts(request: BuildRequest) -> dict[str, Any]:
     import trtconv
 
     model = load_model(request.model)
-    require_writable(request.output)
+    require_outputs(request, model)
     plan = plan_profiles(request, signature(model))
     require_request(request)
     capabilities = choose_backend(request.backend).capabilities()

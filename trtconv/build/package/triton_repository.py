@@ -15,6 +15,7 @@ from trtconv.backends.tensorrt.engine_fit import require_plugins
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.core.artifacts import require_file, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.tensors import TensorSpec
 
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int64": "INT64", "int32": "INT32", "int8": "INT8",
@@ -64,16 +65,20 @@ def package_engine(request: PackageRequest) -> PackageResult:
     batch = batch_of(manifest)
     config = config_text(name, manifest, batch, request.instances)
     libraries = [require_file(p, "plugin library") for p in request.plugins]
-    write_bytes(folder / str(request.version) / _PLAN, plan)
-    for library in libraries:
-        write_bytes(folder / "plugins" / library.name, library.read_bytes())
+    plan_copy, copies = folder / str(request.version) / _PLAN, [folder / "plugins" / p.name for p in libraries]
+    require_distinct((plan_copy, folder / "config.pbtxt", *copies), (request.engine, *libraries))
+    if len(set(copies)) < len(copies):
+        raise InvalidRequestError("two plugin libraries have one file name", hint="rename one of them")
+    write_bytes(plan_copy, plan)
+    for library, copy in zip(libraries, copies, strict=True):
+        write_bytes(copy, library.read_bytes())
     write_text(folder / "config.pbtxt", config)
     loaded = ";".join(str(folder / "plugins" / p.name) for p in libraries)
     command = "tritonserver " + shlex.quote(f"--model-repository={request.repository}")
     if loaded:
         # Quoted: a shell takes the semicolons between libraries for the end of the command.
         command += " " + shlex.quote(f"--backend-config=tensorrt,plugins={loaded}")
-    return PackageResult(folder / str(request.version) / _PLAN, folder / "config.pbtxt", batch, command)
+    return PackageResult(plan_copy, folder / "config.pbtxt", batch, command)
 
 
 def batch_of(manifest: EngineManifest) -> int:

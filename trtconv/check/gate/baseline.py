@@ -15,6 +15,7 @@ from typing import Any
 from trtconv.check.gate.measured import Measurement, format_value, from_dict
 from trtconv.core.artifacts import read_json
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.numbers import parse_number
 from trtconv.core.report import SCHEMA, CheckReport, Finding
 
 SIGMAS = 4.0
@@ -47,17 +48,17 @@ class Baseline:
 
 def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
     """`[check.baseline]` laid over the defaults. Raises InvalidRequestError for an unknown name or a ratio under 1."""
-    for name, value in data.items():
+    for name in data:
         if name not in RATIOS:
             raise InvalidRequestError(
                 f"[check.baseline] has no ratio '{name}'{did_you_mean(name, RATIOS)}",
                 hint="one of " + ", ".join(RATIOS),
             )
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 1:
-            raise InvalidRequestError(
-                f"[check.baseline] {name} = {value!r} is no ratio", hint="write a number from 1 up"
-            )
-    return {**RATIOS, **{n: float(v) for n, v in data.items()}}
+    ratios = {
+        n: parse_number(v if isinstance(v, (int, float)) else math.nan, f"[check.baseline] {n}", 1.0, math.inf)
+        for n, v in data.items()
+    }
+    return {**RATIOS, **ratios}
 
 
 def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:

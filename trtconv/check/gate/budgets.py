@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trtconv.check.gate.measured import Measurement, format_value
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.numbers import parse_number
 from trtconv.core.report import Finding
 from trtconv.core.sizes import parse_bytes
 
@@ -71,9 +73,9 @@ def parse_budgets(data: Mapping[str, Any]) -> Budgets:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise InvalidRequestError(f"[check.budgets] {name} = {value!r} is no limit", hint="write a number from 0 up")
-    return float(value)
+    if not isinstance(value, (int, float)):
+        value = math.nan
+    return parse_number(value, f"[check.budgets] {name}", 0.0, math.inf)
 
 
 def judge_budgets(

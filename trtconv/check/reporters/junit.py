@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from trtconv.check.reporters.problems import Problem, problems
+from trtconv.core.display import display_text
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.proof.comparison import describe_failure
 
@@ -13,7 +14,7 @@ from trtconv.proof.comparison import describe_failure
 def junit_xml(report: CheckReport) -> str:
     """The document as text. A finding of level error is a failed case of its own; notes go to `system-out`."""
     root = ET.Element("testsuites", name="trtconv check")
-    suite = ET.SubElement(root, "testsuite", name=f"trtconv check {report.subject}")
+    suite = ET.SubElement(root, "testsuite", name=_clean(f"trtconv check {report.subject}"))
     findings = [p for p in problems(report) if p.kind != "accuracy" or p.node]
     extra = [p for p in findings if p.level == "error" and not _is_output(p, report)]
     cases = [_case(suite, report, c) for c in report.comparisons]
@@ -77,5 +78,5 @@ def _totals(suite: ET.Element, report: CheckReport, cases: Iterable[ET.Element])
 
 
 def _clean(text: str) -> str:
-    """XML 1.0 has no control characters, not even escaped."""
-    return "".join(c for c in text if c in "\t\n" or ord(c) >= 32)
+    """XML 1.0 has neither control characters nor U+FFFE, not even escaped."""
+    return display_text(text)

@@ -17,6 +17,9 @@ def print_report(report: CheckReport, console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from trtconv.core.display import displayable
+
+    report = displayable(report)
     if report.comparisons:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for heading in ("output", "points", "max abs", "max rel", "of 1+|x|", "cosine", "mismatched", "worst at"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from pathlib import Path
 
 from trtconv.check.reporters.json_report import report_dict
-from trtconv.core.artifacts import write_json, write_text
+from trtconv.core.artifacts import write_report_json, write_report_text
+from trtconv.core.display import displayable
 from trtconv.core.report import CheckReport
 
 
@@ -15,31 +15,27 @@ def write_reports(
     report: CheckReport, *, json: Path | None = None, junit: Path | None = None, sarif: Path | None = None,
     html: Path | None = None, markdown: Path | None = None, github: bool = False,
 ) -> None:  # fmt: skip
-    """Write each report that has a path; `-` is stdout for JSON and Markdown. Raises InvalidRequestError."""
+    """Write each report that has a path; `-` is stdout. Raises InvalidRequestError."""
     if json is not None:
-        if str(json) == "-":
-            sys.stdout.write(json_module.dumps(report_dict(report), indent=1, sort_keys=True) + "\n")
-        else:
-            write_json(json, report_dict(report))
+        write_report_json(json, report_dict(report))
+    # JSON is read by programs and escapes by itself; the rest is looked at.
+    report = displayable(report)
     if junit is not None:
         from trtconv.check.reporters.junit import junit_xml
 
-        write_text(junit, junit_xml(report))
+        write_report_text(junit, junit_xml(report))
     if sarif is not None:
         from trtconv.check.reporters.sarif import sarif_dict
 
-        write_json(sarif, sarif_dict(report))
+        write_report_json(sarif, sarif_dict(report))
     if markdown is not None:
         from trtconv.check.reporters.markdown import markdown_text
 
-        if str(markdown) == "-":
-            sys.stdout.write(markdown_text(report))
-        else:
-            write_text(markdown, markdown_text(report))
+        write_report_text(markdown, markdown_text(report))
     if html is not None:
         from trtconv.check.reporters.html.report import html_text
 
-        write_text(html, html_text(report))
+        write_report_text(html, html_text(report))
     if github:
         from trtconv.check.reporters.github import annotation_lines, append_summary
 

@@ -16,9 +16,10 @@ from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.check.repro.bisection import smallest_failing
 from trtconv.check.repro.cutting import boundary, cut, cut_inputs, reads
 from trtconv.check.repro.failures import AccuracyFailure, BuildFailure, Failure, RunFailure, difference, same_reason
-from trtconv.check.repro.files import write_repro
+from trtconv.check.repro.files import require_repro_output, write_repro
+from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, TrtconvError
-from trtconv.core.model.file import load_model, signature
+from trtconv.core.model.file import load_model, model_files, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.reference import ReferenceSample, read_samples
@@ -62,6 +63,9 @@ def make_repro(
     path = graph_of(request.subject)
     if path is None:
         raise InvalidRequestError(f"there is no ONNX file beside '{request.subject}' to cut")
+    bare = load_model(path)
+    references = (beside(path, ".reference.safetensors"), *([request.reference] if request.reference else ()))
+    require_repro_output(output, (request.subject, *model_files(path, bare), *references))
     model = load_model(path, weights=True)
     for failure in _candidates(request, kind, backend, precision):
         progress.phase(f"looking for a failure: {failure.kind}")

@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from trtconv.core.artifacts import replacing, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -30,16 +31,29 @@ if TYPE_CHECKING:
 PACKAGES = ("trtconv", "onnx", "onnxruntime", "numpy", "torch", "tensorrt", "tensorrt-rtx-cu13")
 
 
+FILES = ("repro.onnx", "repro.reference.safetensors", "inputs.npz", "expected.npz", "versions.json", "README.md")
+
+
+def require_repro_output(output: Path, read: Sequence[Path]) -> None:
+    """Raise InvalidRequestError where a repro cannot go: it would replace a file that is read, or that is no repro."""
+    if output.suffix == ".zip":
+        require_writable(output)
+        require_distinct((output,), read)
+        return
+    if output.exists() and not output.is_dir():
+        raise InvalidRequestError(f"the output '{output}' is a file", hint="name a folder, or a file ending in .zip")
+    require_distinct([output / name for name in FILES], read)
+    old = [name for name in FILES if (output / name).exists()]
+    if old and "repro.onnx" not in old:
+        raise InvalidRequestError(f"'{output / old[0]}' exists and is no part of a repro", hint="name another folder")
+
+
 def write_repro(
     output: Path, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array],
     failure: Failure, reason: str, source: Path,
 ) -> Path:  # fmt: skip
     """Write `repro.onnx`, its reference, the arrays as `.npz`, versions and a README; returns the folder or zip."""
     zipped = output.suffix == ".zip"
-    if output.is_file() and not zipped:
-        raise InvalidRequestError(f"the output '{output}' is a file", hint="name a folder, or a file ending in .zip")
-    if zipped:
-        require_writable(output)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "repro")
         folder.mkdir()

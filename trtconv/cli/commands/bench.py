@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trtconv.cli.options import FILE, ListCommand, config_option, module_options, output_options, verbosity
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_REPORT
+from trtconv.cli.options import ListCommand, Number, config_option, module_options, output_options, verbosity
 
 if TYPE_CHECKING:
     from trtconv.check.gate.bench import BenchReport
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
 @click.argument("subject", type=FILE)
 @click.option("--reference", type=FILE, help="Reference file with the inputs (default: the one beside SUBJECT).")
 @click.option("--point", "points", multiple=True, metavar="LABEL", help="A sample point (default min opt max).")
-@click.option("--seconds", type=click.FloatRange(0.05, 60), default=1.0, show_default=True, help="Time for each loop.")
+@click.option("--seconds", type=Number(0.05, 60.0), default=1.0, show_default=True, help="Time for each loop.")
 @click.option("--against", metavar="MODULE", help="Measure this module in torch too: eager, compiled, CUDA graph.")
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
-@click.option("--json", "json_file", type=FILE, help="Write all percentiles as JSON (- for stdout).")
+@click.option("--json", "json_file", type=OUTPUT_REPORT, help="Write all percentiles as JSON (- for stdout).")
 @module_options
 @config_option
 @output_options
@@ -38,7 +40,7 @@ def command(
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""
     from trtconv.cli.assemble import load_config, module_source
     from trtconv.cli.console import ConsoleProgress, make_console
-    from trtconv.core.artifacts import write_json
+    from trtconv.core.artifacts import write_report_json
     from trtconv.pipeline import bench
 
     settings = load_config(config)
@@ -50,14 +52,14 @@ def command(
             plugins=tuple(values["plugin_libraries"]), **({"points": points} if points else {}),
         )  # fmt: skip
     if json_file is not None and str(json_file) == "-":
-        click.echo(json.dumps(report.as_dict(), indent=1))
+        echo(json.dumps(report.as_dict(), indent=1))
         return
     if json_file is not None:
-        write_json(json_file, report.as_dict())
+        write_report_json(json_file, report.as_dict())
     if not values["quiet"]:
         make_console().print(_table(report))
         for name, reason in report.failed.items():
-            click.echo(f"not measured: {name}: {reason}")
+            echo(f"not measured: {name}: {reason}")
 
 
 def _table(report: BenchReport) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from trtconv.cli.files import FILE, OUTPUT_FILE
 from trtconv.cli.options import (
-    FILE,
     ListCommand,
     align_option,
     build_options,
@@ -22,7 +22,7 @@ from trtconv.cli.options import (
 
 @click.command("build", cls=ListCommand)
 @click.argument("model", type=FILE)
-@click.option("-o", "--output", type=FILE, help="The engine to write (default: MODEL with .engine).")
+@click.option("-o", "--output", type=OUTPUT_FILE, help="The engine to write (default: MODEL with .engine).")
 @click.option(
     "--dynamic",
     multiple=True,

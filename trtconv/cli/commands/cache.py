@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trtconv.cli.echo import echo
+
 if TYPE_CHECKING:
     from trtconv.build.cache.store import EngineCache, LeftAlone
 
@@ -32,16 +34,16 @@ def list_entries(as_json: bool) -> None:
     entries = survey.entries
     if as_json:
         rows = [{"key": e.key, "engine_bytes": e.engine_bytes, "used": e.used, "parts": dict(e.parts)} for e in entries]
-        click.echo(json.dumps(rows, indent=1))
+        echo(json.dumps(rows, indent=1))
         return
     for entry in entries:
-        models = ", ".join(map(_shown, _names(entry.parts.get("model"))))
+        models = ", ".join(_names(entry.parts.get("model")))
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
         built_by = f"{entry.parts.get('backend', '')} {entry.parts.get('gpu', '')}".strip()
         size = format_bytes(entry.engine_bytes)
-        click.echo(f"{entry.key[:12]}  {size:>10}  {used}  {_shown(built_by)}  {models}")
+        echo(f"{entry.key[:12]}  {size:>10}  {used}  {built_by}  {models}")
     total = sum(e.engine_bytes for e in entries)
-    click.echo(f"{len(entries)} engines, {format_bytes(total)} of at most {format_bytes(cache.limit)} in {cache.root}")
+    echo(f"{len(entries)} engines, {format_bytes(total)} of at most {format_bytes(cache.limit)} in {cache.root}")
     _tell_left_alone(survey.left_alone)
 
 
@@ -55,7 +57,7 @@ def remove(keys: tuple[str, ...], everything: bool) -> None:
     cache = _cache()
     entries = cache.entries() if everything else tuple(cache.find(k) for k in keys)
     removed = sum(cache.remove(entry.key) for entry in entries)
-    click.echo(f"removed {removed} engines")
+    echo(f"removed {removed} engines")
     _tell_left_alone(cache.survey().left_alone)
 
 
@@ -64,8 +66,8 @@ def verify() -> int:
     """Compare every engine with its hash, and remove what is damaged (exit code 1, as for malformed entries)."""
     report = _cache().verify()
     for entry, reason in report.damaged:
-        click.echo(f"{entry.key[:12]}  damaged, removed: {reason}")
-    click.echo(f"{len(report.whole)} of {len(report.whole) + len(report.damaged)} engines are whole")
+        echo(f"{entry.key[:12]}  damaged, removed: {reason}")
+    echo(f"{len(report.whole)} of {len(report.whole) + len(report.damaged)} engines are whole")
     _tell_left_alone(report.left_alone)
     return 0 if report.passed else 1
 
@@ -74,22 +76,17 @@ def verify() -> int:
 def prune() -> None:
     """Evict down to the limit, and remove what killed writers left (after an hour) and damaged entries (a week)."""
     report = _cache().prune()
-    click.echo(f"removed {len(report.removed)} folders")
+    echo(f"removed {len(report.removed)} folders")
     _tell_left_alone(report.left_alone)
 
 
 def _tell_left_alone(others: Iterable[LeftAlone]) -> None:
     for other in others:
-        click.echo(f"left alone: {_shown(other.name)} ({other.reason})")
+        echo(f"left alone: {other.name} ({other.reason})")
 
 
 def _names(value: object) -> list[str]:
     return [str(name) for name in value] if isinstance(value, dict) else []
-
-
-def _shown(name: str) -> str:
-    """A name without the control characters that a terminal would obey."""
-    return name if name.isprintable() else ascii(name)
 
 
 def _cache() -> EngineCache:

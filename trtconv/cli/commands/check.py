@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_FOLDER, OUTPUT_REPORT, UPDATED_FILE
 from trtconv.cli.options import (
-    FILE,
     ListCommand,
     compose,
     config_option,
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from trtconv.core.tolerance import Tolerance
 
 report_options = compose(
-    click.option("--json", "json_file", type=FILE, help="Write the report as JSON (- for stdout)."),
-    click.option("--junit", type=FILE, help="Write JUnit XML."),
-    click.option("--sarif", type=FILE, help="Write SARIF 2.1.0."),
-    click.option("--html", type=FILE, help="Write one offline HTML file."),
-    click.option("--markdown", type=FILE, help="Write Markdown for a pull request."),
+    click.option("--json", "json_file", type=OUTPUT_REPORT, help="Write the report as JSON (- for stdout)."),
+    click.option("--junit", type=OUTPUT_REPORT, help="Write JUnit XML."),
+    click.option("--sarif", type=OUTPUT_REPORT, help="Write SARIF 2.1.0."),
+    click.option("--html", type=OUTPUT_REPORT, help="Write one offline HTML file."),
+    click.option("--markdown", type=OUTPUT_REPORT, help="Write Markdown for a pull request."),
     click.option("--github", is_flag=True, help="Write GitHub annotations and the step summary."),
 )
 
@@ -44,9 +45,13 @@ report_options = compose(
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
 @click.option("--foreign-engine", is_flag=True, help="Take an engine that trtconv did not build: it has no manifest.")
 @click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
-@click.option("--dump", type=FILE, help="With --layers: write all inner tensors of the engine into this folder.")
+@click.option(
+    "--dump", type=OUTPUT_FOLDER, help="With --layers: write all inner tensors of the engine into this folder."
+)
 @click.option("--find-fp32", is_flag=True, help="Find the nodes that have to stay FP32 for half precision to be right.")
-@click.option("--baseline", type=FILE, help="Fail when errors, latency or sizes grew against this earlier report.")
+@click.option(
+    "--baseline", type=UPDATED_FILE, help="Fail when errors, latency or sizes grew against this earlier report."
+)
 @click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
 @click.option("--target", metavar="TARGET", help="Static: will this TensorRT take the graph? Nothing is compared.")
 @report_options
@@ -94,7 +99,7 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         print_report(report, make_console())
     if str(json_file) != "-":
         for line in layers:
-            click.echo(line)
+            echo(line)
     return exit_code(report)
 
 
@@ -105,7 +110,7 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
 
     from trtconv.check.reporters import write_reports
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_json
+    from trtconv.core.artifacts import write_report_json
     from trtconv.pipeline import check_target
 
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
@@ -113,9 +118,9 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
         report = check_target(model, values["target"], progress)
     json_file = values["json_file"]
     if json_file is not None and str(json_file) == "-":
-        click.echo(json.dumps(report.as_dict(), indent=1))
+        echo(json.dumps(report.as_dict(), indent=1))
     elif json_file is not None:
-        write_json(json_file, report.as_dict())
+        write_report_json(json_file, report.as_dict())
     told = report.as_check_report()
     names = ("junit", "sarif", "html", "markdown", "github")
     write_reports(told, **{n: values[n] for n in names if values[n]})
@@ -123,12 +128,12 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
         rules = sorted({n.rule for n in report.nodes if n.status == "rewritten"})
         named = f"{len(report.nodes)} node" + ("s" if len(report.nodes) != 1 else "")
-        click.echo(f"{named}: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
+        echo(f"{named}: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
         for finding in report.findings:
             place = f"  [{finding.source}]" if finding.source else ""
-            click.echo(f"{finding.level:<8} {finding.message}{place}" + (f" -> {finding.hint}" if finding.hint else ""))
+            echo(f"{finding.level:<8} {finding.message}{place}" + (f" -> {finding.hint}" if finding.hint else ""))
         verdict = "PASSED" if report.passed else "FAILED"
-        click.echo(f"{verdict}  {model} for {report.target}, judged by {report.judged_by}")
+        echo(f"{verdict}  {model} for {report.target}, judged by {report.judged_by}")
     return report.exit_code
 
 
@@ -161,7 +166,7 @@ def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[
 
     from trtconv.check.compare.tolerances import HALF_TOLERANCES, recorded_precision
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_json
+    from trtconv.core.artifacts import write_report_json
     from trtconv.core.tolerance import DEFAULT_TOLERANCE
     from trtconv.pipeline import find_fp32
 
@@ -175,17 +180,17 @@ def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[
         )
     json_file = values["json_file"]
     if json_file is not None and str(json_file) == "-":
-        click.echo(json.dumps(found.as_dict(), indent=1))
+        echo(json.dumps(found.as_dict(), indent=1))
         return 0
     if json_file is not None:
-        write_json(json_file, found.as_dict())
+        write_report_json(json_file, found.as_dict())
     allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {found.points} sample points"
-    click.echo(f"{len(found.nodes)} of {found.half} nodes have to stay FP32 for {precision} within {allowed}"
+    echo(f"{len(found.nodes)} of {found.half} nodes have to stay FP32 for {precision} within {allowed}"
                f" ({found.runs} emulated runs{'' if found.complete else ', not all that were needed'})")  # fmt: skip
     for node in found.nodes:
-        click.echo(f"  {node.name}  {node.op}  {node.origin}".rstrip())
+        echo(f"  {node.name}  {node.op}  {node.origin}".rstrip())
     if found.nodes:
         options = " ".join(f"--keep-fp32 {n.name}" for n in found.nodes)
-        click.echo(f"-> trtconv rewrite {source} --target {found.target} --precision {precision} {options}")
-        click.echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in found.nodes])}")
+        echo(f"-> trtconv rewrite {source} --target {found.target} --precision {precision} {options}")
+        echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in found.nodes])}")
     return 0

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from trtconv.cli.files import OUTPUT_FOLDER
 from trtconv.cli.options import (
-    FILE,
     ListCommand,
     align_option,
     build_options,
@@ -27,7 +27,9 @@ from trtconv.cli.options import (
 
 @click.command("convert", cls=ListCommand)
 @click.argument("module", required=False)
-@click.option("-o", "--output", type=FILE, default=Path("out"), show_default=True, help="The directory to write into.")
+@click.option(
+    "-o", "--output", type=OUTPUT_FOLDER, default=Path("out"), show_default=True, help="The directory to write into."
+)
 @shape_options
 @module_options
 @export_options

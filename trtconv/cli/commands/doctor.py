@@ -6,6 +6,8 @@ import json
 
 import click
 
+from trtconv.cli.echo import echo
+
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -15,14 +17,14 @@ def command(as_json: bool) -> None:
 
     report = probe_machine()
     if as_json:
-        click.echo(json.dumps(report.as_dict(), indent=1, default=str))
+        echo(json.dumps(report.as_dict(), indent=1, default=str))
         return
     gpus = ", ".join(f"{g.name} ({g.compute_capability})" for g in report.cuda.gpus) or f"none: {report.cuda.reason}"
-    click.echo(f"{report.system}, Python {report.python}; GPU {gpus}")
-    click.echo("packages: " + ", ".join(f"{name} {found or 'absent'}" for name, found, _, _ in report.packages))
+    echo(f"{report.system}, Python {report.python}; GPU {gpus}")
+    echo("packages: " + ", ".join(f"{name} {found or 'absent'}" for name, found, _, _ in report.packages))
     width = max(len(a.name) for a in report.abilities)
     for ability in report.abilities:
         mark = click.style("yes", fg="green") if ability.possible else click.style("no ", fg="yellow")
-        click.echo(f"  {mark} {ability.name.ljust(width)}  {ability.detail}".rstrip())
+        echo(f"  {mark} {ability.name.ljust(width)}  {ability.detail}".rstrip())
         if not ability.possible and ability.remedy:
-            click.echo(f"      {''.ljust(width)}  -> {ability.remedy}")
+            echo(f"      {''.ljust(width)}  -> {ability.remedy}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from trtconv.cli.files import OUTPUT_FILE
 from trtconv.cli.options import (
-    FILE,
     ListCommand,
     align_option,
     config_option,
@@ -25,7 +25,9 @@ from trtconv.cli.options import (
 
 @click.command("export", cls=ListCommand)
 @click.argument("module", required=False)
-@click.option("-o", "--output", type=FILE, default=Path("model.onnx"), show_default=True, help="The file to write.")
+@click.option(
+    "-o", "--output", type=OUTPUT_FILE, default=Path("model.onnx"), show_default=True, help="The file to write."
+)
 @shape_options
 @module_options
 @export_options

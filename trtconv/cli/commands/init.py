@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE, module_options
+from trtconv.cli.echo import echo
+from trtconv.cli.files import OUTPUT_FILE, FileCommand
+from trtconv.cli.options import module_options
 
 _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
@@ -53,9 +55,11 @@ atol = 1e-4
 """
 
 
-@click.command("init")
+@click.command("init", cls=FileCommand)
 @click.argument("module")
-@click.option("-o", "--output", type=FILE, default=Path("trtconv.toml"), show_default=True, help="The file to write.")
+@click.option(
+    "-o", "--output", type=OUTPUT_FILE, default=Path("trtconv.toml"), show_default=True, help="The file to write."
+)
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @module_options
 def command(module: str, output: Path, force: bool, **values: Any) -> None:
@@ -75,7 +79,7 @@ def command(module: str, output: Path, force: bool, **values: Any) -> None:
     text = _HEAD.format(name=output.name, module=relative, args=args)
     text += "".join(_INPUT.format(name=n) for n in names) + _TAIL
     write_text(output, text)
-    click.echo(f"{output}: {len(names)} input(s): {', '.join(names)}; fill in their dims and ranges")
+    echo(f"{output}: {len(names)} input(s): {', '.join(names)}; fill in their dims and ranges")
 
 
 def _forward_parameters(source: Any) -> list[str]:

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_REPORT, FileCommand
 
 
-@click.command("inspect")
+@click.command("inspect", cls=FileCommand)
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
-@click.option("--html", type=FILE, help="Draw the network into one offline HTML file.")
+@click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
     """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
@@ -35,7 +36,7 @@ def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
         write_graph_page(file, html)
         facts["picture"] = str(html)
     if as_json:
-        click.echo(json.dumps(facts, indent=1, default=str))
+        echo(json.dumps(facts, indent=1, default=str))
         return
     _print(facts)
 
@@ -45,11 +46,11 @@ def _print(facts: dict[str, Any], indent: str = "") -> None:
     for key, value in facts.items():
         label = indent + click.style(key.ljust(width), bold=not indent)
         if isinstance(value, dict):
-            click.echo(label)
+            echo(label)
             _print(value, indent + "  ")
         elif isinstance(value, list):
-            click.echo(f"{label}  {len(value)}" if key in ("layers", "nodes") else label)
+            echo(f"{label}  {len(value)}" if key in ("layers", "nodes") else label)
             for item in value:
-                click.echo(f"{indent}  {item}")
+                echo(f"{indent}  {item}")
         else:
-            click.echo(f"{label}  {value}")
+            echo(f"{label}  {value}")

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
 
 
 @click.group("plugins")
@@ -42,17 +43,17 @@ def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json
             "named": named,
             "folder": str(default_folder()),
         }
-        click.echo(json.dumps(data, indent=1, default=str))
+        echo(json.dumps(data, indent=1, default=str))
         return
     for plugin, where in described:
-        click.echo(f"{click.style(plugin.op_type, bold=True)}  {plugin.summary}  ({where})")
+        echo(f"{click.style(plugin.op_type, bold=True)}  {plugin.summary}  ({where})")
     for library in built:
         state = "" if library.current else "  (built from other sources; not used)"
-        click.echo(f"{library.path}  TensorRT {library.tensorrt}, architectures {library.architectures}{state}")
+        echo(f"{library.path}  TensorRT {library.tensorrt}, architectures {library.architectures}{state}")
     for entry in named:
-        click.echo(f"{entry['path']}  {_facts(entry)}")
+        echo(f"{entry['path']}  {_facts(entry)}")
     if not built:
-        click.echo(f"no library in {default_folder()}; make one with `trtconv plugins build --include DIR`")
+        echo(f"no library in {default_folder()}; make one with `trtconv plugins build --include DIR`")
 
 
 def _named(path: Path) -> dict[str, Any]:
@@ -72,11 +73,11 @@ def _facts(entry: dict[str, Any]) -> str:
     return f"{names}; TensorRT {entry['tensorrt']}, architectures {entry['architectures']}"
 
 
-@command.command("build")
+@command.command("build", cls=FileCommand)
 @click.option("--include", type=FILE, required=True, help="Folder with NvInfer.h of the TensorRT that will load it.")
 @click.option("--source", type=FILE, help="Folder with plugin.py and sources of your own plugins, to build those.")
 @click.option(
-    "-o", "--output", type=FILE,
+    "-o", "--output", type=OUTPUT_FOLDER,
     help="Where to put it (default: where build and check look; with --source, a folder inside of it).",
 )  # fmt: skip
 @click.option("--architectures", metavar="80;90", help="CUDA architectures (default: this machine's GPUs, else all).")
@@ -90,9 +91,9 @@ def build_command(include: Path, source: Path | None, output: Path | None, archi
         from trtconv.plugins.libraries.user_library import build_user_library
 
         made = build_user_library(source, include, output, architectures)
-        click.echo(f"{made.path}  TensorRT {made.tensorrt}, {', '.join(made.plugins)}; name it with --plugin")
+        echo(f"{made.path}  TensorRT {made.tensorrt}, {', '.join(made.plugins)}; name it with --plugin")
         return
     from trtconv.plugins.libraries.library import build_library
 
     library = build_library(include, output, architectures)
-    click.echo(f"{library.path}  TensorRT {library.tensorrt}, {len(library.plugins)} plugins")
+    echo(f"{library.path}  TensorRT {library.tensorrt}, {len(library.plugins)} plugins")

@@ -8,12 +8,21 @@ from typing import Any
 
 import click
 
-from trtconv.cli.options import FILE, config_option, json_flag, output_options, tolerance_options, verbosity
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_FOLDER_OR_FILE, FileCommand
+from trtconv.cli.options import config_option, json_flag, output_options, tolerance_options, verbosity
 
 
-@click.command("repro")
+@click.command("repro", cls=FileCommand)
 @click.argument("subject", type=FILE)
-@click.option("-o", "--output", type=FILE, default=Path("repro"), show_default=True, help="A folder, or a .zip file.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT_FOLDER_OR_FILE,
+    default=Path("repro"),
+    show_default=True,
+    help="A folder, or a .zip file.",
+)
 @click.option(
     "--kind", type=click.Choice(["auto", "accuracy", "run", "build", "engine"]), default="auto", show_default=True,
     help="The failure to look for; engine needs a GPU.",
@@ -46,15 +55,15 @@ def command(
             request, output, kind=kind, backend=values["backend"], precision=values["precision"], progress=progress
         )
     if found is None:
-        click.echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
+        echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
         return 1
     if as_json:
-        click.echo(json.dumps({**vars(found), "folder": str(found.folder)}, indent=1, sort_keys=True))
+        echo(json.dumps({**vars(found), "folder": str(found.folder)}, indent=1, sort_keys=True))
     elif not values["quiet"]:
-        click.echo(f"failure   {found.kind}: {found.reason}")
-        click.echo(f"cut       {found.nodes} of {found.nodes_before} nodes, {format_bytes(found.bytes)} of "
+        echo(f"failure   {found.kind}: {found.reason}")
+        echo(f"cut       {found.nodes} of {found.nodes_before} nodes, {format_bytes(found.bytes)} of "
                    f"{format_bytes(found.bytes_before)}")  # fmt: skip
         if found.source:
-            click.echo(f"from      {found.source}")
-        click.echo(f"files     {found.folder}")
+            echo(f"from      {found.source}")
+        echo(f"files     {found.folder}")
     return 0

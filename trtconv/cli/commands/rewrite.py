@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from trtconv.cli.echo import echo
+from trtconv.cli.files import FILE, OUTPUT_FILE
 from trtconv.cli.options import (
-    FILE,
     ListCommand,
     align_option,
     config_option,
@@ -22,7 +23,7 @@ from trtconv.cli.options import (
 
 @click.command("rewrite", cls=ListCommand)
 @click.argument("model", type=FILE)
-@click.option("-o", "--output", type=FILE, help="The ONNX file to write (default: MODEL with .trt.onnx).")
+@click.option("-o", "--output", type=OUTPUT_FILE, help="The ONNX file to write (default: MODEL with .trt.onnx).")
 @rewrite_options
 @click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Type the graph (default: as it is).")
 @click.option("--dynamic", multiple=True, metavar="NAME=MIN:OPT:MAX[%MULTIPLE]", help="Ranges of the dims.")
@@ -75,4 +76,4 @@ def command(
         from trtconv.rewrite.engine.explain import diff_lines, explain_lines
 
         for line in (explain_lines(result) if explain else []) + (diff_lines(result) if diff else []):
-            click.echo(line)
+            echo(line)

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from trtconv.cli.echo import echo
+
 
 @click.command("rules")
 @click.option("--target", metavar="TARGET", help="Only the rules that this target needs.")
@@ -22,9 +24,9 @@ def command(target: str | None, as_json: bool) -> None:
         if needed:
             rows.append({"name": rule.name, "why": rule.why, "targets": needed})
     if as_json:
-        click.echo(json.dumps(rows, indent=1))
+        echo(json.dumps(rows, indent=1))
         return
     width = max((len(str(r["name"])) for r in rows), default=0)
     for row in rows:
         where = "all targets" if len(row["targets"]) == len(KNOWN_TARGETS) else ", ".join(row["targets"])
-        click.echo(f"{click.style(str(row['name']).ljust(width), bold=True)}  {row['why']} ({where})")
+        echo(f"{click.style(str(row['name']).ljust(width), bold=True)}  {row['why']} ({where})")

@@ -7,6 +7,8 @@ import platform
 
 import click
 
+from trtconv.cli.echo import echo
+
 _PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime", "onnx-graphsurgeon", "tensorrt", "tensorrt-rtx-cu13",
              "tensorrt-rtx-cu12", "pycuda", "numpy")  # fmt: skip
 
@@ -32,7 +34,7 @@ def command(as_json: bool) -> None:
     """The versions of trtconv, Python and the packages it uses; nothing is imported for it."""
     found = installed_versions()
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        echo(json.dumps(found, indent=1))
         return
     for name, text in found.items():
-        click.echo(f"{name} {text}")
+        echo(f"{name} {text}")

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.form import require_form
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
+from trtconv.core.output_paths import require_distinct
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import Dim, TensorSpec, parse_tensor
 
@@ -33,7 +35,10 @@ class Signature:
 
 
 def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
-    """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX."""
+    """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX.
+
+    What later steps rely on is checked here, once for all of them (`require_form`).
+    """
     import onnx.parser
     from google.protobuf import json_format, text_format
     from google.protobuf.message import DecodeError
@@ -41,10 +46,13 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     require_file(path, "ONNX model")
     try:
         model = onnx.load(str(path), load_external_data=False)
-    except (DecodeError, ValueError, json_format.Error, text_format.ParseError, onnx.parser.ParseError) as error:
+    except (
+        DecodeError, ValueError, RecursionError, json_format.Error, text_format.ParseError, onnx.parser.ParseError,
+    ) as error:  # fmt: skip
         raise _no_model(path) from error
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
         raise _no_model(path)
+    require_form(model, path)
     if weights:
         load_weights(model, path.parent)
     return model
@@ -88,6 +96,11 @@ def external_files(model: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(names)
 
 
+def model_files(path: Path, model: onnx.ModelProto) -> tuple[Path, ...]:
+    """The file of a model and its external data files: none of them may be an output of what reads the model."""
+    return (path, *(path.parent / name for name in external_files(model)))
+
+
 def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     """Every tensor of a graph: initializers and attributes, in bodies of If, Loop and Scan too."""
     yield from graph.initializer
@@ -110,12 +123,15 @@ def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None 
     """
     import onnx
 
+    raw = sum(len(t.raw_data) for t in model.graph.initializer)
+    data = path.with_name(path.name + ".data")
+    if weights_from is not None:
+        read = [weights_from.parent / name for name in external_files(model)]
+        require_distinct((path, data) if raw > EXTERNAL_ABOVE else (path,), read)
     if weights_from is not None and weights_from.parent.resolve() != path.parent.resolve():
         for name in external_files(model):
-            _link_or_copy(weights_from.parent / name, path.parent / name)
-    raw = sum(len(t.raw_data) for t in model.graph.initializer)
+            _link_or_copy(weights_from.parent / name, path.parent / name, path)
     if raw > EXTERNAL_ABOVE:
-        data = path.with_name(path.name + ".data")
         with replacing(data) as temporary:
             move_weights_out(model, temporary, data.name)
     with replacing(path) as temporary:
@@ -146,18 +162,38 @@ def move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> Non
                 tensor.external_data.add(key=key, value=value)
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def _link_or_copy(source: Path, target: Path, model: Path) -> None:
+    """Give the new file `model` its weights. Raises InvalidRequestError where `target` belongs to another model."""
+    import filecmp
     import shutil
 
     require_file(source, "external weights file")
-    if target.exists() and os.path.samefile(source, target):
-        return
+    source = source.resolve()
+    if target.exists():
+        if os.path.samefile(source, target) or (target.is_file() and filecmp.cmp(source, target, shallow=False)):
+            return
+        if not _names_weights(model, target):
+            raise InvalidRequestError(
+                f"'{target}' holds other weights than '{source}'", hint="write into a folder of its own"
+            )
     with replacing(target) as temporary:
         temporary.unlink()
         try:
             os.link(source, temporary)
         except OSError:
             shutil.copyfile(source, temporary)
+
+
+def _names_weights(model: Path, weights: Path) -> bool:
+    """True when the model that is about to be replaced is the one to which the weights belong."""
+    if weights.name == model.name + ".data":
+        return True
+    if not model.is_file():
+        return False
+    try:
+        return weights in model_files(model, load_model(model))
+    except InvalidRequestError:
+        return False
 
 
 def set_metadata(model: onnx.ModelProto, key: str, value: str) -> None:

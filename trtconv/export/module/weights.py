@@ -85,8 +85,14 @@ def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
             f"'{path}' holds more than tensors, and loading it could run code that it carries",
             hint="save module.state_dict() alone, best as safetensors (safetensors.torch.save_file)",
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        raise InvalidRequestError(f"'{path}' is no state dict of torch: {str(error).splitlines()[0]}") from error
+    except MemoryError:
+        raise
+    # What is no file of torch ends its reader anywhere: an empty one with an IndexError.
+    except Exception as error:
+        said = (str(error).splitlines() or [""])[0] or type(error).__name__
+        raise InvalidRequestError(
+            f"'{path}' is no state dict of torch: {said}", hint="save module.state_dict() again"
+        ) from error
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(loaded, Mapping) and isinstance(loaded.get(wrapper), Mapping):
             loaded = loaded[wrapper]

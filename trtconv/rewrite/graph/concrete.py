@@ -19,6 +19,7 @@ from trtconv.rewrite.graph.bodies import bodies_of, body_model, types_after
 from trtconv.rewrite.graph.facts import Inferred, infer, opset_of, types_in
 from trtconv.rewrite.graph.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Array, ValueType, type_of
+from trtconv.rewrite.graph.result_size import require_affordable
 
 SMALL = 1024
 # Ops whose small results are computed, since shapes may follow from them.
@@ -154,9 +155,13 @@ def _evaluate(node: onnx.NodeProto, values: dict[str, Array], types: dict[str, o
 
 
 def run_node(node: onnx.NodeProto, inputs: list[Array | None], opset: int) -> list[Any]:
-    """One node in ONNX's reference evaluator; a division of integers truncates as in ONNX Runtime."""
+    """One node in ONNX's reference evaluator; a division of integers truncates as in ONNX Runtime.
+
+    Raises MemoryError, before anything is computed, for a result of over 2^20 elements.
+    """
     from onnx.reference import ReferenceEvaluator
 
+    require_affordable(node, inputs)
     if node.op_type == "Div" and all(i is not None and i.dtype.kind in "iu" for i in inputs):
         a, b = inputs
         assert a is not None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+# One ellipsis at most: two would give one axis two letters.
+_TERM = re.compile(r"[A-Za-z]*(\.\.\.[A-Za-z]*)?")
 SPARE = "ZYXWVUTSRQPONMLKJIHGFEDCBA"
 
 
@@ -21,7 +24,7 @@ def plan_of(equation: str, ranks: list[int]) -> Plan | None:
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if len(terms) != len(ranks):
+    if len(terms) != len(ranks) or not all(map(_TERM.fullmatch, (*terms, right))):
         return None
     spare = [c for c in SPARE if c not in text]
     widths = [r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True)]

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.reporters.html.graph_data import DrawnGraph, read_graph
-from trtconv.core.artifacts import write_text
+from trtconv.core.artifacts import write_report_text
 
 HERE = Path(__file__).parent
 
 
 def write_graph_page(model: Path, html: Path) -> None:
     """Draw an ONNX file or an engine into `html`. Raises what reading the file or writing the page raises."""
-    write_text(html, graph_html(read_graph(model)))
+    write_report_text(html, graph_html(read_graph(model)))
 
 
 def graph_html(graph: DrawnGraph) -> str:

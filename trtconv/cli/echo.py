@@ -1,0 +1,12 @@
+"""Lines on the terminal: everything that a command prints goes through here, so that no name can steer it."""
+
+from __future__ import annotations
+
+import click
+
+from trtconv.core.display import display_styled
+
+
+def echo(text: str, *, err: bool = False, color: bool | None = None) -> None:
+    """Print a line; control characters of foreign text are shown as escapes, our own colours stay."""
+    click.echo(display_styled(text), err=err, color=color)

@@ -1,0 +1,94 @@
+"""Files on the command line: which options are read and which are written; no output may be an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+# Parameters that name Python files, as `file.py:function`.
+_SPECS = ("module", "against", "sample")
+
+
+class FilePath(click.Path):
+    """A path of the command line; `role` is read, file, report, folder, `folder or file` or update (read and written).
+
+    A report may go to `-`, a device or a FIFO, what is no report may not.
+    """
+
+    def __init__(self, role: str) -> None:
+        super().__init__(path_type=Path)
+        self.role = role
+
+    @property
+    def written(self) -> bool:
+        """True for an output."""
+        return self.role != "read"
+
+
+FILE = FilePath("read")
+OUTPUT_FILE = FilePath("file")
+OUTPUT_REPORT = FilePath("report")
+OUTPUT_FOLDER = FilePath("folder")
+OUTPUT_FOLDER_OR_FILE = FilePath("folder or file")
+UPDATED_FILE = FilePath("update")
+
+
+class FileCommand(click.Command):
+    """A command that refuses outputs which are its inputs, each other, or no regular files, before it begins."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check the files, then run. Raises InvalidRequestError."""
+        outputs = [(p.type, v) for p, v in _paths(self, ctx) if p.type.written]
+        if outputs:
+            _require_outputs(outputs, [v for p, v in _paths(self, ctx) if not p.type.written], _spec_files(ctx))
+        return super().invoke(ctx)
+
+
+def _paths(command: click.Command, ctx: click.Context) -> Iterable[tuple[Any, Path]]:
+    for parameter in command.params:
+        value = ctx.params.get(str(parameter.name))
+        if not isinstance(parameter.type, FilePath) or value is None:
+            continue
+        for path in value if isinstance(value, tuple) else (value,):
+            yield parameter, path
+
+
+def _spec_files(ctx: click.Context) -> list[Path]:
+    specs = [ctx.params.get(name) for name in _SPECS]
+    return [Path(s.rpartition(":")[0] or s) for s in specs if isinstance(s, str)]
+
+
+def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], specs: list[Path]) -> None:
+    from trtconv.core.artifacts import require_report_path, require_writable
+    from trtconv.core.errors import InvalidRequestError
+    from trtconv.core.output_paths import require_distinct
+
+    for kind, path in outputs:
+        if kind.role == "report":
+            require_report_path(path)
+        elif kind.role == "folder" and path.exists() and not path.is_dir():
+            raise InvalidRequestError(f"the output '{path}' is no directory", hint="name a folder")
+        elif kind.role == "file" or (kind.role == "folder or file" and not path.is_dir()):
+            require_writable(path)
+    paths = [path for _, path in outputs if str(path) != "-"]
+    # A folder may hold inputs; what is written inside it is compared where its files are known.
+    weights = _weights_of(inputs) if any(p.is_file() for p in paths) else []
+    require_distinct(paths, [*inputs, *specs, *weights])
+
+
+def _weights_of(inputs: list[Path]) -> list[Path]:
+    """External data of the ONNX files among the inputs."""
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.model.file import external_files, load_model
+
+    files: list[Path] = []
+    for path in inputs:
+        if path.suffix == ".onnx" and path.is_file():
+            try:
+                files += [path.parent / name for name in external_files(load_model(path))]
+            except TrtconvError:
+                continue  # told by the command, in its own words
+    return files

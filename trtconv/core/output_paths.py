@@ -1,0 +1,115 @@
+"""Which paths may be written: regular files that are no input of the same command, each named once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from trtconv.core.errors import InvalidRequestError
+
+_DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/(self|thread-self|\d+)(/task/\d+)?/fd/\d+")
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
+# What a report may be written into without replacing it.
+_STREAMS = ("a character device", "a FIFO")
+_LINKS = 40
+
+
+def output_target(path: Path) -> Path:
+    """The regular file that an output at `path` makes or replaces: what a symbolic link points at, never the link.
+
+    Raises InvalidRequestError for a directory, device, FIFO, socket or open descriptor, OSError for a circle of links.
+    """
+    kind = _kind(path)
+    if kind is not None:
+        hint = "name a file inside it" if kind == "a directory" else "name a file; only reports can be written there"
+        raise InvalidRequestError(f"the output '{path}' is {kind}", hint=hint)
+    return Path(os.path.realpath(path))
+
+
+def is_stream(path: Path) -> bool:
+    """True for what a report is written into as it is: /dev/stdout, /dev/null, a FIFO, an open descriptor."""
+    return _kind(path) in (*_STREAMS, _OPEN)
+
+
+def write_stream(path: Path, data: bytes) -> None:
+    """Append to a stream. Raises OSError; ENXIO for a FIFO that nobody reads."""
+    # A FIFO without a reader would block for ever. O_APPEND keeps what a redirected stdout holds already.
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        os.set_blocking(handle, True)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+    finally:
+        os.close(handle)
+
+
+def require_distinct(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise InvalidRequestError when an output is a file that is also read, or two outputs are one file.
+
+    Files are compared by device and inode, so symbolic and hard links count, and by their resolved path where they do
+    not exist yet. Streams such as /dev/null may be named twice.
+    """
+    read = {key: p for p in inputs for key in _identity(p)}
+    written: dict[tuple[object, ...], Path] = {}
+    for path in outputs:
+        if is_stream(path):
+            continue
+        keys = _identity(path)
+        for key in keys:
+            if key in read:
+                raise InvalidRequestError(
+                    f"the output '{path}' is the input '{read[key]}'", hint="name another file with the output option"
+                )
+            if key in written:
+                raise InvalidRequestError(
+                    f"the outputs '{written[key]}' and '{path}' are one file", hint="name a file for each"
+                )
+        written.update(dict.fromkeys(keys, path))
+
+
+_OPEN = "an open descriptor"
+
+
+def _kind(path: Path) -> str | None:
+    """None for a regular file and for what does not exist."""
+    if _is_descriptor(path):
+        return _OPEN
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+    return next((name for test, name in _KINDS if test(mode)), None)
+
+
+def _is_descriptor(path: Path) -> bool:
+    # A redirected stdout is a regular file behind /proc/self/fd/1; a rename would part it from the open descriptor.
+    place = os.path.abspath(path)
+    for _ in range(_LINKS):
+        if _DESCRIPTOR.fullmatch(place):
+            return True
+        if not os.path.islink(place):
+            return False
+        place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+    return False
+
+
+def _identity(path: Path) -> list[tuple[object, ...]]:
+    names: list[tuple[object, ...]] = [("path", os.path.realpath(path))]
+    try:
+        status = os.stat(path)
+    except OSError:
+        return names
+    return [*names, ("inode", status.st_dev, status.st_ino)]
