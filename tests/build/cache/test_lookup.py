@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.cache.lookup import build_cached, key_parts
 from trtconv.build.engine import build_engine
+from trtconv.core.artifact_set import sealed
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.build.cache.store import EngineCache
 from trtconv.core.errors import InvalidRequestError
@@ -109,7 +110,7 @@ def test_an_entry_whose_manifest_contradicts_it_is_built_again(request_, cache, 
     build_cached(request_, cache=cache)
     parts = key_parts(request_)
     manifest = cache.lookup(parts).entry.kept["manifest"]
-    cache.store(parts, request_.output, {"manifest": {**manifest, **change}})
+    cache.store(parts, request_.output, {"manifest": sealed({**manifest, **change})})
     warned = Warnings()
     again = build_cached(request_, warned, cache=cache)
     assert not again.hit
