@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import onnx
 import pytest
 
+from benchmarks.plugins import measurements
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
@@ -65,13 +64,9 @@ def test_of_two_as_near_the_less_favourable_decides() -> None:
 
 def test_the_shipped_measurements() -> None:
     """Made from the committed results by the script, and of plugins that exist."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        script = importlib.import_module("plugins_measurements")
-    finally:
-        sys.path.pop(0)
     committed = (ROOT / "trtconv" / "plugins" / measured.FILE_NAME).read_text()
-    assert committed == script.text_of(script.default_files()), "run python benchmarks/plugins_measurements.py"
+    message = "run python -m benchmarks plugins.measurements"
+    assert committed == measurements.text_of(measurements.default_files()), message
     assert {m.op_type for m in load_measurements()} <= {p.op_type for p in PLUGINS}
     norm = judge(load_measurements(), "TrtconvL2Norm", "float32", 2 * 4 * 512 * 38 * 38, 8)
     assert norm.pays
@@ -80,11 +75,6 @@ def test_the_shipped_measurements() -> None:
 
 
 def test_the_script_reads_what_the_benchmark_writes(tmp_path: Path) -> None:
-    script = importlib.import_module("plugins_measurements") if "plugins_measurements" in sys.modules else None
-    if script is None:
-        sys.path.insert(0, str(ROOT / "benchmarks"))
-        script = importlib.import_module("plugins_measurements")
-        sys.path.pop(0)
     row = {"case": "l2norm [16, 512, 64, 64]", "dtype": "float32", "bytes": 268435456}
     engines = {"plugin": {"ms": 0.07}, "native": {"ms": 0.19}}
     rows = [{**row, "engines": engines}, {**row, "dtype": "float16", "engines": {**engines, "plugin": {"error": []}}}]
@@ -93,17 +83,17 @@ def test_the_script_reads_what_the_benchmark_writes(tmp_path: Path) -> None:
     for name, content in (("b.json", data), ("a.json", old)):
         (tmp_path / name).write_text(json.dumps(content))
     for order in (["a.json", "b.json"], ["b.json", "a.json"]):
-        (made,) = json.loads(script.text_of([tmp_path / n for n in order]))["measurements"]
+        (made,) = json.loads(measurements.text_of([tmp_path / n for n in order]))["measurements"]
         found = Measurement(**{**made, "shape": tuple(made["shape"])})
         assert (found.op_type, found.shape, found.plugin_ms) == ("TrtconvL2Norm", (16, 512, 64, 64), 0.07)
         assert (found.source, found.plugin_form) == ("b.json", "engine")
     # The kernel alone stands in for an engine with the plugin, until there is one.
     alone = {**data, "date": "2026-12-01", "rows": [{**row, "kernel_ms": 0.05, "engines": {"native": {"ms": 0.19}}}]}
     (tmp_path / "c.json").write_text(json.dumps(alone))
-    (made,) = json.loads(script.text_of([tmp_path / "c.json"]))["measurements"]
+    (made,) = json.loads(measurements.text_of([tmp_path / "c.json"]))["measurements"]
     found = Measurement(**{**made, "shape": tuple(made["shape"])})
     assert "plugin's kernel alone 0.05 ms" in str(found)
-    (made,) = json.loads(script.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
+    (made,) = json.loads(measurements.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
     assert (made["plugin_form"], made["plugin_ms"]) == ("engine", 0.07)
 
 

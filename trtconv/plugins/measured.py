@@ -1,6 +1,6 @@
 """Whether a plugin is faster than TensorRT's own layers, by what was measured: `measurements.json` of this package.
 
-The file is made by benchmarks/plugins_measurements.py out of the benchmarks' results. The measurement that decides is
+The file is made by benchmarks/plugins/measurements.py out of the benchmarks' results. The measurement that decides is
 the nearest one in bytes moved, of the same plugin, element type and TensorRT generation. Nothing is guessed beyond
 that: without one near enough the answer is that there is none.
 """

@@ -13,7 +13,7 @@ RTX = json.loads((ROOT / "benchmarks/results/parser_tensorrt_rtx.json").read_tex
 
 
 def test_the_tables_are_what_the_sources_give():
-    command = [sys.executable, "benchmarks/support_tables.py", "--check"]
+    command = [sys.executable, "-m", "benchmarks", "tables.support_tables", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -31,7 +31,7 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
     if onnx.__version__ != RTX["onnx"]:
         pytest.skip(f"the parser was asked with the node tests of onnx {RTX['onnx']}")
     sys.path.insert(0, str(ROOT))
-    from benchmarks.parser_support import frozen, node_tests
+    from benchmarks.tables.parser_support import frozen, node_tests
     from trtconv.check.target.support.node_facts import read_facts
     from trtconv.check.target.support.table import load_table
     from trtconv.check.target.verdicts import by_table

@@ -1,6 +1,6 @@
 """The kernels that go into engines, run outside one: values against the references, and time against copying.
 
-    python benchmarks/gpu_embedded_kernels.py --out results.json     # a GPU, its driver, NVRTC and NumPy are enough
+    python -m benchmarks plugins.embedded_kernels --out results.json     # a GPU, its driver, NVRTC and NumPy are enough
 
 A kernel is compiled and launched as TensorRT would be told to: PTX by NVRTC for this GPU; grid, block, shared memory
 and scalar arguments from the expressions, made once for a range of shapes and evaluated at each. Without TensorRT.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.support.cuda_launch import Cuda
+from benchmarks.plugins.cuda_launch import Cuda
+from benchmarks.record import write_result
 from tests.plugins.cases import CASES, Case, l2, norm, pad, pool
 from trtconv.backends.cuda.driver import Gpu, probe_cuda
 from trtconv.backends.cuda.nvrtc import Nvrtc, architecture_for, compile_kernel, open_nvrtc
@@ -161,7 +159,7 @@ def main(arguments: list[str]) -> int:
 
     def save() -> None:
         if options.out:
-            options.out.write_text(json.dumps(result, indent=1) + "\n")
+            write_result(options.out, result)
 
     for case in (*CASES, *MORE):
         for dtype in TOLERANCE:

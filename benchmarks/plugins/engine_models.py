@@ -1,6 +1,6 @@
-"""ONNX files of the cases in plugins_shapes.py as an exporter writes them, rewritten for TensorRT 8.6 in both ways:
+"""ONNX files of the cases in plugins/shapes.py as an exporter writes them, rewritten for TensorRT 8.6 in both ways:
 
-python benchmarks/plugins_engine_models.py FOLDER    ->  FOLDER/NUMBER_float32.{native,plugin}.onnx, and float16
+python -m benchmarks plugins.engine_models FOLDER    ->  FOLDER/NUMBER_float32.{native,plugin}.onnx, and float16
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from plugins_shapes import CASES, Case
+
+from benchmarks.plugins.shapes import CASES, Case
 
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
 OPS = ("l2norm", "instance_norm", "reflection_pad")

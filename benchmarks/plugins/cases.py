@@ -8,8 +8,9 @@ from functools import partial
 
 import torch
 import torch.nn.functional as functional
-from plugins_library import Kernels
-from plugins_shapes import Case
+
+from benchmarks.plugins.library import Kernels
+from benchmarks.plugins.shapes import Case
 
 Tensor = torch.Tensor
 

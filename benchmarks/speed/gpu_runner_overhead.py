@@ -1,4 +1,4 @@
-"""What the runner adds to a bare `execute_async_v3` loop, in microseconds a call: gpu_runner_overhead.py JSON
+"""What the runner adds to a bare `execute_async_v3` loop, in microseconds a call: speed/gpu_runner_overhead.py JSON
 
 A network so small that the CPU is the limit. Rows: the bare loop, the prepared run, its CUDA graph, a call with
 tensors on the GPU (DLPack), and a call with NumPy arrays (which copies in and out). Medians of 5 rounds.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.record import write_result
 from tests.backends.onnx_models import conv_net
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.backends.select import backend_of
@@ -79,7 +80,7 @@ def main() -> None:
         session.close()
     print(json.dumps(data, indent=1))
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(json.dumps(data, indent=1) + "\n")
+        write_result(Path(sys.argv[1]), data)
 
 
 if __name__ == "__main__":

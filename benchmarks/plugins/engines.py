@@ -1,12 +1,12 @@
 """Engines with the plugins beside engines of TensorRT's native layers, and torch.compile: one run on one machine.
 
-    python  benchmarks/plugins_engine_models.py M                          onnx and trtconv, no GPU
-    $PY310  benchmarks/plugins_engines.py build M LIBRARY                  TensorRT 8.6 (Python 3.10)
-    $PY310  benchmarks/plugins_engines.py engines M LIBRARY engines.json
-    python  benchmarks/plugins_engines.py torch torch.json KERNELS         torch, libtrtconv_kernels.so
-    $PY310  benchmarks/plugins_engines.py build-nets NETS LIBRARY          NETS/NAME/{native,plugin}.onnx
-    $PY310  benchmarks/plugins_engines.py nets NETS LIBRARY nets.json
-    python  benchmarks/plugins_engines.py table OUT engines.json torch.json nets.json
+    python -m benchmarks plugins.engine_models M                          onnx and trtconv, no GPU
+    $PY310  -m benchmarks plugins.engines build M LIBRARY                  TensorRT 8.6 (Python 3.10)
+    $PY310  -m benchmarks plugins.engines engines M LIBRARY engines.json
+    python -m benchmarks plugins.engines torch torch.json KERNELS         torch, libtrtconv_kernels.so
+    $PY310  -m benchmarks plugins.engines build-nets NETS LIBRARY          NETS/NAME/{native,plugin}.onnx
+    $PY310  -m benchmarks plugins.engines nets NETS LIBRARY nets.json
+    python -m benchmarks plugins.engines table OUT engines.json torch.json nets.json
 
 Engines are built several at a time, and measured one after the other with nothing else on the GPU.
 Each time is that of one call inside a CUDA graph that goes round enough different buffers to pass L2 several times
@@ -15,7 +15,6 @@ over, the median of the graph's replays, for engines and for torch alike. Copy b
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import sys
@@ -23,22 +22,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpu_machine import machine
-from plugins_shapes import CASES, Case
+from benchmarks.plugins.engine_table import table
+from benchmarks.plugins.shapes import CASES, Case
+from benchmarks.record import machine, write_result
 
 ROUND_BYTES = 1 << 30
 REPLAYS = 15
 WARM_S = 0.06
 DTYPES = ("float32", "float16")
-TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 BATCHES = (1, 8)
-COMMANDS = "plugins_engine_models.py; plugins_engines.py build, build-nets, engines, torch, nets, table"
 BUILDERS = max(5, (os.cpu_count() or 1) // 5)
 
 
 def build(folder: Path, library: Path) -> None:
     """Every engine of `folder`, each in a process of its own."""
-    from plugins_engine_models import measured, path_of
+    from benchmarks.plugins.engine_models import measured, path_of
 
     models = [path_of(folder, c, d, f) for c in measured() for d in DTYPES for f in ("plugin", "native")]
     _in_parallel([["build-one", str(m), str(library), str(m.with_suffix(".engine"))] for m in models])
@@ -66,7 +64,8 @@ def _in_parallel(jobs: list[list[str]]) -> None:
 
     def run(words: list[str]) -> None:
         start = time.monotonic()
-        done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", __spec__.name, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         engine = Path(words[3])
         if done.returncode:
             engine.with_suffix(".error").write_text(done.stderr[-600:])
@@ -99,7 +98,7 @@ def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: 
 
 
 def engines(folder: Path, library: Path, output: Path) -> None:
-    from plugins_engine_models import measured
+    from benchmarks.plugins.engine_models import measured
 
     found: dict[str, Any] = {**machine("tensorrt"), "rows": [], "copy_bytes_per_second": 0.0}
     for case in measured():
@@ -111,12 +110,11 @@ def engines(folder: Path, library: Path, output: Path) -> None:
             row["bytes"] = row["engines"]["plugin"].get("bytes")
             found["rows"].append(row)
             print(case.name, dtype, {k: v.get("ms", v.get("error")) for k, v in row["engines"].items()}, flush=True)
-            output.write_text(json.dumps(found, indent=1) + "\n")
+            write_result(output, found)
 
 
 def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) -> dict[str, Any]:
-    from plugins_engine_models import path_of
-
+    from benchmarks.plugins.engine_models import path_of
     from trtconv.backends.select import backend_of
     from trtconv.backends.tensorrt.manifest import read_engine_manifest
     from trtconv.core.errors import TrtconvError
@@ -177,8 +175,8 @@ def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
 def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
     """Against the plugin's NumPy reference in float64, of the first items of the batch (rows are independent)."""
     import numpy as np
-    from plugins_engine_models import parameters
 
+    from benchmarks.plugins.engine_models import parameters
     from trtconv.plugins.described.registry import find_plugin
 
     first = max(1, min(case.shape[0], (1 << 22) // int(np.prod(case.shape[1:]))))
@@ -229,9 +227,10 @@ def _copy_rate(total_bytes: int) -> float:
 
 def torch_side(output: Path, library: Path) -> None:
     import torch
-    from plugins_cases import relative_error, work_of
-    from plugins_kernels import copy_rate, replayed_ms
-    from plugins_library import Kernels
+
+    from benchmarks.plugins.cases import relative_error, work_of
+    from benchmarks.plugins.kernels import copy_rate, replayed_ms
+    from benchmarks.plugins.library import Kernels
 
     kernels = Kernels(library)
     found: dict[str, Any] = {**machine("torch"), "copy_bytes_per_second": copy_rate(4 << 30)}
@@ -255,7 +254,7 @@ def torch_side(output: Path, library: Path) -> None:
             row["same_size_copy_bytes_per_second"] = copy_rate(moved)
             found["rows"].append(row)
             print(case.name, dtype, {k: v for k, v in row.items() if k.endswith("_ms")}, flush=True)
-            output.write_text(json.dumps(found, indent=1) + "\n")
+            write_result(output, found)
 
 
 def nets(folder: Path, library: Path, output: Path) -> None:
@@ -268,7 +267,7 @@ def nets(folder: Path, library: Path, output: Path) -> None:
                 row[form] = _one_net(folder / name, form, batch, library)
             found["rows"].append(row)
             print(name, batch, {f: row[f].get("ms", row[f].get("error")) for f in ("native", "plugin")}, flush=True)
-            output.write_text(json.dumps(found, indent=1) + "\n")
+            write_result(output, found)
 
 
 def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, Any]:
@@ -296,35 +295,6 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
         "plugin_nodes": {op: ops.count(op) for op in sorted(set(ops))},
         "shapes": {n: list(a.shape) for n, a in inputs.items()},
     }  # fmt: skip
-
-
-def table(output: Path, engine_file: Path, torch_file: Path, net_file: Path | None) -> None:
-    one, other = (json.loads(p.read_text()) for p in (engine_file, torch_file))
-    copy = max(one["copy_bytes_per_second"], other["copy_bytes_per_second"])
-    rows = []
-    for row in one["rows"]:
-        pair = next((r for r in other["rows"] if (r["case"], r["dtype"]) == (row["case"], row["dtype"])), {})
-        plugin, native = row["engines"]["plugin"], row["engines"]["native"]
-        ms, ours = plugin.get("ms"), {**row}
-        if ms:
-            ours["copy_ratio"] = plugin["bytes"] / (ms * 1e-3) / copy
-            ours["native_over_plugin"] = native["ms"] / ms if "ms" in native else None
-            ours["compile_graph_over_plugin"] = pair["compile_graph_ms"] / ms if pair else None
-        ours |= {k: v for k, v in pair.items() if k not in row}
-        ours["within_tolerance"] = plugin.get("relative_error", 1.0) <= TOLERANCE[row["dtype"]]
-        rows.append(ours)
-        print(
-            f"{row['case']} {row['dtype']}: plugin {_ms(ms)} native {_ms(native.get('ms'))} "
-            f"torch {_ms(pair.get('compile_graph_ms'))} copy ratio {ours.get('copy_ratio', 0):.3f}"
-        )
-    machine = {k: v for k, v in {**other, **one}.items() if k not in ("rows", "copy_bytes_per_second")}
-    whole = json.loads(net_file.read_text())["rows"] if net_file else []
-    found = {**machine, "command": COMMANDS, "copy_bytes_per_second": copy, "rows": rows, "nets": whole}
-    output.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def _ms(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4f}"
 
 
 def _product(shape: tuple[int, ...]) -> int:

@@ -1,7 +1,7 @@
 """Speed of the plugin kernels against copy bandwidth, torch eager and torch.compile, on one GPU, in one run.
 
     cmake -S . -B build/plugins -DCMAKE_CUDA_ARCHITECTURES=90 -DTRTCONV_CHECKS=ON && cmake --build build/plugins -j
-    python benchmarks/plugins_kernels.py --library build/plugins/libtrtconv_kernels.so --out results.json
+    python -m benchmarks plugins.kernels --library build/plugins/libtrtconv_kernels.so --out results.json
 
 Bytes are counted as each input read once and each output written once. Every time is that of one call inside a CUDA
 graph that goes round enough different buffers to pass L2 several times over: the median of the graph's replays. The
@@ -11,7 +11,6 @@ copy that a case is compared with is measured alike, once with as many bytes as 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import sys
@@ -21,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from plugins_cases import Work, relative_error, work_of
-from plugins_library import Kernels
-from plugins_shapes import CASES, Case
+
+from benchmarks.plugins.cases import Work, relative_error, work_of
+from benchmarks.plugins.library import Kernels
+from benchmarks.plugins.shapes import CASES, Case
+from benchmarks.record import write_result
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3}
 ROUND_BYTES = 1 << 30
@@ -187,7 +188,7 @@ def main() -> int:
             result["rows"].append(row)
             _show(row)
             if options.out:
-                options.out.write_text(json.dumps(result, indent=1) + "\n")
+                write_result(options.out, result)
     print("WRONG RESULTS" if failed else "all results within tolerance")
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 """Rewrite every node test of the ONNX project (shipped in the onnx wheel) for every target, and compare the outputs.
 
-    python benchmarks/backend_node_tests.py [--target tensorrt==8.6 ...] [--only SUBSTRING] [--json FILE]
+    python -m benchmarks rewrite.backend_node_tests [--target tensorrt==8.6 ...] [--only SUBSTRING] [--json FILE]
 
 For each test: rewrite the model with every proof, rewrite the result again (which has to change nothing, to the
 byte), run before and after in ONNX Runtime (or the reference evaluator) with all of the test's own inputs. Counts
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import json
 import os
 import platform
 import sys
@@ -34,6 +33,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from benchmarks.record import write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
@@ -183,7 +183,7 @@ def facts() -> dict[str, object]:
 
     return {
         "date": time.strftime("%Y-%m-%d"),
-        "command": "python benchmarks/backend_node_tests.py " + " ".join(sys.argv[1:]),
+        "command": "python -m benchmarks rewrite.backend_node_tests " + " ".join(sys.argv[1:]),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("onnx", "onnxruntime", "numpy")},
         "cpus": os.cpu_count(),
@@ -223,7 +223,7 @@ def main() -> int:
     for target in args.target or KNOWN_TARGETS:
         result[target] = judge(everything, target)
     if args.json:
-        args.json.write_text(json.dumps({**facts(), "targets": result}, indent=1) + "\n")
+        write_result(args.json, {**facts(), "targets": result})
     return int(any(target["counts"][verdict] for target in result.values() for verdict in BAD))
 
 

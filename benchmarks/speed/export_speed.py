@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""`python -m benchmarks.export_speed`: wall seconds of `trtconv export` beside the plain dynamo exporter's.
+"""`python -m benchmarks speed.export_speed`: wall seconds of `trtconv export` beside the plain dynamo exporter's.
 
 Each measurement is a process of its own, imports not counted. trtconv's time holds the comparison with the module at
 all sample points; the plain exporter's is one call of torch.onnx.export with the same dynamic dims, and saving.
@@ -21,7 +21,7 @@ from torch import nn
 
 CASES = {
     "hrnet": ("examples/hrnet.py:hrnet_w18_small_v2", "images:float32[N,3,H,W]", "N=1:1:4 H=64:224:256%32 W=64:224:256%32"),
-    "vit": ("benchmarks/export_speed.py:make_vit", "images:float32[N,3,224,224]", "N=1:2:4"),
+    "vit": ("benchmarks/speed/export_speed.py:make_vit", "images:float32[N,3,224,224]", "N=1:2:4"),
 }
 
 

@@ -1,19 +1,17 @@
-"""Build every prepared example with TensorRT and check the engine at all sample points: gpu_examples.py FOLDER JSON
+"""Build every prepared example with TensorRT and check the engine at all sample points: FOLDER JSON
 
-FOLDER/NAME/ holds model.trt.onnx and model.reference.safetensors (benchmarks/gpu_prepare.py makes them). No torch is
+FOLDER/NAME/ holds model.trt.onnx and model.reference.safetensors (`speed.gpu_prepare` makes them). No torch is
 needed. Each example is built twice with one timing cache, so that the table shows what the cache saves.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from gpu_machine import machine
-
+from benchmarks.record import machine, write_result
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build import build_engine
 from trtconv.check import check_model
@@ -69,7 +67,7 @@ def main() -> None:
         results.append(result)
         print({k: v for k, v in result.items() if k not in ("worst", "failures")}, flush=True)
         data = {**machine("tensorrt", "onnx", "onnxruntime"), "examples": results}
-        output.write_text(json.dumps(data, indent=1) + "\n")
+        write_result(output, data)
 
 
 if __name__ == "__main__":

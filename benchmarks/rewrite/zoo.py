@@ -1,6 +1,6 @@
 """The conversion zoo through torch's own exporters and the whole rule pack, for every target, twice.
 
-    python benchmarks/rewrite_zoo.py [--exporter torchscript --exporter dynamo:4] [--json FILE]
+    python -m benchmarks rewrite.zoo [--exporter torchscript --exporter dynamo:4] [--json FILE]
 
 `dynamo:4` takes every fourth case. `trtconv export` writes tidy graphs; here the rules meet what a user brings who
 exported by himself. For each graph and target: every rewrite is proved and the whole graph compared, a second run has
@@ -27,6 +27,7 @@ from pathlib import Path
 
 import onnx
 
+from benchmarks.record import write_result
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import set_metadata
 from trtconv.core.progress import SilentProgress
@@ -39,12 +40,10 @@ from trtconv.rewrite import rewrite_model
 
 SECONDS = 40
 WHOLE = {True: "equal", False: "DIFFERENT", None: "not run by ONNX Runtime before the rewrite either"}
-ROOT = Path(__file__).parents[1]
 
 
 def export_all(exporter: str, folder: Path, every: int) -> tuple[int, int]:
     """Export every case that the exporter takes; how many it took and how many not."""
-    sys.path.insert(0, str(ROOT))
     from tests.zoo.registry import all_cases
 
     def too_long(*_: object) -> None:
@@ -145,7 +144,8 @@ def in_another_process(folder: Path) -> dict[str, dict[str, object]]:
     """The same with another hash seed, the second runs left out."""
     output = folder / "again.json"
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    subprocess.run([sys.executable, __file__, "--judge", str(folder), str(output)], check=True, env=environment)
+    command = [sys.executable, "-m", __spec__.name, "--judge", str(folder), str(output)]
+    subprocess.run(command, check=True, env=environment)
     return dict(json.loads(output.read_text()))
 
 
@@ -178,7 +178,7 @@ def main() -> int:
 
     result: dict[str, object] = {
         "date": time.strftime("%Y-%m-%d"),
-        "command": "python benchmarks/rewrite_zoo.py " + " ".join(sys.argv[1:]),
+        "command": "python -m benchmarks rewrite.zoo " + " ".join(sys.argv[1:]),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("torch", "onnx", "onnxruntime", "numpy")},
         "cpus": os.cpu_count(),
@@ -196,7 +196,7 @@ def main() -> int:
     result |= {"exporters": exported, **summary(rows)}
     print(json.dumps({k: v for k, v in result.items() if k != "rules"}, indent=1))
     if args.json:
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+        write_result(args.json, result)
     return int(any(row["verdict"] in ("UNSTABLE", "CRASHED") for row in rows.values()))
 
 

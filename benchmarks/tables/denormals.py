@@ -1,4 +1,4 @@
-"""Which operators of TensorRT count denormal numbers as zero: gpu_denormals.py JSON
+"""Which operators of TensorRT count denormal numbers as zero: tables/denormals.py JSON
 
 Each operator is an engine of its own, run on denormal (1e-40), small normal (1e-36) and ordinary values, beside ONNX
 Runtime, which keeps denormals on a CPU.
@@ -6,16 +6,15 @@ Runtime, which keeps denormals on a CPU.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import onnx
-from gpu_machine import machine
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks.record import machine, write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
 from trtconv.build import build_engine
@@ -79,7 +78,7 @@ def main() -> None:
             results[name] = compare(model(nodes, dims, Path(folder) / f"{index}.onnx"))
             print(name, results[name], flush=True)
     data = {**machine("tensorrt", "onnxruntime"), "operators": results}
-    Path(sys.argv[1]).write_text(json.dumps(data, indent=1) + "\n")
+    write_result(Path(sys.argv[1]), data)
 
 
 if __name__ == "__main__":

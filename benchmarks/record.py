@@ -1,9 +1,11 @@
-"""What a measurement on a GPU was made with, for the head of its JSON."""
+"""The record of a measurement: what it was made with, and the JSON file that keeps it."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,3 +34,10 @@ def machine(*packages: str) -> dict[str, Any]:
     # Folders are those of the machine that measured: only their last part says anything.
     words = [Path(w).name for w in sys.argv[1:]]
     return {**found, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}
+
+
+def write_result(path: Path, data: Mapping[str, Any]) -> None:
+    """Write one result; a benchmark that is stopped half-way leaves the previous state of the file."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps(data, indent=1) + "\n")
+    temporary.replace(path)

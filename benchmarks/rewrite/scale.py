@@ -1,6 +1,6 @@
 """How the rewriter scales: seconds and memory beside a bare onnx-graphsurgeon import and export, in one run.
 
-    python benchmarks/rewrite_scale.py [--nodes 5000,20000,80000] [--external-gb 2.4] [--repeat 3] [--json FILE]
+    python -m benchmarks rewrite.scale [--nodes 5000,20000,80000] [--external-gb 2.4] [--repeat 3] [--json FILE]
 
 Prints ratios: 20,000 nodes against graphsurgeon, cost per node at three sizes, and the peak memory over the graph of
 a model with external weights. Each measurement is a process of its own, since peak memory never goes down; the kinds
@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.record import write_result
 
 
 def chain(path: Path, nodes: int, repeats: bool) -> None:
@@ -198,7 +200,7 @@ def machine() -> dict[str, object]:
     names = ("onnx", "onnx-graphsurgeon", "onnxruntime", "numpy", "protobuf")
     return {
         "date": time.strftime("%Y-%m-%d"),
-        "command": "python benchmarks/rewrite_scale.py " + " ".join(sys.argv[1:]),
+        "command": "python -m benchmarks rewrite.scale " + " ".join(sys.argv[1:]),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in names},
         "cpus": os.cpu_count(),
@@ -220,7 +222,7 @@ def main() -> None:
         if args.external_gb:
             result["external_weights"] = on_disk(Path(folder), args.external_gb)
     if args.json:
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+        write_result(args.json, result)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What TensorRT computes of integers beyond 24 bits, of NaN and of quotients, operator by operator:
 
-    gpu_operator_values.py JSON
+    tables/operator_values.py JSON
 
 Each row is an engine of its own beside ONNX Runtime, on the same values. `equal` is of every bit but NaN's; `first` are
 the first places that differ, with what ONNX Runtime gives and what the engine gives.
@@ -8,7 +8,6 @@ the first places that differ, with what ONNX Runtime gives and what the engine g
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from gpu_machine import machine
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks.record import machine, write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.backend import TensorRTBackend
@@ -119,7 +118,7 @@ def main() -> None:
             rows[name] = compared(nodes, given[kind], Path(folder) / f"{number}.onnx")
             print(name, rows[name], flush=True)
     data = {**machine("tensorrt", "onnxruntime"), "rows": rows}
-    Path(sys.argv[1]).write_text(json.dumps(data, indent=1) + "\n")
+    write_result(Path(sys.argv[1]), data)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Engines beside torch on one GPU in one run, turn by turn:
 
-    gpu_speed.py FOLDER JSON ENGINE_PYTHON TORCH_PYTHON SECONDS [SECONDS_FOR_AUTOTUNE]
+    speed/gpu_speed.py FOLDER JSON ENGINE_PYTHON TORCH_PYTHON SECONDS [SECONDS_FOR_AUTOTUNE]
 
-FOLDER/NAME/model.trt.onnx are the examples' graphs for TensorRT 8.6 (benchmarks/gpu_prepare.py --fixed). Two
+FOLDER/NAME/model.trt.onnx are the examples' graphs for TensorRT 8.6 (benchmarks/speed/gpu_prepare.py --fixed). Two
 workers, one Python with TensorRT and one with torch, hold engine and module of a case at the same time; they are asked
 in turn, three rounds, so that clocks and neighbours are alike. torch.compile runs before, each case in a process and a
 time limit of its own, into torch's own cache on disk. TF32 is on on both sides. Median device time between two events
@@ -20,19 +20,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpu_machine import machine
+from benchmarks.record import machine, write_result
+from benchmarks.speed.sides import ENGINE_MODES, ROOT, TORCH_MODES, TUNED, EngineSide, TorchSide, serve
 
-ROOT = Path(__file__).parents[1]
 NAMES = ("refinedet", "hrnet", "text_attention", "style_transfer")
 LONG = ("hrnet", "refinedet", "style_transfer", "text_attention")
 CASES = tuple((name, batch) for name in NAMES for batch in (1, 8))
-ENGINE_MODES = ("engine", "engine + CUDA graph")
-TORCH_MODES = ("eager", "eager + CUDA graph", "compile", "compile + CUDA graph", "max-autotune + CUDA graph")
-TUNED = TORCH_MODES[-1]
-ROUNDS, SECONDS = 3, 0.25
-
-
-# ---- the worker with TensorRT
+ROUNDS = 3
 
 
 def build(root: Path, name: str, batch: int) -> dict[str, Any]:
@@ -55,142 +49,12 @@ def build(root: Path, name: str, batch: int) -> dict[str, Any]:
     return {"build_s": round(time.monotonic() - start, 1), "engine_mib": round(built.engine_bytes / 2**20, 1)}
 
 
-class EngineSide:
-    """Engines by case, each with its two ways of launching."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def open(self, name: str, batch: int) -> dict[str, Any]:
-        from trtconv.backends.select import backend_of
-        from trtconv.core.model.file import load_model, signature
-        from trtconv.proof.points import SamplePoint, sample_inputs
-
-        known = signature(load_model(self.root / name / "model.trt.onnx"))
-        self.session = backend_of(self.root / name / f"speed{batch}.engine").load(
-            self.root / name / f"speed{batch}.engine"
-        )
-        dims = tuple({**known.space.pick("opt"), "N": batch}.items())
-        self.inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
-        return {"shapes": {n: list(a.shape) for n, a in self.inputs.items()}, "runner": self.session.version}
-
-    def run(self, mode: str, batch: int) -> Any:
-        from trtconv.backends.runtime.latency import measure_engine
-
-        graph = mode == ENGINE_MODES[1]
-        return measure_engine(
-            self.session, self.inputs, point="opt", cuda_graph=graph, seconds=SECONDS, warm_up=0.1
-        ).as_dict()
-
-    def close(self) -> None:
-        self.session.close()
-
-
-# ---- the worker with torch
-
-
-class TorchSide:
-    """A module by case, compiled in the ways that torch has."""
-
-    def __init__(self, root: Path) -> None:
-        import torch
-
-        self.torch = torch
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-        torch.backends.cudnn.benchmark = True
-        torch.set_num_threads(2)
-
-    def open(self, name: str, batch: int) -> dict[str, Any]:
-        from trtconv.cli.assemble import load_config, module_source, shape_space, tensor_specs
-        from trtconv.export.module.source import load_module
-        from trtconv.proof.points import SamplePoint, sample_inputs
-
-        config = load_config(ROOT / "examples" / f"{name}.toml")
-        self.module = load_module(module_source(config, None, {})).to("cuda").eval()
-        dims = tuple({**shape_space(config, ()).pick("opt"), "N": batch}.items())
-        given = sample_inputs(tensor_specs(config, ()), SamplePoint("bench", dims))
-        self.arguments = [self.torch.as_tensor(a).to("cuda") for a in given.values()]
-        self.ready: dict[str, Any] = {}
-        self.torch._dynamo.reset()
-        return {"torch": self.torch.__version__}
-
-    def launcher(self, mode: str) -> Any:
-        if mode not in self.ready:
-            self.ready[mode] = self._launcher(mode)
-        return self.ready[mode]
-
-    def _launcher(self, mode: str) -> Any:
-        torch, module = self.torch, self.module
-        if mode == "compile + CUDA graph":
-            # torch's own graphs; the same kernels as "compile".
-            compiled = torch.compile(module, dynamic=False, mode="reduce-overhead")
-        elif mode == TUNED:
-            compiled = torch.compile(module, dynamic=False, mode="max-autotune-no-cudagraphs")
-        else:
-            compiled = module if mode.startswith("eager") else torch.compile(module, dynamic=False)
-
-        def call() -> Any:
-            with torch.inference_mode():
-                return compiled(*self.arguments)
-
-        for _ in range(4):
-            call()
-        torch.cuda.synchronize()
-        return self._captured(call) if mode in ("eager + CUDA graph", TUNED) else call
-
-    def _captured(self, call: Any) -> Any:
-        torch = self.torch
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                call()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.kept = call()
-        return graph.replay
-
-    def run(self, mode: str, batch: int) -> Any:
-        from trtconv.backends.runtime.latency import measure
-
-        torch, launch = self.torch, self.launcher(mode)
-
-        def record() -> Any:
-            event = torch.cuda.Event(enable_timing=True)
-            event.record()
-            return event
-
-        return measure(
-            launch, torch.cuda.synchronize, record, lambda a, b: float(a.elapsed_time(b)) / 1e3,
-            subject=mode, point="opt", batch=batch, seconds=SECONDS, warm_up=0.1,
-        ).as_dict()  # fmt: skip
-
-    def close(self) -> None:
-        self.ready.clear()
-        del self.module, self.arguments
-        self.torch.cuda.empty_cache()
-
-
-def serve(side: Any) -> None:
-    """Answer one JSON line with one."""
-    for line in sys.stdin:
-        word, *values = json.loads(line)
-        try:
-            answer = getattr(side, word)(*values)
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
-        print("@" + json.dumps(answer), flush=True)
-
-
-# ---- the one who asks
-
-
 class Worker:
     """A process that answers `serve`'s questions; an answer that does not come in time ends it."""
 
     def __init__(self, python: str, kind: str, root: Path) -> None:
         self.process = subprocess.Popen(
-            [python, __file__, kind, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [python, "-m", __spec__.name, kind, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment(kind),
         )  # fmt: skip
 
@@ -225,7 +89,7 @@ def compile_all(python: str, root: Path, tuned: bool, jobs: int, deadline: float
         late = time.monotonic() > deadline
         while todo and len(busy) < jobs and not late:
             case = todo.pop(0)
-            command = [python, __file__, "compile", str(root), case[0], str(case[1]), TUNED if tuned else ""]
+            command = [python, "-m", __spec__.name, "compile", str(root), case[0], str(case[1]), TUNED if tuned else ""]
             busy[case] = subprocess.Popen(
                 command, env=environment("compile"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
             )
@@ -296,13 +160,13 @@ def main() -> None:
     data: dict[str, Any] = {**machine("tensorrt", "onnx"), "tf32": True, "rounds": ROUNDS, "rows": []}
 
     def keep() -> None:
-        output.write_text(json.dumps(data, indent=1) + "\n")
+        write_result(output, data)
 
     # On each GPU that is visible engines are built one after another, while torch compiles on the other cores.
     gpus = [g for g in os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",") if g]
     builds = [
         subprocess.Popen(
-            [engine_python, __file__, "build", str(root), str(index)], stderr=subprocess.STDOUT,
+            [engine_python, "-m", __spec__.name, "build", str(root), str(index)], stderr=subprocess.STDOUT,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
         )
         for index, gpu in enumerate(gpus)

@@ -1,4 +1,4 @@
-"""Export and rewrite the examples for TensorRT 8.6, side by side, with torch: gpu_prepare.py OUT [--fixed] [NAME ...]
+"""Export and rewrite the examples for TensorRT 8.6, side by side, with torch: OUT [--fixed] [NAME ...]
 
 Each ends in OUT/NAME/model.trt.onnx with its reference; OUT/NAME/log says what went wrong otherwise. With --fixed all
 dims but the batch have their opt size, as torch.compile has them when it is asked for static shapes.
@@ -14,8 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).parents[2]
 
 
 def fixed_dims(config: str) -> list[str]:

@@ -1,8 +1,8 @@
 """What `--plugins auto` decides by: trtconv/plugins/measurements.json, made of results in benchmarks/results.
 
-    python benchmarks/plugins_measurements.py [RESULTS.json ...]      default: plugins_engines*.json there
+    python -m benchmarks plugins.measurements [RESULTS.json ...]      default: plugins_engines*.json there
 
-plugins_engines*.json are of `plugins_engines.py table`: engines with the plugin and with TensorRT's native layers,
+plugins_engines*.json are of `plugins/engines.py table`: engines with the plugin and with TensorRT's native layers,
 measured in one run on one machine. Where a row has no engine with the plugin, the time of its kernel alone stands in,
 and the measurement says so. A row without both times is left out. Of a case that was measured twice an engine wins over
 a kernel, then the newer date.
@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from plugins_shapes import CASES
+from benchmarks.plugins.shapes import CASES
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "trtconv" / "plugins" / "measurements.json"
 OP_TYPES = {
     "l2norm": "TrtconvL2Norm",
@@ -52,7 +52,7 @@ def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[
         return None
     case = next((c for c in CASES if c.name == row["case"]), None)
     if case is None:
-        raise ValueError(f"{source}: no case of plugins_shapes.py is called {row['case']}")
+        raise ValueError(f"{source}: no case of plugins/shapes.py is called {row['case']}")
     return {
         "op_type": OP_TYPES[case.op],
         "dtype": row["dtype"],

@@ -1,10 +1,10 @@
-"""Ask an installed TensorRT's ONNX parser for every operator: parser_support.py BACKEND JSON
+"""Ask an installed TensorRT's ONNX parser for every operator: tables/parser_support.py BACKEND JSON
 
 BACKEND is `tensorrt-rtx` (runs anywhere) or `tensorrt` (needs a GPU). Two questions: does the parser have an importer
 (`supports_operator`), and does it take each node test of the ONNX project (shipped in the onnx wheel)? Each test is
 parsed as it is, with its inputs as network inputs, and once more with the inputs that its test data gives as constants,
 since many importers want a shape or a scalar to be one. Work is done in child processes: a parser that ends the process
-costs one test. `benchmarks/support_tables.py` makes check/support/*.json from the result.
+costs one test. `benchmarks/tables/support_tables.py` makes check/support/*.json from the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Inputs with up to so many elements become constants in the second question: sizes, axes, scales, a random seed.
 SMALL = 64
 LIMIT_S = 500.0
@@ -150,7 +150,7 @@ def ask_all(backend: str, models: dict[str, onnx.ModelProto], limit_s: float) ->
             (folder / f"{key}.onnx").write_bytes(model.SerializeToString())
         end = time.monotonic() + limit_s
         while time.monotonic() < end and len(list(folder.glob("*.json"))) < len(models):
-            words = [sys.executable, __file__, "child", backend, name]
+            words = [sys.executable, "-m", __spec__.name, "child", backend, name]
             try:
                 done = subprocess.run(words, capture_output=True, timeout=max(1.0, end - time.monotonic()), check=False)
             except subprocess.TimeoutExpired:
@@ -184,7 +184,7 @@ def main(backend: str, output: Path) -> None:
         given = {k: answers[f"{name}.{k}"] for k in ("as_is", "fixed") if f"{name}.{k}" in answers}
         tests[name] = {"ops": used, "opset": opset, **given}
     facts = {
-        "date": time.strftime("%Y-%m-%d"), "command": f"python benchmarks/parser_support.py {backend} JSON",
+        "date": time.strftime("%Y-%m-%d"), "command": f"python -m benchmarks tables.parser_support {backend} JSON",
         "parser": f"{backend} {number}", "onnx": version("onnx"), "python": platform.python_version(),
     }  # fmt: skip
     lines = ",\n".join(f"  {json.dumps(n)}: {json.dumps(t)}" for n, t in tests.items())
@@ -195,7 +195,6 @@ def main(backend: str, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     if sys.argv[1] == "child":
         child(sys.argv[2], Path(sys.argv[3]))
     else:

@@ -1,10 +1,10 @@
-"""Make trtconv/check/target/support/*.json from what was measured: support_tables.py [--check]
+"""Make trtconv/check/target/support/*.json from what was measured: tables/support_tables.py [--check]
 
 Sources, all in benchmarks/:
-  results/parser_*.json       what a parser said to every operator and node test (parser_support.py)
-  results/gpu_zoo.json        what became of each zoo case's engine on TensorRT 8.6, and its operators (gpu_zoo.py)
-  support/documented.json     operators that a release documents, and what is known of single ones
-  support/constructs.json     ways to use an operator that a target refuses or computes wrongly
+  results/parser_*.json       what a parser said to every operator and node test (tables/parser_support.py)
+  results/gpu_zoo.json        what became of each zoo case's engine on TensorRT 8.6, and its operators (speed.gpu_zoo)
+  tables/documented.json     operators that a release documents, and what is known of single ones
+  tables/constructs.json     ways to use an operator that a target refuses or computes wrongly
 
 Prints how far each table agrees with the parser, test by test; --check writes nothing and fails when a table is not
 what this makes of the sources.
@@ -17,7 +17,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HERE = ROOT / "benchmarks"
 SUPPORT = ROOT / "trtconv/check/target/support"
 TABLES = ("8.6", "10", "11", "rtx")
@@ -111,9 +111,9 @@ def _node_tests(op: str, counts: defaultdict[str, Counter], measured: dict) -> s
 
 def make(table: str) -> dict:
     """The table as plain data."""
-    documented = read("support/documented.json")
+    documented = read("tables/documented.json")
     head = documented["tables"][table]
-    constructs = [c for c in json.loads((HERE / "support/constructs.json").read_text()) if table in c["targets"]]
+    constructs = [c for c in json.loads((HERE / "tables/constructs.json").read_text()) if table in c["targets"]]
     return {
         "schema": 1, "table": f"tensorrt-{table}", **head,
         "ops": operators(table, documented, measured_of(table), head["max_opset"]),
@@ -131,7 +131,7 @@ def text_of(table: dict) -> str:
 
 def agreement(table: str) -> tuple[Counter, list[str]]:
     """(table's word, parser's word) counted over the node tests, and the tests that the table takes and it refuses."""
-    from benchmarks.parser_support import frozen, node_tests
+    from benchmarks.tables.parser_support import frozen, node_tests
     from trtconv.check.target.support.node_facts import read_facts
     from trtconv.check.target.support.table import load_table
     from trtconv.check.target.verdicts import by_table
@@ -175,10 +175,9 @@ def main(check: bool) -> int:
               f"{counts['refused', 'taken']} that it takes")  # fmt: skip
         for words in lenient:
             print("   ", words)
-    print("\n".join(f"{name} is not what the sources give: run benchmarks/support_tables.py" for name in stale))
+    print("\n".join(f"{name} is not what the sources give: run benchmarks/tables/support_tables.py" for name in stale))
     return int(bool(stale))
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     sys.exit(main("--check" in sys.argv))

@@ -1,4 +1,4 @@
-"""The zoo for TensorRT 8.6: gpu_zoo.py prepare OUT [CASE ...] (with torch), then gpu_zoo.py run OUT JSON (with GPUs).
+"""The zoo for TensorRT 8.6: prepare OUT [CASE ...] (with torch), then run OUT JSON (with GPUs).
 
 `prepare` exports and rewrites every case with target tensorrt==8.6; `run` builds each engine and checks it at all
 sample points against the module's saved outputs. A case is equal, refused (with the reason), wrong, or was not
@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from gpu_machine import machine
+from benchmarks.record import machine, write_result
 
 JOBS = int(os.environ.get("ZOO_JOBS", "12"))
 
@@ -136,7 +136,7 @@ def run(root: str, output: str) -> None:
     for taken in Path(root).glob("*/taken"):
         if not (taken.parent / "result.json").exists():
             taken.unlink()
-    command = [sys.executable, __file__, "worker", root]
+    command = [sys.executable, "-m", __spec__.name, "worker", root]
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
 
     def start(index: int) -> subprocess.Popen[bytes]:
@@ -182,7 +182,7 @@ def write(results: list[dict[str, Any]], output: str) -> None:
         "exported": reached, "equal_share_of_exported": round(counts["equal"] / reached, 4) if reached else None,
         "cases": sorted(results, key=lambda r: str(r["case"])),
     }  # fmt: skip
-    Path(output).write_text(json.dumps(data, indent=1) + "\n")
+    write_result(Path(output), data)
 
 
 if __name__ == "__main__":

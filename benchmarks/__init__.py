@@ -1,0 +1,1 @@
+"""What trtconv was measured with: `python -m benchmarks` lists every benchmark and runs one."""

@@ -1,0 +1,1 @@
+"""Times of the plugins, alone and in engines."""

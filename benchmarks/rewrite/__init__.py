@@ -1,0 +1,1 @@
+"""How the rewriter scales, and what it does to models that others wrote."""

@@ -1,0 +1,1 @@
+"""Times of engines, of the command line and of exporting."""

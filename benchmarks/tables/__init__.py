@@ -1,0 +1,1 @@
+"""What TensorRT takes and computes, operator by operator."""
