@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "trtconv"
 FILES = sorted(PACKAGE.rglob("*.py"))
+# The 350 lines hold for tests and benchmarks too.
+ALL_FILES = sorted(path for folder in (PACKAGE, ROOT / "tests", ROOT / "benchmarks") for path in folder.rglob("*.py"))
 
 # Part -> the parts of trtconv that it may import besides itself.
 ALLOWED = {
@@ -79,9 +82,15 @@ def test_heavy_packages_are_imported_in_bodies_only(part):
             assert not top_level(ast.parse(path.read_text())) & HEAVY, path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", ALL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_stay_small(path):
     assert len(path.read_text().splitlines()) <= 350
+
+
+def test_no_folder_is_a_flat_list():
+    """About fifteen files at one level, `__init__.py` not counted."""
+    folders = Counter(path.parent for path in FILES if path.name != "__init__.py")
+    assert not {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > 17}
 
 
 def test_no_name_that_says_nothing():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.onnx_models import conv_net
-from trtconv.core.private_folder import start_time
+from trtconv.core.files.private_folder import start_time
 
 pytest.importorskip("tensorrt_rtx")
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

@@ -10,6 +10,21 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, parser
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.half_emulation import emulate_halves, has_halves
+
+
+def run(model: onnx.ModelProto, feed) -> dict[str, np.ndarray]:
+    honest = emulate_halves(model) if has_halves(model) else model
+    return OnnxRuntimeRunner(honest.SerializeToString(), threads=1)(feed)
+
+
+def error(expected: np.ndarray, actual: np.ndarray) -> float:
+    assert np.array_equal(np.isfinite(expected), np.isfinite(actual)), "NaN or infinity where there was none"
+    finite = np.isfinite(expected)
+    scale = max(float(np.abs(expected[finite]).max(initial=0.0)), 1e-30)
+    return float(np.abs(expected[finite].astype(np.float64) - actual[finite]).max(initial=0.0)) / scale
+
 
 @dataclass(frozen=True)
 class Net:

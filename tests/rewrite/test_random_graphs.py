@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.rewrite.random_graphs import CHANNELS, random_model
+from tests.rewrite.random_graphs import CHANNELS
+from tests.rewrite.random_model import random_model
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress

@@ -17,7 +17,7 @@ from trtconv.build.profiles import Plan, plan_profiles
 from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
-from trtconv.core.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
 from trtconv.core.requests import BuildRequest

@@ -64,7 +64,7 @@ def _spec_files(ctx: click.Context) -> list[Path]:
 def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], specs: list[Path]) -> None:
     from trtconv.core.artifacts import require_report_path, require_writable
     from trtconv.core.errors import InvalidRequestError
-    from trtconv.core.output_paths import require_distinct
+    from trtconv.core.files.output_paths import require_distinct
 
     for kind, path in outputs:
         if kind.role == "report":

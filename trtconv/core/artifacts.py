@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.output_paths import is_stream, output_target, write_stream
+from trtconv.core.files.output_paths import is_stream, output_target, write_stream
 
 
 def require_file(path: Path, what: str) -> Path:

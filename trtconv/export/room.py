@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
-from trtconv.core.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import load_model, model_files, save_model
-from trtconv.core.output_paths import require_distinct
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.alignment.align import settle_sizes

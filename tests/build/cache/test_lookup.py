@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.cache.lookup import build_cached, key_parts
 from trtconv.build.engine import build_engine
-from trtconv.core.artifact_set import sealed
+from trtconv.core.files.artifact_set import sealed
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.build.cache.store import EngineCache
 from trtconv.core.errors import InvalidRequestError

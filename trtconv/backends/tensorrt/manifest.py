@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.artifact_set import require_seal, sealed
 from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file, write_json
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import require_seal, sealed
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 

@@ -15,7 +15,7 @@ from trtconv.backends.tensorrt.engine_fit import require_plugins
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.core.artifacts import require_file, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.tensors import TensorSpec
 
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int64": "INT64", "int32": "INT32", "int8": "INT8",

@@ -12,8 +12,8 @@ from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manif
 from trtconv.check.compare.layers import LayerReport, RunMarked, compare_layers, dump_tensors, graph_tensors
 from trtconv.core.artifacts import require_file, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, tensor_spec
-from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.tolerance import Tolerance
 from trtconv.plugins.aot.registry import embedded_in

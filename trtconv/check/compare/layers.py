@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.provenance import Origin, origin_of
-from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance

@@ -15,9 +15,9 @@ from trtconv.check.repro.cutting import input_specs
 from trtconv.check.repro.failures import BuildFailure, Failure
 from trtconv.core.artifacts import replacing, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
-from trtconv.core.output_paths import require_distinct
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference

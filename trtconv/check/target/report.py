@@ -17,9 +17,9 @@ from trtconv.check.target.support.table import SupportTable, load_table
 from trtconv.check.target.undefined_sizes import find_undefined_sizes
 from trtconv.check.target.verdicts import NodeVerdict, by_table, refusal
 from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import RULE_KEY
-from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target

@@ -54,7 +54,7 @@ def command(
     trtconv convert --config examples/refinedet.toml -o out
     """
     from trtconv.cli.summary import Summary, show
-    from trtconv.core.conversion_stamp import FilesRead, read_stamp, write_stamp
+    from trtconv.core.files.conversion_stamp import FilesRead, read_stamp, write_stamp
 
     quiet = values["quiet"]
     spoken = {"verbose": 0, "quiet": 0}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.form import require_form
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
-from trtconv.core.output_paths import require_distinct
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import Dim, TensorSpec, parse_tensor
 

@@ -154,8 +154,8 @@ def _too_small(space: ShapeSpace, name: str, multiple: int) -> list[int]:
 
 def recorded_padding(subject: Path) -> Padding | None:
     """What an ONNX file's metadata or an engine's manifest says, None when nothing is padded."""
-    from trtconv.core.artifact_set import require_seal
     from trtconv.core.artifacts import manifest_path, read_json
+    from trtconv.core.files.artifact_set import require_seal
     from trtconv.core.model.file import load_model
 
     if subject.suffix == ".onnx":

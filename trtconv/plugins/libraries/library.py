@@ -13,7 +13,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
-from trtconv.core.private_folder import private_temporary_folder
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.libraries.cpp_header import header_text
 

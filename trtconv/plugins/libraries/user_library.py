@@ -13,7 +13,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import read_json, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.private_folder import private_temporary_folder
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.plugins.description import PluginDescription
 from trtconv.plugins.libraries.cpp_header import FILE_NAME as HEADER
 from trtconv.plugins.libraries.cpp_header import header_text

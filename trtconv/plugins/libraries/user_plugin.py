@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.python_file import load_python
+from trtconv.core.files.python_file import load_python
 from trtconv.plugins.description import FLOAT_TYPES, PluginDescription
 
 FILE_NAME = "plugin.py"

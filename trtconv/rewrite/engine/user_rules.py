@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.python_file import load_python
+from trtconv.core.files.python_file import load_python
 from trtconv.rewrite.engine.rule import Rule
 
 

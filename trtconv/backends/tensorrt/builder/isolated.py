@@ -19,8 +19,8 @@ from types import TracebackType
 
 from trtconv.backends.protocol import BuiltEngine, EngineSettings
 from trtconv.core.errors import TrtconvError
-from trtconv.core.parent_process import end_with_parent, lines_from_parent, parent_arguments
-from trtconv.core.private_folder import private_temporary_folder
+from trtconv.core.files.parent_process import end_with_parent, lines_from_parent, parent_arguments
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress, SilentProgress
 
 _TICK_S = 0.1

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from trtconv.core.private_folder import WRITABLE_BY_OTHERS, belongs_to_current_user
+from trtconv.core.files.private_folder import WRITABLE_BY_OTHERS, belongs_to_current_user
 
 SCHEMA = 2
 ENGINE, MANIFEST, RECORD = "engine", "manifest.json", "entry.json"

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trtconv.build.cache.store.entry import FILES
-from trtconv.core.private_folder import belongs_to_current_user
+from trtconv.core.files.private_folder import belongs_to_current_user
 
 HOUR_S = 3600
 # How long a temporary name stays after its last change, before `prune` removes it.

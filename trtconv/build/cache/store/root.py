@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.private_folder import belongs_to_current_user, create_private_folder, require_private_folder
+from trtconv.core.files.private_folder import belongs_to_current_user, create_private_folder, require_private_folder
 
 VARIABLE = "TRTCONV_CACHE"
 VERSION = 2

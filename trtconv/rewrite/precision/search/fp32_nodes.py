@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError
+from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import Origin, origin_of
-from trtconv.core.private_folder import private_temporary_folder
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.tolerance import Tolerance

@@ -9,11 +9,11 @@ import pytest
 
 import trtconv
 from trtconv.core.errors import UnsafeFolderError
-from trtconv.core.private_folder import is_running, private_temporary_folder, remove_stale_folders, start_time
+from trtconv.core.files.private_folder import is_running, private_temporary_folder, remove_stale_folders, start_time
 
 HOLDER = """
 import sys, time
-from trtconv.core.private_folder import private_temporary_folder
+from trtconv.core.files.private_folder import private_temporary_folder
 folder = private_temporary_folder("build")
 open(folder.name + "/1.work", "w").close()
 print(folder.name, flush=True)
@@ -60,7 +60,7 @@ def test_every_purpose_in_the_code_gives_a_name_that_is_recognised(temporary, mo
     code = "".join(p.read_text() for p in Path(trtconv.__file__).parent.rglob("*.py"))
     purposes = sorted(set(re.findall(r'private_temporary_folder\("([^"]*)"\)', code)))
     assert {"build", "fp32"} <= set(purposes)
-    monkeypatch.setattr("trtconv.core.private_folder.is_running", lambda pid, start: False)
+    monkeypatch.setattr("trtconv.core.files.private_folder.is_running", lambda pid, start: False)
     for purpose in purposes:
         folder = private_temporary_folder(purpose)
         assert remove_stale_folders(temporary, purpose) == (Path(folder.name).name,)

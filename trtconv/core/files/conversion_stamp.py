@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from trtconv.core.artifact_set import digest_set
 from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.files.artifact_set import digest_set
 
 SCHEMA = 2
 NAME = "model.convert.json"
@@ -59,7 +59,7 @@ class FilesRead:
 def relevant(paths: Iterable[str], output: Path) -> tuple[Path, ...]:
     """The files that are the user's: neither installed packages, nor the system's, nor the conversion's own output."""
     installed = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
-    own = str(Path(__file__).resolve().parents[1])
+    own = str(Path(__file__).resolve().parents[2])
     outside = (*_SYSTEM, *installed, own, str(output.resolve()))
     found: dict[Path, None] = {}
     for text in sorted(paths):
@@ -93,7 +93,7 @@ def environment_key() -> dict[str, str]:
     for folder in sorted({p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}):
         names = sorted(n for n in _listed(folder) if n.endswith((".dist-info", ".egg-info", ".pth", ".egg-link")))
         digest.update("\0".join(names).encode())
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if f != "__pycache__")
         for name in sorted(f for f in files if f.endswith((".py", ".json"))):

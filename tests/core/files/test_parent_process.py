@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from trtconv.core.private_folder import start_time
+from trtconv.core.files.private_folder import start_time
 
 PARENT = """
 import subprocess, sys, threading, time
-from trtconv.core.parent_process import parent_arguments
+from trtconv.core.files.parent_process import parent_arguments
 
 def start():
     child = subprocess.Popen([sys.executable, "-c", sys.argv[1], *parent_arguments()], stdin=subprocess.PIPE, text=True)
@@ -28,7 +28,7 @@ else:
 """
 CHILD = """
 import sys, time
-from trtconv.core.parent_process import end_with_parent, lines_from_parent
+from trtconv.core.files.parent_process import end_with_parent, lines_from_parent
 {first}
 for line in lines_from_parent(sys.stdin) if {pipe} else ["work"]:
     print("working", flush=True)
@@ -71,7 +71,8 @@ def test_the_child_dies_with_a_parent_that_is_killed(child, where):
 
 def test_a_child_that_starts_after_its_parent_died_ends_at_once():
     code = (
-        "import sys\nfrom trtconv.core.parent_process import end_with_parent\nend_with_parent(sys.argv[1:])\nprint(1)"
+        "import sys\nfrom trtconv.core.files.parent_process import end_with_parent\n"
+        "end_with_parent(sys.argv[1:])\nprint(1)"
     )
     child = subprocess.run([sys.executable, "-c", code, "999999999", "signal"], capture_output=True, text=True)
     assert (child.returncode, child.stdout) == (1, "")
@@ -81,7 +82,7 @@ def test_a_child_that_starts_after_its_parent_died_ends_at_once():
 
 def test_a_pipe_that_ends_between_two_lines_ends_the_child_in_order():
     code = (
-        "import sys, time\nfrom trtconv.core.parent_process import lines_from_parent\n"
+        "import sys, time\nfrom trtconv.core.files.parent_process import lines_from_parent\n"
         "for line in lines_from_parent(sys.stdin):\n    print(line, flush=True)\nprint('end')"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from trtconv.core import conversion_stamp
-from trtconv.core.conversion_stamp import NAME, FilesRead, read_stamp, relevant, write_stamp
+from trtconv.core.files import conversion_stamp
+from trtconv.core.files.conversion_stamp import NAME, FilesRead, read_stamp, relevant, write_stamp
 
 COMMAND = {"module": "net.py:make", "output": "out", "args": ("a=1",)}
 
@@ -103,7 +103,7 @@ def test_without_a_stamp(tmp_path):
 def test_it_loads_nothing_heavy_and_is_fast(place):
     convert(place)
     code = (
-        "import sys; from pathlib import Path; from trtconv.core.conversion_stamp import read_stamp;"
+        "import sys; from pathlib import Path; from trtconv.core.files.conversion_stamp import read_stamp;"
         f"stamp, why = read_stamp(Path({str(place / 'out')!r}), {COMMAND!r}); assert stamp, why;"
         "assert not {'torch', 'onnx', 'numpy', 'pydantic'} & set(sys.modules)"
     )
