@@ -29,7 +29,7 @@ from trtconv.rewrite.engine.rule import Found, Rule
 
 
 def find(graph, node):
-    return Found((node,), lambda b: b.op("LeakyRelu", node.inputs[0]))
+    return Found((node,), lambda g: g.op("LeakyRelu", node.inputs[0]))
 
 
 RULES = (Rule(name="leaky", why="Keeps the gradient.", ops=("Relu",), find=find, before="Relu", after="LeakyRelu"),)

@@ -14,11 +14,11 @@ RIGHT = Rule(
     "relu-as-max",
     "A test.",
     ("Relu",),
-    lambda g, n: Found((n,), lambda b: b.op("Max", n.inputs[0], b.scalar(0.0, n.inputs[0]))),
+    lambda g, n: Found((n,), lambda g: g.op("Max", n.inputs[0], g.scalar(0.0, n.inputs[0]))),
 )
-WRONG = Rule("relu-as-abs", "A test.", ("Relu",), lambda g, n: Found((n,), lambda b: b.op("Abs", n.inputs[0])))
+WRONG = Rule("relu-as-abs", "A test.", ("Relu",), lambda g, n: Found((n,), lambda g: g.op("Abs", n.inputs[0])))
 NEVER = Rule("never", "A test.", ("Relu",), lambda g, n: NOT_THIS)
-RESTLESS = Rule("restless", "A test.", ("Relu",), lambda g, n: Found((n,), lambda b: b.op("Relu", n.inputs[0])))
+RESTLESS = Rule("restless", "A test.", ("Relu",), lambda g, n: Found((n,), lambda g: g.op("Relu", n.inputs[0])))
 
 
 def test_a_right_rule_passes():

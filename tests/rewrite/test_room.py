@@ -144,7 +144,7 @@ RULE_FILE = """
 from trtconv.rewrite.engine.rule import Found, Rule
 
 def find(graph, node):
-    return Found((node,), lambda b: b.op("{op}", node.inputs[0]{more}))
+    return Found((node,), lambda g: g.op("{op}", node.inputs[0]{more}))
 
 RULES = (Rule("mine", "For the test.", ("Relu",), find),)
 """
@@ -152,7 +152,7 @@ RULES = (Rule("mine", "For the test.", ("Relu",), find),)
 
 def test_a_rule_of_the_users_own(tmp_path):
     mine = tmp_path / "mine.py"
-    mine.write_text(RULE_FILE.format(op="Max", more=", b.scalar(0.0, node.inputs[0])"))
+    mine.write_text(RULE_FILE.format(op="Max", more=", g.scalar(0.0, node.inputs[0])"))
     result = ask(model_of(Case("r", "y = Relu(x)")), tmp_path, rule_files=(mine,))
     assert [e.rule for e in result.entries] == ["mine"]
     assert [n.op_type for n in onnx.load(str(result.model)).graph.node] == ["Max"]
@@ -191,7 +191,7 @@ def test_a_missing_rule_file_and_a_clash(tmp_path):
     with pytest.raises(InvalidRequestError, match="no rule file"):
         ask(model_of(NORM), tmp_path, rule_files=(tmp_path / "none.py",))
     mine = tmp_path / "mine.py"
-    mine.write_text(RULE_FILE.format(op="Max", more=", b.scalar(0.0, node.inputs[0])").replace('"mine"', '"l2norm"'))
+    mine.write_text(RULE_FILE.format(op="Max", more=", g.scalar(0.0, node.inputs[0])").replace('"mine"', '"l2norm"'))
     with pytest.raises(InvalidRequestError, match="twice"):
         ask(model_of(NORM), tmp_path, rule_files=(mine,))
 

@@ -34,17 +34,22 @@ def node_attributes(plugin: PluginDescription, **given: Any) -> dict[str, Any]:
     return {**values, "plugin_version": plugin.version, "plugin_namespace": NAMESPACE}
 
 
+def require_arity(plugin: PluginDescription, inputs: int, outputs: int) -> None:
+    """Raise InvalidRequestError when the plugin has another number of inputs or outputs."""
+    if (inputs, outputs) != (len(plugin.inputs), len(plugin.outputs)):
+        raise InvalidRequestError(
+            f"{plugin.op_type} takes {len(plugin.inputs)} inputs and gives {len(plugin.outputs)} outputs, "
+            f"not {inputs} and {outputs}"
+        )
+
+
 def make_node(
     plugin: PluginDescription, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **given: Any
 ) -> onnx.NodeProto:
     """The plugin's ONNX node in domain `trtconv`. Raises InvalidRequestError for wrong inputs or attributes."""
     from onnx import helper
 
-    if len(inputs) != len(plugin.inputs) or len(outputs) != len(plugin.outputs):
-        raise InvalidRequestError(
-            f"{plugin.op_type} takes {len(plugin.inputs)} inputs and gives {len(plugin.outputs)} outputs, "
-            f"not {len(inputs)} and {len(outputs)}"
-        )
+    require_arity(plugin, len(inputs), len(outputs))
     attributes = node_attributes(plugin, **given)
     node: onnx.NodeProto = helper.make_node(
         plugin.op_type, list(inputs), list(outputs), name=name, domain=NAMESPACE, **attributes

@@ -67,7 +67,7 @@ def renaming(name, old, new, **options):
     """A rule that puts one op type for another."""
 
     def find(graph, node):
-        return Found((node,), lambda b: b.op(new, *node.inputs))
+        return Found((node,), lambda g: g.op(new, *node.inputs))
 
     return Rule(name, "For the test.", (old,), find, **options)
 
@@ -92,7 +92,7 @@ def test_rules_that_undo_each_other_are_stopped_and_named():
 
 def test_a_rule_that_feeds_itself_is_stopped_before_the_graph_is_huge():
     def find(graph, node):
-        return Found((node,), lambda b: b.op("Relu", b.op("Relu", node.inputs[0])))
+        return Found((node,), lambda g: g.op("Relu", g.op("Relu", node.inputs[0])))
 
     model = model_of(Case("r", "y = Relu(x)"))
     _, heard = run(model, Rule("twice", "For the test.", ("Relu",), find), proof=False)
@@ -104,10 +104,10 @@ def test_a_rewrite_that_was_rejected_is_tried_again_when_the_graph_says_more():
     """In the first round the type of the value is not known; the second rule makes it known."""
 
     def eager(graph, node):
-        return Found((node,), lambda b: b.op("Max", node.inputs[0], b.scalar(0.0, dtype=1)))
+        return Found((node,), lambda g: g.op("Max", node.inputs[0], g.scalar(0.0, dtype=1)))
 
     def telling(graph, node):
-        return Found((node,), lambda b: b.op("Neg", node.inputs[0]))
+        return Found((node,), lambda g: g.op("Neg", node.inputs[0]))
 
     model = model_of(Case("unknown", "a = local.F(x) y = Relu(a)", functions=LOCAL))
     del model.functions[:]
@@ -132,7 +132,7 @@ def model_without_function():
 
 def test_a_rule_that_returns_too_few_values_is_named():
     def find(graph, node):
-        return Found((node,), lambda b: b.op("Slice", node.inputs[0], b.ints(0), b.ints(4), b.ints(1)))
+        return Found((node,), lambda g: g.op("Slice", node.inputs[0], g.ints(0), g.ints(4), g.ints(1)))
 
     model = model_of(Case("s", "a, c = Split<axis=1>(x) y = Add(a, c)"))
     with pytest.raises(TrtconvError, match=r"the rule 'half' fails at Split .*1 values for 2 outputs"):
@@ -148,7 +148,7 @@ def test_a_rule_that_returns_something_else_is_named(answer):
 
 def test_a_rewrite_that_changes_the_element_type_is_rejected():
     def find(graph, node):
-        return Found((node,), lambda b: b.cast(b.op("Relu", node.inputs[0]), onnx.TensorProto.DOUBLE))
+        return Found((node,), lambda g: g.cast(g.op("Relu", node.inputs[0]), onnx.TensorProto.DOUBLE))
 
     model = model_of(Case("r", "a = Relu(x) y = Cast<to=1>(a)"))
     kept = model.SerializeToString()
@@ -201,7 +201,7 @@ def test_what_onnx_runtime_takes_but_cannot_run_is_proved_in_the_reference_evalu
         resize = graph.maker(node.inputs[0], "Resize")
         if resize is None:
             return Skip()
-        return Found((resize, node), lambda b: b.op("Resize", *resize.inputs, mode="cubic", antialias=1))
+        return Found((resize, node), lambda g: g.op("Resize", *resize.inputs, mode="cubic", antialias=1))
 
     record, _ = run(model_of(case), Rule("mine", "For the test.", ("Identity",), find))
     assert [(e.proof.passed, e.proof.runner) for e in record.entries] == [(True, "onnx.reference")]
@@ -211,7 +211,7 @@ def test_a_proof_is_not_shared_with_a_stricter_rule():
     """Both rules make the same part; what passes the loose tolerance must not pass for the strict one."""
 
     def find(graph, node):
-        return Found((node,), lambda b: b.op("Mul", node.inputs[0], b.scalar(1.001, dtype=1)))
+        return Found((node,), lambda g: g.op("Mul", node.inputs[0], g.scalar(1.001, dtype=1)))
 
     loose = Rule("loose", "For the test.", ("Identity",), find, tolerance=Tolerance(1e-2, 1e-2))
     strict = Rule("strict", "For the test.", ("Identity",), find)

@@ -18,10 +18,10 @@ from trtconv.plugins.libraries.finding import why_not_loadable
 from trtconv.plugins.measured import Measurement, Verdict, judge, load_measurements
 from trtconv.rewrite.engine.result import Entry, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.concrete import ConcreteShapes
 from trtconv.rewrite.graph.facts import without_weights
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.replacement import build_replacement
 
 if TYPE_CHECKING:
     import onnx
@@ -124,9 +124,8 @@ class Choice:
 
     def of_match(self, graph: Graph, found: Found, op_type: str) -> Verdict:
         """The verdict for the node that a rule would make: it is built for a look at its inputs and attributes."""
-        builder = Builder(graph, f"{found.root.output}/auto")
-        found.build(builder)
-        made = next((n for n in builder.nodes if (n.domain, n.op_type) == (NAMESPACE, op_type)), None)
+        replacement = build_replacement(graph, f"{found.root.output}/auto", found.build)
+        made = next((n for n in replacement.nodes if (n.domain, n.op_type) == (NAMESPACE, op_type)), None)
         if made is None:
             return Verdict(False, f"the rule makes no {op_type} here")
         return self.of_node(graph, Node(made, 0.0))

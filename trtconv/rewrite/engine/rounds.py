@@ -22,10 +22,10 @@ from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Entry, NodeText, Proof, Rejected, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.replacement import build_replacement
 from trtconv.rewrite.graph.splice import splice, write_back
 
 # Rounds that are always allowed. More only while they neither come back to a graph that was there nor make it grow.
@@ -189,19 +189,17 @@ def _is_used(graph: Graph, node: Node) -> bool:
 def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:
     """Build the replacement, prove it, and put it in or take it back."""
     root = found.root
-    builder = Builder(graph, f"{root.output}/{rule.name}")
     try:
-        made = found.build(builder)
+        new = build_replacement(graph, f"{root.output}/{rule.name}", found.build)
     except TrtconvError:
         raise
     except Exception as error:
         raise naming(rule, root, error) from error
-    values = [made] if isinstance(made, str) else list(made)
-    if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(values) :] if o):
-        raise naming(rule, root, ValueError(f"{len(values)} values for {len(root.outputs)} outputs"))
+    if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
+        raise naming(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:
-        fragment = cut(graph, found.nodes, builder, values, graph.opset)
+        fragment = cut(graph, found.nodes, new)
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))
         proof = prover(fragment, rule.tolerance, found.ranges, root.name)
@@ -212,8 +210,7 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
             return
     before = tuple(node_text(n.proto) for n in found.nodes)
     origin = next((n.origin for n in reversed(found.nodes) if n.origin), root.origin)
-    new = splice(graph, found.nodes, builder, values, rule.name)
-    after = tuple(node_text(n.proto) for n in new)
+    after = tuple(node_text(n.proto) for n in splice(graph, found.nodes, new, rule.name))
     record.entries.append(Entry(rule.name, rule.why, root.name, origin, graph.scope, before, after, proof, found.note))
 
 

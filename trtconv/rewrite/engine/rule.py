@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,8 @@ from trtconv.core.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from trtconv.core.targets import Target
-    from trtconv.rewrite.graph.builder import Builder
     from trtconv.rewrite.graph.index import Graph, Node
+    from trtconv.rewrite.graph.replacement import Replacement, Values
 
 # Tighter than the default of a check: one rewrite has only a handful of roundings.
 PROOF_TOLERANCE = Tolerance(rtol=1e-4, atol=2e-5)
@@ -29,7 +29,7 @@ NOT_THIS = Skip()
 
 @dataclass(frozen=True)
 class Found:
-    """A match: `build` makes the replacement and returns one value per output of the last node in `nodes`.
+    """A match: `build` takes a graph-surgeon graph and returns one tensor per output of the last node in `nodes`.
 
     `nodes` are the matched nodes; the last one is the root whose outputs are replaced. Matched nodes whose values
     are used elsewhere too stay. `ranges` bounds the sample values of integer values that enter the match (for
@@ -37,7 +37,7 @@ class Found:
     """
 
     nodes: tuple[Node, ...]
-    build: Callable[[Builder], str | Sequence[str]]
+    build: Callable[[Replacement], Values]
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     note: str = ""
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx import helper
 
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node, ValueType
+from trtconv.rewrite.graph.replacement import Exported
 
 if TYPE_CHECKING:
     from trtconv.plugins.description import PluginDescription
@@ -58,19 +58,18 @@ class _Cut:
     inputs: dict[str, FragmentInput]
 
 
-def cut(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequence[str], opset: int) -> Fragment:
-    """Make the two models. The opset of the one after is the builder's."""
+def cut(graph: Graph, matched: Sequence[Node], replacement: Exported) -> Fragment:
+    """Make the two models. The opset of the one after is the replacement's."""
     root = matched[-1]
     used = [bool(o) and (bool(graph.users.get(o)) or o in graph.outputs) for o in root.outputs]
-    pairs = [(o, v) for o, v, wanted in zip(root.outputs, values, used, strict=False) if wanted]
+    pairs = [(o, v) for o, v, wanted in zip(root.outputs, replacement.outputs, used, strict=False) if wanted]
     before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
-    after = _close(graph, list(builder.nodes), list(builder.constants), free=[v for _, v in pairs])
+    after = _close(graph, list(replacement.nodes), list(replacement.constants), free=[v for _, v in pairs])
     inputs = {**before.inputs, **{k: v for k, v in after.inputs.items() if k not in before.inputs}}
     outputs = [o for o, _ in pairs]
     aliases = [helper.make_node("Identity", [v], [_after(o)]) for o, v in pairs]
-    opsets = (opset, builder.opset)
-    first = _model(graph, before, before.nodes, outputs, inputs, opsets[0])
-    last = _model(graph, after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opsets[1])
+    first = _model(graph, before, before.nodes, outputs, inputs, graph.opset)
+    last = _model(graph, after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, replacement.opset)
     return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graph.dtype(o) for o in outputs))
 
 

@@ -6,42 +6,55 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 import onnx
+from onnx import helper
 
 from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.replacement import Exported
 
 PURE_EXCEPTIONS = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 
 
-def splice(graph: Graph, matched: Sequence[Node], builder: Builder, values: Sequence[str], rule: str) -> list[Node]:
-    """Replace the outputs of the last matched node by `values`; return the new nodes, in order.
+def splice(graph: Graph, matched: Sequence[Node], replacement: Exported, rule: str) -> list[Node]:
+    """Replace the outputs of the last matched node by those of `replacement`; return the new nodes, in order.
 
     A new node takes over the name of the output that it replaces, so that users, outputs of the graph and bodies
     that capture the value stay as they are. Matched nodes that nobody uses any more are removed, and so is what
     only they used.
     """
     root = matched[-1]
-    wanted = [(old, new) for old, new in zip(root.outputs, values, strict=False) if old and old != new]
-    made = {o for n in builder.nodes for o in n.output}
+    pairs = [(old, new) for old, new in zip(root.outputs, replacement.outputs, strict=False) if old and old != new]
+    made = {o for n in replacement.nodes for o in n.output}
+    protos = list(replacement.nodes)
     renamed: dict[str, str] = {}
-    for old, new in wanted:
+    for old, new in pairs:
         if new in made and new not in renamed:
             renamed[new] = old
         elif any(o == old for o in graph.outputs) or _captured(graph, old) or new in made:
-            alias = builder.op("Identity", new)
-            renamed[alias] = old
+            protos.append(
+                helper.make_node(
+                    "Identity", [new], [old], name=_free_name(graph, f"{root.output}/{rule}/Identity", protos)
+                )
+            )
         else:
             rewire(graph, old, new)
     _take_out_of_index(graph, root)
-    graph.initializers.update({t.name: t for t in builder.constants})
-    graph.names.update(t.name for t in builder.constants)
-    for tensor in builder.constants:
+    graph.initializers.update({t.name: t for t in replacement.constants})
+    graph.names.update(t.name for t in replacement.constants)
+    for tensor in replacement.constants:
         graph.pool_constant(tensor)
     made_by = provenance(matched, rule)
-    new_nodes = [_place(graph, proto, root, renamed, made_by, i) for i, proto in enumerate(builder.nodes)]
+    new_nodes = [_place(graph, proto, root, renamed, made_by, i) for i, proto in enumerate(protos)]
     remove_dead(graph, [*matched[:-1], *(m for i in (*root.inputs, *root.implicit) if (m := graph.maker(i)))])
     return new_nodes
+
+
+def _free_name(graph: Graph, stem: str, protos: Sequence[onnx.NodeProto]) -> str:
+    """A node name that neither the graph nor the new nodes have."""
+    taken, name, count = {p.name for p in protos}, stem, 1
+    while name in graph.names or name in taken:
+        name, count = f"{stem}_{count}", count + 1
+    return name
 
 
 def _place(

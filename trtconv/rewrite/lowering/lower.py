@@ -12,10 +12,10 @@ from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Entry
 from trtconv.rewrite.engine.rounds import NOT_PROVED, Record, Setting, describe, node_text
 from trtconv.rewrite.engine.rule import PROOF_TOLERANCE
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.facts import index_model, inferred, opset_of
 from trtconv.rewrite.graph.fragment import cut
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.replacement import build_replacement
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS, splice, write_back
 from trtconv.rewrite.lowering.opset import Obstacle, Restated, restate
 
@@ -59,11 +59,10 @@ def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: Setting, wanted: in
 
 
 def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None, record: Record, wanted: int) -> None:
-    builder = Builder(graph, f"{node.output}/{NAME}", wanted)
-    values = restated.build(builder)
+    replacement = build_replacement(graph, f"{node.output}/{NAME}", restated.build, wanted)
     proof = NOT_PROVED
     if prover is not None:
-        proof = prover(cut(graph, [node], builder, values, graph.opset), PROOF_TOLERANCE, {}, node.name)
+        proof = prover(cut(graph, [node], replacement), PROOF_TOLERANCE, {}, node.name)
         # A node that is written alike is only refused for other values: the two evaluators differ in what they run.
         differs = first_failure(proof.comparisons) if restated.unchanged else proof.passed is False
         if differs and node.op not in PURE_EXCEPTIONS:
@@ -76,7 +75,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
         return
     before = (node_text(node.proto),)
     origin, name = node.origin, node.name
-    new = splice(graph, [node], builder, values, NAME)
+    new = splice(graph, [node], replacement, NAME)
     why = f"The newest opset that the target reads without dropping what nodes say is {wanted}."
     record.entries.append(
         Entry(NAME, why, name, origin, graph.scope, before, tuple(node_text(n.proto) for n in new), proof)

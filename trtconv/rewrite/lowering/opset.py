@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import helper
 
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 REDUCTIONS = (
     "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
@@ -35,7 +36,7 @@ class Restated:
     be shown that they compute the same.
     """
 
-    build: Callable[[Builder], tuple[str, ...]]
+    build: Callable[[Replacement], tuple[Value, ...]]
     unchanged: bool = False
 
 
@@ -105,7 +106,7 @@ def _copied(node: Node, changed: dict[str, object]) -> Restated:
     """The same node with some attributes changed, or left out (None)."""
     kept = {a.name: helper.get_attribute_value(a) for a in node.proto.attribute}
     kept.update(changed)
-    return Restated(lambda b: b.ops(node.op, len(node.outputs), *node.inputs, **kept))
+    return Restated(lambda g: g.ops(node.op, len(node.outputs), *node.inputs, **kept))
 
 
 def _axes_as_attribute(graph: Graph, node: Node) -> Restated | Obstacle | None:
@@ -114,6 +115,6 @@ def _axes_as_attribute(graph: Graph, node: Node) -> Restated | Obstacle | None:
         return Obstacle(f"the axes of {node.op} are computed while the model runs")
     if not axes:
         if node.attr("noop_with_empty_axes", 0):
-            return Restated(lambda b: (b.op("Identity", node.inputs[0]),))
-        return Restated(lambda b: (b.op(node.op, node.inputs[0], keepdims=node.attr("keepdims", 1)),))
-    return Restated(lambda b: (b.op(node.op, node.inputs[0], axes=list(axes), keepdims=node.attr("keepdims", 1)),))
+            return Restated(lambda g: (g.identity(node.inputs[0]),))
+        return Restated(lambda g: (g.op(node.op, node.inputs[0], keepdims=node.attr("keepdims", 1)),))
+    return Restated(lambda g: (g.op(node.op, node.inputs[0], axes=list(axes), keepdims=node.attr("keepdims", 1)),))

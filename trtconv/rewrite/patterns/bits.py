@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Array
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT32, INT64 = 6, 7
 # Bits that are summed at a time: ONNX Runtime sums int64 in double, which holds 53 bits, TensorRT 8.6 sums int32 in
@@ -43,32 +44,32 @@ def kind_of(dtype: int, generation: int) -> Kind | None:
     return Kind(dtype, work, bits - 1 if signed else bits, signed)
 
 
-def widened(b: Builder, value: str, kind: Kind) -> str:
+def widened(g: Replacement, value: Value, kind: Kind) -> Value:
     """The value in the type that is computed in."""
-    return value if kind.dtype == kind.work else b.cast(value, kind.work)
+    return value if kind.dtype == kind.work else g.cast(value, kind.work)
 
 
-def narrowed(b: Builder, value: str, kind: Kind) -> str:
+def narrowed(g: Replacement, value: Value, kind: Kind) -> Value:
     """Back to the type of the graph."""
-    return value if kind.dtype == kind.work else b.cast(value, kind.dtype)
+    return value if kind.dtype == kind.work else g.cast(value, kind.dtype)
 
 
-def number(b: Builder, value: int, kind: Kind) -> str:
+def number(g: Replacement, value: int, kind: Kind) -> Value:
     """A constant of the type that is computed in."""
-    return b.const(np.asarray(value, np.int64 if kind.work == INT64 else np.int32))
+    return g.const(np.asarray(value, np.int64 if kind.work == INT64 else np.int32))
 
 
-def and_mask(b: Builder, x: str, mask: int, kind: Kind) -> str:
+def and_mask(g: Replacement, x: Value, mask: int, kind: Kind) -> Value:
     """x & mask: the remainders by powers of two at both ends of each run of ones. Exact for negative numbers too."""
     if mask < 0:
-        return b.op("Sub", x, and_mask(b, x, ~mask, kind)) if mask != -1 else b.op("Add", x, number(b, 0, kind))
+        return g.sub(x, and_mask(g, x, ~mask, kind)) if mask != -1 else g.add(x, number(g, 0, kind))
     total = ""
     for first, last in runs(mask):
-        part = _below(b, x, last, kind)
+        part = _below(g, x, last, kind)
         if first:
-            part = b.op("Sub", part, _below(b, x, first, kind))
-        total = b.op("Add", total, part) if total else part
-    return total or b.op("Mul", x, number(b, 0, kind))
+            part = g.sub(part, _below(g, x, first, kind))
+        total = g.add(total, part) if total else part
+    return total or g.mul(x, number(g, 0, kind))
 
 
 def runs(mask: int) -> list[tuple[int, int]]:
@@ -84,87 +85,87 @@ def runs(mask: int) -> list[tuple[int, int]]:
     return found
 
 
-def _below(b: Builder, x: str, bit: int, kind: Kind) -> str:
+def _below(g: Replacement, x: Value, bit: int, kind: Kind) -> Value:
     """x modulo 2 ** bit, between 0 and that."""
     if bit == kind.low:
-        return _without_sign(b, x, kind) if kind.signed else x
-    return b.op("Mod", x, number(b, 1 << bit, kind))
+        return _without_sign(g, x, kind) if kind.signed else x
+    return g.mod(x, number(g, 1 << bit, kind))
 
 
-def _without_sign(b: Builder, x: str, kind: Kind) -> str:
-    negative = b.op("Less", x, number(b, 0, kind))
-    return b.op("Where", negative, b.op("Sub", x, number(b, kind.least, kind)), x)
+def _without_sign(g: Replacement, x: Value, kind: Kind) -> Value:
+    negative = g.less(x, number(g, 0, kind))
+    return g.where(negative, g.sub(x, number(g, kind.least, kind)), x)
 
 
-def combined_with_mask(b: Builder, op: str, x: str, mask: int, kind: Kind) -> str:
+def combined_with_mask(g: Replacement, op: str, x: Value, mask: int, kind: Kind) -> Value:
     """x op mask for BitwiseAnd, BitwiseOr and BitwiseXor; no step leaves the range of the type."""
     if op == "BitwiseAnd":
-        return and_mask(b, x, mask, kind)
+        return and_mask(g, x, mask, kind)
     top = -1 if kind.signed else (1 << kind.low) - 1
-    outside = and_mask(b, x, top & ~mask if not kind.signed else ~mask, kind)
-    own = number(b, mask, kind)
+    outside = and_mask(g, x, top & ~mask if not kind.signed else ~mask, kind)
+    own = number(g, mask, kind)
     if op == "BitwiseXor":
-        own = b.op("Sub", own, and_mask(b, x, mask, kind))
-    return b.op("Add", outside, own)
+        own = g.sub(own, and_mask(g, x, mask, kind))
+    return g.add(outside, own)
 
 
-def combined(b: Builder, op: str, left: str, right: str, kind: Kind) -> str:
+def combined(g: Replacement, op: str, left: Value, right: Value, kind: Kind) -> Value:
     """Two values bit by bit, PIECE bits at a time: [.., bits] each, combined and summed with the value of each bit."""
     bits = kind.low + kind.signed
-    pieces = [_pieces(b, value, bits, kind) for value in (left, right)]
+    pieces = [_pieces(g, value, bits, kind) for value in (left, right)]
     total = ""
     for place, pair in enumerate(zip(*pieces, strict=True)):
         first = place * PIECE
         own = min(PIECE, bits - first)
-        part = _summed(b, op, pair[0], pair[1], kind, own)
+        part = _summed(g, op, pair[0], pair[1], kind, own)
         if kind.signed and first + own == bits:
-            part = _with_sign(b, part, own, kind)
-        part = b.op("Mul", part, number(b, 1 << first, kind)) if first else part
-        total = b.op("Add", part, total) if total else part
+            part = _with_sign(g, part, own, kind)
+        part = g.mul(part, number(g, 1 << first, kind)) if first else part
+        total = g.add(part, total) if total else part
     return total
 
 
-def _pieces(b: Builder, value: str, bits: int, kind: Kind) -> list[str]:
+def _pieces(g: Replacement, value: Value, bits: int, kind: Kind) -> list[Value]:
     """The bits of a value from the lowest on, each piece between 0 and its power of two; two's complement below zero.
 
     TensorRT 8.6 may compute a fused chain of int32 in FP32 (measured on an H200): nothing here is larger than `value`.
     """
     found = []
     for first in range(0, bits, PIECE):
-        size = number(b, 1 << min(PIECE, bits - first), kind)
-        piece = b.op("Mod", value, size)
+        size = number(g, 1 << min(PIECE, bits - first), kind)
+        piece = g.mod(value, size)
         found.append(piece)
         if first + PIECE < bits:
-            value = b.op("Div", b.op("Sub", value, piece), size)
+            value = g.div(g.sub(value, piece), size)
     return found
 
 
-def _with_sign(b: Builder, piece: str, bits: int, kind: Kind) -> str:
+def _with_sign(g: Replacement, piece: Value, bits: int, kind: Kind) -> Value:
     """The highest piece as a signed number."""
-    positive = b.op("Less", piece, number(b, 1 << (bits - 1), kind))
-    return b.op("Where", positive, piece, b.op("Sub", piece, number(b, 1 << bits, kind)))
+    positive = g.less(piece, number(g, 1 << (bits - 1), kind))
+    return g.where(positive, piece, g.sub(piece, number(g, 1 << bits, kind)))
 
 
-def _summed(b: Builder, op: str, left: str, right: str, kind: Kind, bits: int) -> str:
+def _summed(g: Replacement, op: str, left: Value, right: Value, kind: Kind, bits: int) -> Value:
     """The lowest bits of two values that are not negative, combined."""
-    powers = b.const(np.asarray([1 << i for i in range(bits)], np.int64 if kind.work == INT64 else np.int32))
-    two = number(b, 2, kind)
-    planes = [b.op("Mod", b.op("Div", b.unsqueeze(value, -1), powers), two) for value in (left, right)]
+    powers = g.const(np.asarray([1 << i for i in range(bits)], np.int64 if kind.work == INT64 else np.int32))
+    two = number(g, 2, kind)
+    planes = [g.mod(g.div(g.unsqueeze(value, -1), powers), two) for value in (left, right)]
     if op == "BitwiseAnd":
-        both = b.op("Mul", *planes)
+        both = g.mul(*planes)
     elif op == "BitwiseOr":
-        both = b.op("Max", *planes)
+        both = g.maximum(*planes)
     else:
-        both = b.op("Abs", b.op("Sub", *planes))
-    return b.reduce("ReduceSum", b.op("Mul", both, powers), [-1], keepdims=False)
+        both = g.absolute(g.sub(*planes))
+    return g.reduce("ReduceSum", g.mul(both, powers), [-1], keepdims=False)
 
 
-def shifted(b: Builder, x: str, factor: str, left: bool, kind: Kind) -> str:
+def shifted(g: Replacement, x: Value, factor: Value, left: bool, kind: Kind) -> Value:
     """An unsigned value shifted by the power of two `factor`; what leaves the type at the top is dropped."""
     if not left:
-        return b.op("Div", x, factor)
-    room = b.op("Div", number(b, 1 << kind.low, kind), factor)
-    return b.op("Mul", b.op("Mod", x, room), factor)
+        return g.div(x, factor)
+    room = g.div(number(g, 1 << kind.low, kind), factor)
+    return g.mul(g.mod(x, room), factor)
 
 
 def factors(places: Array, kind: Kind) -> Array:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
-def normalized(b: Builder, x: str, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> str:
+def normalized(g: Replacement, x: Value, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> Value:
     """Normalize over `axes`; the statistics are made in `compute`, the result has `dtype` (ONNX element types)."""
-    wide = x if dtype == compute else b.cast(x, compute)
-    centred = b.op("Sub", wide, b.reduce("ReduceMean", wide, axes))
-    variance = b.reduce("ReduceMean", b.op("Mul", centred, centred), axes)
-    root = b.op("Sqrt", b.op("Add", variance, b.scalar(epsilon, dtype=compute)))
-    result = b.op("Div", centred, root)
-    return result if dtype == compute else b.cast(result, dtype)
+    wide = x if dtype == compute else g.cast(x, compute)
+    centred = g.sub(wide, g.reduce("ReduceMean", wide, axes))
+    variance = g.reduce("ReduceMean", g.mul(centred, centred), axes)
+    root = g.sqrt(g.add(variance, g.scalar(epsilon, dtype=compute)))
+    result = g.div(centred, root)
+    return result if dtype == compute else g.cast(result, dtype)
 
 
-def root_mean_square(b: Builder, x: str, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> str:
+def root_mean_square(g: Replacement, x: Value, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> Value:
     """x / sqrt(mean(x * x) + epsilon)."""
-    wide = x if dtype == compute else b.cast(x, compute)
-    square = b.reduce("ReduceMean", b.op("Mul", wide, wide), axes)
-    result = b.op("Div", wide, b.op("Sqrt", b.op("Add", square, b.scalar(epsilon, dtype=compute))))
-    return result if dtype == compute else b.cast(result, dtype)
+    wide = x if dtype == compute else g.cast(x, compute)
+    square = g.reduce("ReduceMean", g.mul(wide, wide), axes)
+    result = g.div(wide, g.sqrt(g.add(square, g.scalar(epsilon, dtype=compute))))
+    return result if dtype == compute else g.cast(result, dtype)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trtconv.rewrite.graph.builder import Builder
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 FLOAT16, INT64 = 10, 7
 # The reduction over all updates of a place, and how its result meets the data.
@@ -16,16 +17,16 @@ FOLD = {
 }
 
 
-def neutral(b: Builder, how: str, dtype: int) -> str:
+def neutral(g: Replacement, how: str, dtype: int) -> Value:
     """The value of the ONNX element type `dtype` that changes nothing: FP32, FP16, int32 or int64."""
     if how in ("add", "mul"):
-        return b.scalar(0 if how == "add" else 1, dtype=dtype)
+        return g.scalar(0 if how == "add" else 1, dtype=dtype)
     low = how == "max"
     if dtype in (1, FLOAT16):
         limit = 65504.0 if dtype == FLOAT16 else 3.4028234e38
-        return b.scalar(-limit if low else limit, dtype=dtype)
+        return g.scalar(-limit if low else limit, dtype=dtype)
     # TensorRT 8.6 keeps int64 in 32 bits.
-    wide = dtype == INT64 and b.graph.target.generation > 8
+    wide = dtype == INT64 and g.index.target.generation > 8
     ends = np.iinfo(np.int64 if wide else np.int32)
     number = np.asarray(ends.min if low else ends.max, np.int64 if dtype == INT64 else np.int32)
-    return b.const(number)
+    return g.const(number)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.sizes import dim_size, same_dim, size_element
 
 BOOL = 9
@@ -43,7 +44,7 @@ class Dense:
     `gathered` are the values that are selected from (empty for a constant); `nodes` is what it stands for.
     """
 
-    build: Callable[[Builder], str]
+    build: Callable[[Replacement], Value]
     tail: int
     nodes: tuple[Node, ...]
     gathered: tuple[str, ...] = ()
@@ -105,12 +106,12 @@ def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | No
     constant = graph.constant(name)
     if constant is not None and constant.size and np.all(constant == constant.reshape(-1)[0]):
         first = constant.reshape(-1)[0]
-        return Dense(lambda b: b.const(np.asarray(first)), 0, ())
+        return Dense(lambda g: g.const(np.asarray(first)), 0, ())
     node = graph.maker(name)
     if node is None or depth == 0:
         return None
     if node.key == "ConstantOfShape":
-        return Dense(lambda b: b.const(_fill(node)), 0, (node,))
+        return Dense(lambda g: g.const(_fill(node)), 0, (node,))
     if node.key == "GatherND":
         return _gathered(graph, node, mask)
     if node.key in VIEWS:
@@ -119,7 +120,7 @@ def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | No
             return None
         return Dense(below.build, below.tail, (*below.nodes, node), below.gathered)
     if _is_number(graph, name):
-        return Dense(lambda b: b.reshape(name), 0, ())
+        return Dense(lambda g: g.reshape(name), 0, ())
     if node.key in UNARY or (node.key in BINARY and len(node.inputs) == 2):
         return _elementwise(graph, node, mask, depth)
     return None
@@ -138,7 +139,7 @@ def _gathered(graph: Graph, node: Node, mask: Mask) -> Dense | None:
     if found is None or found.name != mask.name or node.attr("batch_dims", 0) or not fits(graph, mask, value):
         return None
     tail = (graph.rank(value) or 0) - mask.rank
-    return Dense(lambda b: value, tail, (*found.nodes, node), (value,))
+    return Dense(lambda g: value, tail, (*found.nodes, node), (value,))
 
 
 def _keeps_rows(graph: Graph, node: Node) -> bool:
@@ -172,11 +173,11 @@ def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | No
     return Dense(partial(_rebuilt, node=node, parts=known, count=count), tails.pop(), nodes, gathered)
 
 
-def _rebuilt(b: Builder, node: Node, parts: list[Dense], count: int) -> str:
+def _rebuilt(g: Replacement, node: Node, parts: list[Dense], count: int) -> Value:
     kept: Mapping[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
-    return b.op(node.op, *(p.build(b) for p in parts), *node.inputs[count:], **kept)
+    return g.op(node.op, *(p.build(g) for p in parts), *node.inputs[count:], **kept)
 
 
-def spread_mask(b: Builder, mask: Mask, tail: int) -> str:
+def spread_mask(g: Replacement, mask: Mask, tail: int) -> Value:
     """The mask with axes of size 1 for the tail."""
-    return b.unsqueeze(mask.name, *range(mask.rank, mask.rank + tail)) if tail else mask.name
+    return g.unsqueeze(mask.name, *range(mask.rank, mask.rank + tail)) if tail else mask.name

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 # The largest bound that TensorRT 8.6 reads as it is; it lies beyond every axis.
 TO_THE_END = (1 << 31) - 1
@@ -52,18 +53,18 @@ def window_of(node: Node, kernel: Sequence[int]) -> Window | str:
     return Window(tuple(kernel), strides, dilations, tuple(pads[:count]), tuple(ends))
 
 
-def padded(b: Builder, x: str, window: Window, fill: str) -> str:
+def padded(g: Replacement, x: Value, window: Window, fill: Value) -> Value:
     """The input with the window's padding of the constant `fill`; the input itself when there is none."""
     if not any((*window.begins, *window.ends)):
         return x
-    return b.op("Pad", x, b.ints(0, 0, *window.begins, 0, 0, *window.ends), fill)
+    return g.pad(x, g.ints(0, 0, *window.begins, 0, 0, *window.ends), fill)
 
 
-def tap(b: Builder, x: str, window: Window, place: Sequence[int], axes: Sequence[int] | None = None) -> str:
+def tap(g: Replacement, x: Value, window: Window, place: Sequence[int], axes: Sequence[int] | None = None) -> Value:
     """What one place of the window sees of the padded input; with `axes` (0 is the first spatial one) only those."""
     chosen = list(range(len(window.kernel))) if axes is None else list(axes)
     starts = [window.dilations[a] * place[a] for a in chosen]
     left = [window.dilations[a] * (window.kernel[a] - 1 - place[a]) for a in chosen]
     ends = [-n if n else TO_THE_END for n in left]
     steps = [window.strides[a] for a in chosen]
-    return b.slice(x, b.ints(*starts), b.ints(*ends), [a + 2 for a in chosen], steps)
+    return g.slice(x, g.ints(*starts), g.ints(*ends), [a + 2 for a in chosen], steps)

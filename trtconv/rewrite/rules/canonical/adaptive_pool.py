@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.windows import average_over, maximum_over
 
 
@@ -14,13 +15,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if rank is None or dtype not in (1, 10):
         return Skip("rank or element type is not known")
     size = node.attr("output_size", [1, 1])
-    return Found((node,), lambda b: _build(b, node, rank, dtype, [int(s) for s in size]))
+    return Found((node,), lambda g: _build(g, node, rank, dtype, [int(s) for s in size]))
 
 
-def _build(b: Builder, node: Node, rank: int, dtype: int, size: list[int]) -> str:
+def _build(g: Replacement, node: Node, rank: int, dtype: int, size: list[int]) -> Value:
     pooled = maximum_over if node.attr("mode", 0) else average_over
-    rows = pooled(b, node.inputs[0], 2, rank, size[0], dtype)
-    return pooled(b, rows, 1, rank, size[1], dtype)
+    rows = pooled(g, node.inputs[0], 2, rank, size[0], dtype)
+    return pooled(g, rows, 1, rank, size[1], dtype)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.sizes import dim_size, same_dim, size_element
 
 BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater")
@@ -31,8 +32,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return missed
 
 
-def _rebuilt(b: Builder, op: str, inputs: list[str], kept: dict[str, Any]) -> str:
-    return b.op(op, *inputs, **kept)
+def _rebuilt(g: Replacement, op: str, inputs: list[Value], kept: dict[str, Any]) -> Value:
+    return g.op(op, *inputs, **kept)
 
 
 def _own(graph: Graph, expand: Node, other: str) -> bool:

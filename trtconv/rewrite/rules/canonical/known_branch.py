@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
+import onnx_graphsurgeon as gs
 from onnx import numpy_helper
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import CHAIN, Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.graph.splice import in_order
 from trtconv.rewrite.patterns.sizes import Size, size_element
 from trtconv.rewrite.patterns.slice_length import sliced_length
@@ -81,14 +83,13 @@ def _range(graph: Graph, size: Size) -> tuple[int, int] | None:
     return ends[0], ends[1]
 
 
-def _build(b: Builder, body: Graph) -> tuple[str, ...]:
+def _build(g: Replacement, body: Graph) -> tuple[Value, ...]:
     """The nodes of the branch, under names of their own."""
-    names = {n: b.const(numpy_helper.to_array(t), n) for n, t in body.initializers.items()}
+    names = {n: g.const(numpy_helper.to_array(t), n) for n, t in body.initializers.items()}
     for node in in_order(body):
-        made = b.ops(node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain)
-        copy = b.nodes[-1]
-        copy.attribute.extend(node.proto.attribute)
-        copy.output[:] = [new if old else "" for old, new in zip(node.outputs, made, strict=True)]
+        kept = {a.name: a for a in node.proto.attribute}
+        made = g.ops(node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain, **kept)
+        g.nodes[-1].outputs = [new if old else gs.Variable.empty() for old, new in zip(node.outputs, made, strict=True)]
         names.update((old, new) for old, new in zip(node.outputs, made, strict=True) if old)
     return tuple(names.get(o, o) for o in body.outputs)
 

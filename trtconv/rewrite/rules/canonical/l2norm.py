@@ -11,8 +11,9 @@ from functools import partial
 import onnx
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.norm_forms import Norm, is_fixed, read_inverse, read_norm
 
 HALF = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
@@ -68,21 +69,21 @@ def _same(graph: Graph, value: str, other: str) -> bool:
     return graph.behind(value, "Identity", "Cast")[0] == graph.behind(other, "Identity", "Cast")[0]
 
 
-def _build(b: Builder, norm: Norm, out: int, scales: tuple[str, ...] = ()) -> str:
-    kind = b.graph.dtype(norm.value)
+def _build(g: Replacement, norm: Norm, out: int, scales: tuple[Value, ...] = ()) -> Value:
+    kind = g.dtype(norm.value)
     value = norm.value
     if kind in HALF:
-        value, kind = b.cast(norm.value, onnx.TensorProto.FLOAT), onnx.TensorProto.FLOAT
-    total = b.reduce("ReduceSum", b.op("Mul", value, value), norm.axes)
+        value, kind = g.cast(norm.value, onnx.TensorProto.FLOAT), onnx.TensorProto.FLOAT
+    total = g.reduce("ReduceSum", g.mul(value, value), norm.axes)
     if norm.place in ("inside", "clamp-inside"):
-        total = b.op("Add" if norm.place == "inside" else "Max", total, b.scalar(norm.epsilon, dtype=kind))
-    length = b.op("Sqrt", total)
+        total = g.op("Add" if norm.place == "inside" else "Max", total, g.scalar(norm.epsilon, dtype=kind))
+    length = g.sqrt(total)
     if norm.place in ("outside", "clamp"):
-        length = b.op("Add" if norm.place == "outside" else "Max", length, b.scalar(norm.epsilon, dtype=kind))
-    result = b.op("Div", value, length)
-    result = b.cast(result, out) if out != kind else result
+        length = g.op("Add" if norm.place == "outside" else "Max", length, g.scalar(norm.epsilon, dtype=kind))
+    result = g.div(value, length)
+    result = g.cast(result, out) if out != kind else result
     for scale in scales:
-        result = b.op("Mul", result, scale)
+        result = g.mul(result, scale)
     return result
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import onnx_graphsurgeon as gs
 from onnx import helper
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.selection import Dense, Mask, dense, fits, mask_of_indices, spread_mask
 
 
@@ -27,18 +28,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if read is None or (read.gathered and read.tail != tail):
         return Skip("what is put in is no constant number, and not computed from values at the same places")
     nodes = tuple({id(n): n for n in (*mask.nodes, *read.nodes, node)}.values())
-    return Found(nodes, lambda b: _build(b, mask, read, value, tail, dtype))
+    return Found(nodes, lambda g: _build(g, mask, read, value, tail, dtype))
 
 
-def _build(b: Builder, mask: Mask, read: Dense, value: str, tail: int, dtype: int) -> str:
-    made = read.build(b)
-    if not read.gathered:
-        fixed = next((t for t in b.constants if t.name == made), None)
-        if fixed is not None and not fixed.dims and fixed.data_type != dtype:
-            from onnx import numpy_helper
-
-            made = b.const(numpy_helper.to_array(fixed).astype(np.dtype(helper.tensor_dtype_to_np_dtype(dtype))))
-    return b.op("Where", spread_mask(b, mask, tail), made, value)
+def _build(g: Replacement, mask: Mask, read: Dense, value: Value, tail: int, dtype: int) -> Value:
+    made = read.build(g)
+    if not read.gathered and isinstance(made, gs.Constant) and not made.shape and g.dtype(made) != dtype:
+        made = g.const(made.values.astype(helper.tensor_dtype_to_np_dtype(dtype)))
+    return g.where(spread_mask(g, mask, tail), made, value)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ import math
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.selection import UNARY, Dense, Mask, dense, mask_of_indices, spread_mask
 
 NEUTRAL = {"ReduceMax": -math.inf, "ReduceMin": math.inf, "ReduceProd": 1.0}
@@ -47,20 +48,20 @@ def _mask_above(graph: Graph, name: str, depth: int = 24) -> Mask | None:
     return None
 
 
-def _build(b: Builder, node: Node, mask: Mask, read: Dense, axes: tuple[int, ...], dtype: int) -> str:
+def _build(g: Replacement, node: Node, mask: Mask, read: Dense, axes: tuple[int, ...], dtype: int) -> Value:
     inner = [*range(mask.rank), *(a - 1 + mask.rank for a in axes if a)]
-    shown = spread_mask(b, mask, read.tail)
-    values = read.build(b)
-    kept = b.op("Where", shown, values, b.scalar(NEUTRAL.get(node.op, 0.0), dtype=dtype))
+    shown = spread_mask(g, mask, read.tail)
+    values = read.build(g)
+    kept = g.where(shown, values, g.scalar(NEUTRAL.get(node.op, 0.0), dtype=dtype))
     if node.op == "ReduceMean":
-        total = b.reduce("ReduceSum", kept, inner, keepdims=False)
-        ones = b.op("Expand", b.cast(shown, dtype), b.shape(values)) if len(axes) > 1 else b.cast(shown, dtype)
-        count = b.reduce("ReduceSum", ones, [a for a in inner if a < mask.rank or len(axes) > 1], keepdims=False)
+        total = g.reduce("ReduceSum", kept, inner, keepdims=False)
+        ones = g.expand(g.cast(shown, dtype), g.shape(values)) if len(axes) > 1 else g.cast(shown, dtype)
+        count = g.reduce("ReduceSum", ones, [a for a in inner if a < mask.rank or len(axes) > 1], keepdims=False)
         # Of nothing, ONNX Runtime's mean is 0.
-        result = b.op("Div", total, b.op("Max", count, b.scalar(1.0, dtype=dtype)))
+        result = g.div(total, g.maximum(count, g.scalar(1.0, dtype=dtype)))
     else:
-        result = b.reduce(node.op, kept, inner, keepdims=False)
-    return b.unsqueeze(result, *axes) if node.attr("keepdims", 1) else result
+        result = g.reduce(node.op, kept, inner, keepdims=False)
+    return g.unsqueeze(result, *axes) if node.attr("keepdims", 1) else result
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 REDUCTION = {"AveragePool": "ReduceMean", "MaxPool": "ReduceMax"}
 
@@ -26,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the window is dilated")
     if len(node.outputs) > 1 and node.outputs[1]:
         return Skip("the indices of the maxima are used")
-    return Found((node,), lambda b: _build(b, node, kernel, whole))
+    return Found((node,), lambda g: _build(g, node, kernel, whole))
 
 
 def _near_miss(kernel: list[int], spatial: tuple[int | str | None, ...]) -> Skip:
@@ -40,13 +41,13 @@ def _near_miss(kernel: list[int], spatial: tuple[int | str | None, ...]) -> Skip
     return NOT_THIS
 
 
-def _build(b: Builder, node: Node, kernel: list[int], whole: list[int]) -> str:
-    value = b.reduce(REDUCTION[node.op], node.inputs[0], [a + 2 for a in whole])
+def _build(g: Replacement, node: Node, kernel: list[int], whole: list[int]) -> Value:
+    value = g.reduce(REDUCTION[node.op], node.inputs[0], [a + 2 for a in whole])
     rest = [1 if a in whole else k for a, k in enumerate(kernel)]
     strides = [1 if a in whole else s for a, s in enumerate(node.attr("strides", [1] * len(kernel)))]
     if max(rest) == 1 and max(strides) == 1:
         return value
-    return b.op(
+    return g.op(
         node.op, value, kernel_shape=rest, strides=strides, ceil_mode=node.attr("ceil_mode"),
         count_include_pad=node.attr("count_include_pad"),
     )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.sizes import Size, dim_size, same_dim, size_element
 
 KEPT = ("coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "mode",
@@ -33,12 +34,12 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         target[axis] = size_element(graph, node.inputs[3], place)
     scales = _constant_ratio(graph, own, target)
     if scales is not None:
-        return Found((node,), lambda b: _resize(b, node, scales=b.const(np.asarray(scales, np.float32))))
+        return Found((node,), lambda g: _resize(g, node, scales=g.const(np.asarray(scales, np.float32))))
     if any(t is None or not (t.is_dim or t.is_constant) for t in target):
         return _pad_axes(node, axes, rank)
     if _is_flat(graph, node, target):
         return NOT_THIS
-    return Found((node,), lambda b: _resize(b, node, sizes=_sizes(b, [t for t in target if t is not None])))
+    return Found((node,), lambda g: _resize(g, node, sizes=_sizes(g, [t for t in target if t is not None])))
 
 
 def _is_a_shape(graph: Graph, node: Node) -> bool:
@@ -94,19 +95,19 @@ def _groups(target: list[Size]) -> list[list[Size]]:
     return groups
 
 
-def _sizes(b: Builder, target: list[Size]) -> str:
+def _sizes(g: Replacement, target: list[Size]) -> Value:
     parts = []
     for group in _groups(target):
         if group[0].is_constant:
-            parts.append(b.ints(*(s.add for s in group)))
+            parts.append(g.ints(*(s.add for s in group)))
         else:
-            parts.append(b.op("Gather", b.shape_once(group[0].value), b.ints(*(s.axis for s in group)), axis=0))
-    return b.concat(*parts)
+            parts.append(g.gather(g.shape_of(group[0].value), g.ints(*(s.axis for s in group)), axis=0))
+    return g.concat(*parts)
 
 
-def _resize(b: Builder, node: Node, *, scales: str = "", sizes: str = "") -> str:
+def _resize(g: Replacement, node: Node, *, scales: Value = "", sizes: Value = "") -> Value:
     kept = {k: node.attr(k) for k in KEPT}
-    return b.op("Resize", node.inputs[0], "", scales, sizes, **kept)
+    return g.resize(node.inputs[0], "", scales, sizes, **kept)
 
 
 def _pad_axes(node: Node, axes: list[int], rank: int) -> Found | Skip:
@@ -116,9 +117,9 @@ def _pad_axes(node: Node, axes: list[int], rank: int) -> Found | Skip:
     if axes != list(range(rank - len(axes), rank)):
         return Skip(f"sizes are given for the axes {axes}, which are not the last ones")
 
-    def build(b: Builder) -> str:
-        head = b.op("Gather", b.shape_once(node.inputs[0]), b.ints(*range(rank - len(axes))), axis=0)
-        return _resize(b, node, sizes=b.concat(head, node.inputs[3]))
+    def build(g: Replacement) -> Value:
+        head = g.gather(g.shape_of(node.inputs[0]), g.ints(*range(rank - len(axes))), axis=0)
+        return _resize(g, node, sizes=g.concat(head, node.inputs[3]))
 
     return Found((node,), build)
 
@@ -129,7 +130,7 @@ def _scales_with_axes(graph: Graph, node: Node, rank: int | None) -> Found | Ski
         return Skip("scales for some axes are computed while the model runs")
     full = np.ones(rank, np.float32)
     full[list(node.attr("axes"))] = scales
-    return Found((node,), lambda b: _resize(b, node, scales=b.const(full)))
+    return Found((node,), lambda g: _resize(g, node, scales=g.const(full)))
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.selection import Mask, mask_of_indices, mask_of_nonzero
 
 INT64 = 7
@@ -17,7 +18,7 @@ REMEDY = {
     "NonMaxSuppression": "end the network before it and suppress outside, or keep a fixed number of boxes "
     "(docs/how-to/data-dependent-sizes.md has such a module)",
 }
-Sizes = Callable[[Builder], list[str]]
+Sizes = Callable[[Replacement], list[Value]]
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -38,11 +39,11 @@ def _selected(graph: Graph, name: str) -> tuple[Mask, Sizes, tuple[Node, ...]] |
     mask = mask_of_nonzero(graph, name)
     if mask is not None:
         found = mask
-        return found, lambda b: [b.ints(found.rank), _count(b, found)], ()
+        return found, lambda g: [g.ints(found.rank), _count(g, found)], ()
     mask = mask_of_indices(graph, name)
     if mask is not None:
         found = mask
-        return found, lambda b: [_count(b, found), b.ints(found.rank)], ()
+        return found, lambda g: [_count(g, found), g.ints(found.rank)], ()
     gather = graph.maker(name, "GatherND")
     mask = mask_of_indices(graph, gather.inputs[1]) if gather is not None else None
     if gather is None or mask is None or gather.attr("batch_dims", 0):
@@ -52,25 +53,25 @@ def _selected(graph: Graph, name: str) -> tuple[Mask, Sizes, tuple[Node, ...]] |
     if rank is None:
         return None
 
-    def sizes(b: Builder) -> list[str]:
-        tail = [b.size(value, axis) for axis in range(found.rank, rank)]
-        return [_count(b, found), *tail]
+    def sizes(g: Replacement) -> list[Value]:
+        tail = [g.size(value, axis) for axis in range(found.rank, rank)]
+        return [_count(g, found), *tail]
 
     return found, sizes, (gather,)
 
 
-def _count(b: Builder, mask: Mask) -> str:
+def _count(g: Replacement, mask: Mask) -> Value:
     """The number of ones, 1-D int64."""
-    whole = b.reduce("ReduceSum", b.cast(mask.name, INT64), list(range(mask.rank)), keepdims=False)
-    return b.unsqueeze(whole, 0)
+    whole = g.reduce("ReduceSum", g.cast(mask.name, INT64), list(range(mask.rank)), keepdims=False)
+    return g.unsqueeze(whole, 0)
 
 
-def _build(b: Builder, node: Node, sizes: Sizes) -> str:
-    made = sizes(b)
+def _build(g: Replacement, node: Node, sizes: Sizes) -> Value:
+    made = sizes(g)
     if node.op == "Size":
-        return b.reduce("ReduceProd", b.concat(*made), [0], keepdims=False)
+        return g.reduce("ReduceProd", g.concat(*made), [0], keepdims=False)
     chosen = made[node.attr("start", 0) : node.attr("end", None)]
-    return b.concat(*chosen) if chosen else b.ints()
+    return g.concat(*chosen) if chosen else g.ints()
 
 
 RULE = Rule(

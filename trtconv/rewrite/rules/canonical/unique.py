@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.extent import largest
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT32, INT64 = 6, 7
 MOST = 4096
@@ -56,44 +57,44 @@ def problem_of(graph: Graph, node: Node) -> str:
     return f"{count} values would each be compared with each other one; {REMEDY}" if count > MOST else ""
 
 
-def _first(b: Builder, node: Node) -> tuple[str, str, str]:
+def _first(g: Replacement, node: Node) -> tuple[Value, Value, Value]:
     """The values as a row, as a column, and which of them is the first of its kind, [n, n] and [n]."""
-    row = b.reshape(node.inputs[0], 1, -1)
-    column = b.reshape(node.inputs[0], -1, 1)
-    count = b.size(column, 0)
-    place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
-    before = b.op("Less", b.unsqueeze(place, 0), b.unsqueeze(place, 1))
-    again = b.cast(b.op("And", b.op("Equal", row, column), before), INT32)
-    seen = b.reduce("ReduceSum", again, [1], keepdims=False)
-    return row, column, b.op("Equal", seen, b.scalar(0, dtype=INT32))
+    row = g.reshape(node.inputs[0], 1, -1)
+    column = g.reshape(node.inputs[0], -1, 1)
+    count = g.size(column, 0)
+    place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
+    before = g.less(g.unsqueeze(place, 0), g.unsqueeze(place, 1))
+    again = g.cast(g.logical_and(g.equal(row, column), before), INT32)
+    seen = g.reduce("ReduceSum", again, [1], keepdims=False)
+    return row, column, g.equal(seen, g.scalar(0, dtype=INT32))
 
 
-def _count(b: Builder, node: Node, unique: Node) -> str:
-    _, _, first = _first(b, unique)
-    return b.cast(b.reduce("ReduceSum", b.cast(first, INT32), [0], keepdims=node.op == "Shape"), INT64)
+def _count(g: Replacement, node: Node, unique: Node) -> Value:
+    _, _, first = _first(g, unique)
+    return g.cast(g.reduce("ReduceSum", g.cast(first, INT32), [0], keepdims=node.op == "Shape"), INT64)
 
 
-def _inverse(b: Builder, node: Node) -> tuple[str, ...]:
-    inverse = inverse_of(b, node)
+def _inverse(g: Replacement, node: Node) -> tuple[Value, ...]:
+    inverse = inverse_of(g, node)
     return tuple(inverse if i == 2 else "" for i in range(len(node.outputs)))
 
 
-def inverse_of(b: Builder, node: Node) -> str:
+def inverse_of(g: Replacement, node: Node) -> Value:
     """Which of the unique values each value is, [n] int64.
 
     That is how many distinct values are smaller, or came first where the values are not sorted.
     """
-    row, column, first = _first(b, node)
+    row, column, first = _first(g, node)
     if node.attr("sorted", 1):
-        ahead = b.op("Less", row, column)
+        ahead = g.less(row, column)
     else:
-        count = b.size(column, 0)
-        place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
-        same = b.op("Equal", row, column)
-        far = b.op("Where", same, b.unsqueeze(place, 0), count)
-        ahead = b.op("Less", b.unsqueeze(place, 0), b.reduce("ReduceMin", far, [1]))
-    chosen = b.cast(b.op("And", ahead, b.unsqueeze(first, 0)), INT32)
-    return b.cast(b.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
+        count = g.size(column, 0)
+        place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
+        same = g.equal(row, column)
+        far = g.where(same, g.unsqueeze(place, 0), count)
+        ahead = g.less(g.unsqueeze(place, 0), g.reduce("ReduceMin", far, [1]))
+    chosen = g.cast(g.logical_and(ahead, g.unsqueeze(first, 0)), INT32)
+    return g.cast(g.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
 
 
 RULE = Rule(

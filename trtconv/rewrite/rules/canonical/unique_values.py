@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.rules.canonical.unique import NOTE, inverse_of, problem_of
 
 INT32, INT64 = 6, 7
@@ -27,20 +29,22 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Skip(problem) if problem else Found((node,), partial(_build, node=node, used=used), note=NOTE)
 
 
-def _build(b: Builder, node: Node, used: list[int]) -> tuple[str, ...]:
-    x = b.reshape(node.inputs[0], -1)
-    inverse = inverse_of(b, node)
-    count = b.size(x, 0)
-    place = b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(count, 0), b.scalar(1, dtype=INT64))
+def _build(g: Replacement, node: Node, used: list[int]) -> tuple[Value, ...]:
+    x = g.reshape(node.inputs[0], -1)
+    inverse = inverse_of(g, node)
+    count = g.size(x, 0)
+    place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
     # [n, n]: whether the value of a column is the unique one of that row's number; rows past the last have none.
-    member = b.op("Equal", b.unsqueeze(place, 1), b.unsqueeze(inverse, 0))
-    times = b.reduce("ReduceSum", b.cast(member, INT32), [1], keepdims=False)
-    kept = b.squeeze(b.op("NonZero", b.op("Greater", times, b.scalar(0, dtype=INT32))), 0)
+    member = g.equal(g.unsqueeze(place, 1), g.unsqueeze(inverse, 0))
+    times = g.reduce("ReduceSum", g.cast(member, INT32), [1], keepdims=False)
+    kept = g.squeeze(g.op("NonZero", g.greater(times, g.scalar(0, dtype=INT32))), 0)
     # Of each the first place, and the value that is there: a sum of the values would round them.
-    far = b.op("Where", member, b.unsqueeze(place, 0), count)
-    first = b.op("Gather", b.reduce("ReduceMin", far, [1], keepdims=False), kept, axis=0)
-    made = {0: lambda: b.op("Gather", x, first, axis=0), 1: lambda: first, 2: lambda: inverse,
-            3: lambda: b.cast(b.op("Gather", times, kept, axis=0), INT64)}  # fmt: skip
+    far = g.where(member, g.unsqueeze(place, 0), count)
+    first = g.gather(g.reduce("ReduceMin", far, [1], keepdims=False), kept, axis=0)
+    made: dict[int, Callable[[], Value]] = {
+        0: lambda: g.gather(x, first, axis=0), 1: lambda: first, 2: lambda: inverse,
+        3: lambda: g.cast(g.gather(times, kept, axis=0), INT64),
+    }  # fmt: skip
     return tuple(made[i]() if i in used else "" for i in range(len(node.outputs)))
 
 

@@ -14,7 +14,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     if not graph.uses(output) or not _hands_on(graph, node):
         return NOT_THIS
-    return Found((node,), lambda b: value)
+    return Found((node,), lambda g: value)
 
 
 def _hands_on(graph: Graph, node: Node) -> bool:

@@ -25,7 +25,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("its constant result could not be computed")
     if result.size > MAX_ELEMENTS:
         return Skip(f"the result has {result.size} elements, more than {MAX_ELEMENTS}")
-    return Found((node,), lambda b: b.const(result, "folded"))
+    return Found((node,), lambda g: g.const(result, "folded"))
 
 
 def _computed(graph: Graph, node: Node, values: list[Array | None]) -> Array | None:

@@ -26,7 +26,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         # TensorRT 8.6 casts bytes from and to floats only.
         return NOT_THIS if last != source else _dropped(graph, first, node)
     dropped = _dropped(graph, first, node) if last == source else NOT_THIS
-    return dropped if dropped is not NOT_THIS else Found((first, node), lambda b: b.cast(first.inputs[0], last))
+    return dropped if dropped is not NOT_THIS else Found((first, node), lambda g: g.cast(first.inputs[0], last))
 
 
 def _dropped(graph: Graph, first: Node, node: Node) -> Found | Skip:
@@ -34,7 +34,7 @@ def _dropped(graph: Graph, first: Node, node: Node) -> Found | Skip:
     captured = any(node.output in user.implicit for user in graph.uses(node.output))
     if captured or node.output in graph.outputs:
         return NOT_THIS
-    return Found((first, node), lambda b: first.inputs[0])
+    return Found((first, node), lambda g: first.inputs[0])
 
 
 RULE = Rule(

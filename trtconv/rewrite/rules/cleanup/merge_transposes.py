@@ -12,7 +12,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if first is None or not first.attr("perm") or not node.attr("perm"):
         return NOT_THIS
     order = [first.attr("perm")[axis] for axis in node.attr("perm")]
-    return Found((first, node), lambda b: b.transpose(first.inputs[0], *order))
+    return Found((first, node), lambda g: g.transpose(first.inputs[0], *order))
 
 
 RULE = Rule(

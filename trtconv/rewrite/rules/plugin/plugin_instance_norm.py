@@ -24,7 +24,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         nodes.append(graph.uses(node.output)[0])
     relu = "yes" if len(nodes) > 1 else "no"
     epsilon = float(node.attr("epsilon", 1e-5))
-    return Found(tuple(nodes), lambda b: b.plugin("TrtconvInstanceNorm", *node.inputs, epsilon=epsilon, relu=relu))
+    return Found(tuple(nodes), lambda g: g.plugin("TrtconvInstanceNorm", *node.inputs, epsilon=epsilon, relu=relu))
 
 
 RULE = Rule(

@@ -8,8 +8,9 @@ import numpy as np
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.norm_forms import Norm, read_norm
 from trtconv.rewrite.rules.canonical.l2norm import HALF
 
@@ -49,7 +50,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if graph.dtype(scaled.nodes[-1].output) not in (0, graph.dtype(value)):
         return Skip("the result has another element type than the value")
     nodes = (*((cast,) if cast is not None and value != norm.value else ()), *norm.nodes, *scaled.nodes)
-    return Found(nodes, lambda b: _build(b, value, norm, axis, scaled.scale))
+    return Found(nodes, lambda g: _build(g, value, norm, axis, scaled.scale))
 
 
 def _scaled(graph: Graph, node: Node, value: str, axis: int, size: int, rank: int) -> Scaled:
@@ -79,9 +80,9 @@ def _per_channel(array: Array, axis: int, size: int, rank: int) -> Array | None:
     return np.asarray(array.reshape(-1), np.float32) if fits else None
 
 
-def _build(b: Builder, value: str, norm: Norm, axis: int, scale: Array) -> str:
+def _build(g: Replacement, value: Value, norm: Norm, axis: int, scale: Array) -> Value:
     epsilon = float(np.sqrt(norm.epsilon)) if norm.place == "clamp-inside" else norm.epsilon
-    return b.plugin("TrtconvL2Norm", value, b.const(scale), axis=axis, epsilon=epsilon, eps_mode=MODES[norm.place])
+    return g.plugin("TrtconvL2Norm", value, g.const(scale), axis=axis, epsilon=epsilon, eps_mode=MODES[norm.place])
 
 
 RULE = Rule(

@@ -27,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if any(starts[:-2]) or any(ends[:-2]) or min(pads) < 0:
         return Skip("other axes than the last two are padded, or cut")
     sides = [starts[-2], starts[-1], ends[-2], ends[-1]]
-    return Found((node,), lambda b: b.plugin("TrtconvReflectionPad", node.inputs[0], pads=sides))
+    return Found((node,), lambda g: g.plugin("TrtconvReflectionPad", node.inputs[0], pads=sides))
 
 
 RULE = Rule(

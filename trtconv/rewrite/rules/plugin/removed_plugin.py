@@ -10,8 +10,9 @@ from onnx import numpy_helper
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 ADVICE = {
     "NMS_TRT": "use EfficientNMS_TRT, or ONNX's NonMaxSuppression",
@@ -57,54 +58,54 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         weights = node.attr("weights")
         if weights is None:
             return Skip("its weights are not an attribute of the node")
-    return Found((node,), lambda b: make(b, node))
+    return Found((node,), lambda g: make(g, node))
 
 
-def _leaky_relu(b: Builder, node: Node) -> str:
-    return b.op("LeakyRelu", node.inputs[0], alpha=float(node.attr("negSlope", 0.01)))
+def _leaky_relu(g: Replacement, node: Node) -> Value:
+    return g.op("LeakyRelu", node.inputs[0], alpha=float(node.attr("negSlope", 0.01)))
 
 
-def _clip(b: Builder, node: Node) -> str:
-    low, high = (b.scalar(float(node.attr(n, 0.0)), node.inputs[0]) for n in ("clipMin", "clipMax"))
-    return b.op("Clip", node.inputs[0], low, high)
+def _clip(g: Replacement, node: Node) -> Value:
+    low, high = (g.scalar(float(node.attr(n, 0.0)), node.inputs[0]) for n in ("clipMin", "clipMax"))
+    return g.clip(node.inputs[0], low, high)
 
 
-def _normalize(b: Builder, node: Node) -> str:
+def _normalize(g: Replacement, node: Node) -> Value:
     """x / sqrt(sum of squares + eps), over channels or over all but the batch, times a weight per channel."""
     x = node.inputs[0]
     axes = [1, 2, 3] if node.attr("acrossSpatial", 0) else [1]
-    total = b.reduce("ReduceSum", b.op("Mul", x, x), axes)
-    length = b.op("Sqrt", b.op("Add", total, b.scalar(float(node.attr("eps", 1e-10)), x)))
+    total = g.reduce("ReduceSum", g.mul(x, x), axes)
+    length = g.sqrt(g.add(total, g.scalar(float(node.attr("eps", 1e-10)), x)))
     weights = np.asarray(node.attr("weights"), np.float32).reshape(1, -1, 1, 1)
-    return b.op("Mul", b.op("Div", x, length), b.const(weights))
+    return g.mul(g.div(x, length), g.const(weights))
 
 
-def _batch_tile(b: Builder, node: Node) -> str:
+def _batch_tile(g: Replacement, node: Node) -> Value:
     """The second input, once per image of the first."""
-    count = b.op("Gather", b.shape_once(node.inputs[0]), b.ints(0), axis=0)
-    rank = b.graph.rank(node.inputs[1]) or 4
-    rest = b.op("Gather", b.shape_once(node.inputs[1]), b.ints(*range(1, rank)), axis=0)
-    return b.op("Expand", node.inputs[1], b.concat(count, rest))
+    count = g.gather(g.shape_of(node.inputs[0]), g.ints(0), axis=0)
+    rank = g.index.rank(node.inputs[1]) or 4
+    rest = g.gather(g.shape_of(node.inputs[1]), g.ints(*range(1, rank)), axis=0)
+    return g.expand(node.inputs[1], g.concat(count, rest))
 
 
-def _gelu(b: Builder, node: Node) -> str:
+def _gelu(g: Replacement, node: Node) -> Value:
     """The approximation by tanh, of the value plus its bias where there is one."""
     x, bias = node.inputs[0], node.attr("bias")
     if bias is not None:
-        x = b.op("Add", x, b.const(numpy_helper.to_array(bias)))
-    inner = b.op("Add", x, b.op("Mul", b.op("Mul", b.op("Mul", x, x), x), b.scalar(0.044715, node.inputs[0])))
-    curve = b.op("Tanh", b.op("Mul", inner, b.scalar(math.sqrt(2 / math.pi), node.inputs[0])))
-    half = b.op("Mul", x, b.scalar(0.5, node.inputs[0]))
-    return b.op("Mul", half, b.op("Add", curve, b.scalar(1.0, node.inputs[0])))
+        x = g.add(x, g.const(numpy_helper.to_array(bias)))
+    inner = g.add(x, g.mul(g.mul(g.mul(x, x), x), g.scalar(0.044715, node.inputs[0])))
+    curve = g.tanh(g.mul(inner, g.scalar(math.sqrt(2 / math.pi), node.inputs[0])))
+    half = g.mul(x, g.scalar(0.5, node.inputs[0]))
+    return g.mul(half, g.add(curve, g.scalar(1.0, node.inputs[0])))
 
 
-def _resize_nearest(b: Builder, node: Node) -> str:
+def _resize_nearest(g: Replacement, node: Node) -> Value:
     scale = float(node.attr("scale", 1.0))
     kept = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return b.op("Resize", node.inputs[0], "", b.const(np.asarray([1, 1, scale, scale], np.float32)), **kept)
+    return g.resize(node.inputs[0], "", g.const(np.asarray([1, 1, scale, scale], np.float32)), **kept)
 
 
-MADE: dict[str, Callable[[Builder, Node], str]] = {
+MADE: dict[str, Callable[[Replacement, Node], Value]] = {
     "LReLU_TRT": _leaky_relu,
     "Clip_TRT": _clip,
     "Normalize_TRT": _normalize,

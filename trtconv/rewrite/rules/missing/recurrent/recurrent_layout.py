@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 # Inputs that hold states: initial_h, and initial_c of LSTM.
 STATES = (5, 6)
@@ -12,20 +13,20 @@ STATES = (5, 6)
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match layout 1."""
-    return Found((node,), lambda b: _build(b, node)) if node.attr("layout", 0) else NOT_THIS
+    return Found((node,), lambda g: _build(g, node)) if node.attr("layout", 0) else NOT_THIS
 
 
-def _build(b: Builder, node: Node) -> tuple[str, ...]:
+def _build(g: Replacement, node: Node) -> tuple[Value, ...]:
     inputs = list(node.inputs)
-    inputs[0] = b.transpose(inputs[0], 1, 0, 2)
+    inputs[0] = g.transpose(inputs[0], 1, 0, 2)
     for place in STATES:
         if node.input(place):
-            inputs[place] = b.transpose(inputs[place], 1, 0, 2)
+            inputs[place] = g.transpose(inputs[place], 1, 0, 2)
     kept = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name != "layout"}
-    made = b.ops(node.op, len(node.outputs), *inputs, **kept)
+    made = g.ops(node.op, len(node.outputs), *inputs, **kept)
     # Y is [steps, directions, batch, hidden]; the last states are [directions, batch, hidden].
-    turned = [b.transpose(made[0], 2, 0, 1, 3) if node.outputs[0] else ""]
-    turned += [b.transpose(v, 1, 0, 2) if o else "" for v, o in zip(made[1:], node.outputs[1:], strict=True)]
+    turned = [g.transpose(made[0], 2, 0, 1, 3) if node.outputs[0] else ""]
+    turned += [g.transpose(v, 1, 0, 2) if o else "" for v, o in zip(made[1:], node.outputs[1:], strict=True)]
     return tuple(turned)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from trtconv.core.tolerance import Tolerance
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.concrete import run_node
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 # A step is a dozen nodes; measured with 40.
 MOST_STEPS = 64
@@ -58,7 +59,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("its weights are computed while the model runs")
     states = [_state(graph, node.input(i), makers) for i in (INITIAL_H, INITIAL_C)]
     return Found(
-        (*makers.values(), node), lambda b: _build(b, node, steps, weights, states), note=f"{steps} steps written out"
+        (*makers.values(), node), lambda g: _build(g, node, steps, weights, states), note=f"{steps} steps written out"
     )
 
 
@@ -100,49 +101,49 @@ def _state(graph: Graph, name: str, makers: dict[str, Node]) -> str:
     return ""
 
 
-def _build(b: Builder, node: Node, steps: int, weights: Weights, states: list[str]) -> tuple[str, ...]:
-    backwards = b.ints(*range(steps - 1, -1, -1))
-    gates = _steps(b, _input_gates(b, node.inputs[0], weights, backwards), steps)
-    recurrent = b.const(weights.recurrent.transpose(0, 2, 1))
+def _build(g: Replacement, node: Node, steps: int, weights: Weights, states: list[Value]) -> tuple[Value, ...]:
+    backwards = g.ints(*range(steps - 1, -1, -1))
+    gates = _steps(g, _input_gates(g, node.inputs[0], weights, backwards), steps)
+    recurrent = g.const(weights.recurrent.transpose(0, 2, 1))
     (h, c), shown = states, []
     for gate in gates:
-        h, c = _step(b, b.op("Add", gate, b.op("MatMul", h, recurrent)) if h else gate, c, weights.hidden)
+        h, c = _step(g, g.add(gate, g.matmul(h, recurrent)) if h else gate, c, weights.hidden)
         shown.append(h)
-    results = (_in_time(b, shown, weights, backwards) if node.outputs[0] else "", h, c)
+    results = (_in_time(g, shown, weights, backwards) if node.outputs[0] else "", h, c)
     return tuple(r if o else "" for r, o in zip(results, node.outputs, strict=False))
 
 
-def _input_gates(b: Builder, x: str, weights: Weights, backwards: str) -> str:
+def _input_gates(g: Replacement, x: Value, weights: Weights, backwards: Value) -> Value:
     """What the inputs add to the gates of every step, [steps, directions, N, 4 hidden], in the order of computing."""
     found = []
     for direction, reverse in enumerate(weights.reverse):
-        source = b.op("Gather", x, backwards, axis=0) if reverse else x
-        product = b.op("MatMul", source, b.const(weights.input[direction].T))
-        found.append(b.unsqueeze(b.op("Add", product, b.const(weights.bias[direction])), 1))
-    return b.concat(*found, axis=1)
+        source = g.gather(x, backwards, axis=0) if reverse else x
+        product = g.matmul(source, g.const(weights.input[direction].T))
+        found.append(g.unsqueeze(g.add(product, g.const(weights.bias[direction])), 1))
+    return g.concat(*found, axis=1)
 
 
-def _steps(b: Builder, gates: str, steps: int) -> list[str]:
-    return [b.squeeze(part, 0) for part in b.ops("Split", steps, gates, b.ints(*[1] * steps), axis=0)]
+def _steps(g: Replacement, gates: Value, steps: int) -> list[Value]:
+    return [g.squeeze(part, 0) for part in g.ops("Split", steps, gates, g.ints(*[1] * steps), axis=0)]
 
 
-def _step(b: Builder, gates: str, c: str, hidden: int) -> tuple[str, str]:
+def _step(g: Replacement, gates: Value, c: Value, hidden: int) -> tuple[Value, Value]:
     """The next hidden and cell state, both directions at once; ONNX orders the gates as input, output, forget, cell."""
-    given, shown, kept, new = b.ops("Split", 4, gates, b.ints(*[hidden] * 4), axis=2)
-    fresh = b.op("Mul", b.op("Sigmoid", given), b.op("Tanh", new))
-    c = b.op("Add", b.op("Mul", b.op("Sigmoid", kept), c), fresh) if c else fresh
-    return b.op("Mul", b.op("Sigmoid", shown), b.op("Tanh", c)), c
+    given, shown, kept, new = g.ops("Split", 4, gates, g.ints(*[hidden] * 4), axis=2)
+    fresh = g.mul(g.sigmoid(given), g.tanh(new))
+    c = g.add(g.mul(g.sigmoid(kept), c), fresh) if c else fresh
+    return g.mul(g.sigmoid(shown), g.tanh(c)), c
 
 
-def _in_time(b: Builder, states: list[str], weights: Weights, backwards: str) -> str:
+def _in_time(g: Replacement, states: list[Value], weights: Weights, backwards: Value) -> Value:
     """[steps, directions, N, hidden] in the order of the inputs."""
-    together = b.concat(*(b.unsqueeze(s, 0) for s in states), axis=0)
+    together = g.concat(*(g.unsqueeze(s, 0) for s in states), axis=0)
     if weights.reverse == (False,):
         return together
     if weights.reverse == (True,):
-        return b.op("Gather", together, backwards, axis=0)
-    ahead, behind = b.ops("Split", 2, together, b.ints(1, 1), axis=1)
-    return b.concat(ahead, b.op("Gather", behind, backwards, axis=0), axis=1)
+        return g.gather(together, backwards, axis=0)
+    ahead, behind = g.ops("Split", 2, together, g.ints(1, 1), axis=1)
+    return g.concat(ahead, g.gather(behind, backwards, axis=0), axis=1)
 
 
 RULE = Rule(

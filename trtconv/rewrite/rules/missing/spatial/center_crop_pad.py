@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -13,31 +14,31 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if rank is None or not dtype:
         return Skip("rank or element type is not known")
     axes = [a % rank for a in node.attr("axes") or range(rank)]
-    return Found((node,), lambda b: _build(b, node, axes, rank), ranges={node.inputs[1]: (5.0, 40.0)})
+    return Found((node,), lambda g: _build(g, node, axes, rank), ranges={node.inputs[1]: (5.0, 40.0)})
 
 
-def _build(b: Builder, node: Node, axes: list[int], rank: int) -> str:
+def _build(g: Replacement, node: Node, axes: list[int], rank: int) -> Value:
     x, wanted = node.inputs
-    if b.graph.dtype(wanted) != 7:
-        wanted = b.cast(wanted, 7)
-    size = b.op("Gather", b.shape_once(x), b.ints(*axes), axis=0)
-    zero, two = b.ints(0), b.ints(2)
+    if g.dtype(wanted) != 7:
+        wanted = g.cast(wanted, 7)
+    size = g.gather(g.shape_of(x), g.ints(*axes), axis=0)
+    zero, two = g.ints(0), g.ints(2)
     # What is left over when halves are odd goes to the end, in both directions.
-    over = b.op("Max", b.op("Sub", size, wanted), zero)
-    start = b.op("Div", over, two)
-    cropped = b.slice(x, start, b.op("Add", start, b.op("Min", size, wanted)), axes)
-    missing = b.op("Max", b.op("Sub", wanted, size), zero)
-    before = b.op("Div", missing, two)
-    after = b.op("Sub", missing, before)
-    return b.op("Pad", cropped, b.concat(*(_spread(b, v, axes, rank) for v in (before, after))))
+    over = g.maximum(g.sub(size, wanted), zero)
+    start = g.div(over, two)
+    cropped = g.slice(x, start, g.add(start, g.minimum(size, wanted)), axes)
+    missing = g.maximum(g.sub(wanted, size), zero)
+    before = g.div(missing, two)
+    after = g.sub(missing, before)
+    return g.pad(cropped, g.concat(*(_spread(g, v, axes, rank) for v in (before, after))))
 
 
-def _spread(b: Builder, amounts: str, axes: list[int], rank: int) -> str:
+def _spread(g: Replacement, amounts: Value, axes: list[int], rank: int) -> Value:
     """One amount per axis, 0 for those that are not in `axes`."""
     if axes == list(range(rank)):
         return amounts
     places = [axes.index(a) + 1 if a in axes else 0 for a in range(rank)]
-    return b.op("Gather", b.concat(b.ints(0), amounts), b.ints(*places), axis=0)
+    return g.gather(g.concat(g.ints(0), amounts), g.ints(*places), axis=0)
 
 
 RULE = Rule(

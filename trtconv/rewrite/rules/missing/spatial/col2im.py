@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -19,29 +20,29 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     strides, dilations = node.attr("strides", [1, 1]), node.attr("dilations", [1, 1])
     if max(strides) > 1 and max(dilations) > 1:
         return Skip("TensorRT has no transposed convolution with both stride and dilation")
-    return Found((node,), lambda b: _build(b, node, block, int(dims[1] or 0), dtype))
+    return Found((node,), lambda g: _build(g, node, block, int(dims[1] or 0), dtype))
 
 
-def _build(b: Builder, node: Node, block: tuple[int, ...], rows: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, block: tuple[int, ...], rows: int, dtype: int) -> Value:
     x, image = node.inputs[0], node.inputs[1]
     strides, dilations = node.attr("strides", [1, 1]), node.attr("dilations", [1, 1])
     pads, taps = node.attr("pads", [0, 0, 0, 0]), block[0] * block[1]
     # Columns per axis: (size + pads - dilation * (block - 1) - 1) / stride + 1.
     extra = [pads[i] + pads[i + 2] - dilations[i] * (block[i] - 1) - 1 for i in (0, 1)]
-    counts = b.op("Add", b.op("Div", b.op("Add", image, b.ints(*extra)), b.ints(*strides)), b.ints(1, 1))
-    grid = b.op("Reshape", x, b.concat(b.op("Gather", b.shape_once(x), b.ints(0), axis=0), b.ints(rows), counts))
+    counts = g.add(g.div(g.add(image, g.ints(*extra)), g.ints(*strides)), g.ints(1, 1))
+    grid = g.reshape(x, g.concat(g.gather(g.shape_of(x), g.ints(0), axis=0), g.ints(rows), counts))
     one_hot = np.zeros((rows, 1, taps), np.float16 if dtype == 10 else np.float32)
     one_hot[np.arange(rows), 0, np.arange(rows) % taps] = 1
-    weights = b.const(one_hot.reshape(rows, 1, *block))
-    spread = b.op(
+    weights = g.const(one_hot.reshape(rows, 1, *block))
+    spread = g.op(
         "ConvTranspose", grid, weights, group=rows // taps, strides=strides, dilations=dilations, pads=[0, 0, 0, 0],
         output_padding=[s - 1 for s in strides], kernel_shape=list(block),
     )  # fmt: skip
-    start = b.ints(*pads[:2])
+    start = g.ints(*pads[:2])
     # A stride can leave rows at the end that no block covers: pad, so that the cut is always inside.
     margin = [0, 0, 0, 0, 0, 0, *(max(0, pads[i + 2] + strides[i]) for i in (0, 1))]
-    padded = b.op("Pad", spread, b.ints(*margin))
-    return b.slice(padded, start, b.op("Add", image, start), [2, 3])
+    padded = g.pad(spread, g.ints(*margin))
+    return g.slice(padded, start, g.add(image, start), [2, 3])
 
 
 RULE = Rule(

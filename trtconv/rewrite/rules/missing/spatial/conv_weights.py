@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
 
@@ -32,52 +33,52 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_build, node=node, count=len(dims) - 2))
 
 
-def _build(b: Builder, node: Node, count: int) -> str:
+def _build(g: Replacement, node: Node, count: int) -> Value:
     weight, bias, groups = node.inputs[1], node.input(2), int(node.attr("group", 1))
     x = node.inputs[0]
     pads = list(node.attr("pads", [0] * (2 * count)))
     if any(pads):
-        x = b.op("Pad", x, b.ints(0, 0, *pads[:count], 0, 0, *pads[count:]))
-    index, out = _windows(b, node, x, count)
-    batch = b.op("Gather", b.shape_once(x), b.ints(0), axis=0)
-    head = b.op("Gather", b.shape_once(x), b.ints(0, 1), axis=0)
-    flat = b.op("Reshape", x, b.concat(head, b.ints(-1)))
+        x = g.pad(x, g.ints(0, 0, *pads[:count], 0, 0, *pads[count:]))
+    index, out = _windows(g, node, x, count)
+    batch = g.gather(g.shape_of(x), g.ints(0), axis=0)
+    head = g.gather(g.shape_of(x), g.ints(0, 1), axis=0)
+    flat = g.reshape(x, g.concat(head, g.ints(-1)))
     # [N, C, taps, places]: channels split into groups, those of a group joined with the taps.
-    seen = b.op("Gather", flat, index, axis=2)
-    places = b.reduce("ReduceProd", out, [0])
-    columns = b.op("Reshape", seen, b.concat(batch, b.ints(groups, -1), places))
-    filters = b.op("Gather", b.shape_once(weight), b.ints(0), axis=0)
-    each = b.op("Div", filters, b.ints(groups))
-    rows = b.op("Reshape", weight, b.concat(b.ints(groups), each, b.ints(-1)))
-    result = b.op("Reshape", b.op("MatMul", rows, columns), b.concat(batch, filters, out))
-    return b.op("Add", result, b.reshape(bias, 1, -1, *[1] * count)) if bias else result
+    seen = g.gather(flat, index, axis=2)
+    places = g.reduce("ReduceProd", out, [0])
+    columns = g.reshape(seen, g.concat(batch, g.ints(groups, -1), places))
+    filters = g.gather(g.shape_of(weight), g.ints(0), axis=0)
+    each = g.div(filters, g.ints(groups))
+    rows = g.reshape(weight, g.concat(g.ints(groups), each, g.ints(-1)))
+    result = g.reshape(g.matmul(rows, columns), g.concat(batch, filters, out))
+    return g.add(result, g.reshape(bias, 1, -1, *[1] * count)) if bias else result
 
 
-def _windows(b: Builder, node: Node, x: str, count: int) -> tuple[str, str]:
+def _windows(g: Replacement, node: Node, x: Value, count: int) -> tuple[Value, Value]:
     """Flat indices [taps, places] into the spatial axes of the padded input, and the sizes of the result."""
     strides, dilations = node.attr("strides", [1] * count), node.attr("dilations", [1] * count)
     index, sizes = "", []
     for axis in range(count):
-        taps, size = b.size(node.inputs[1], axis + 2), b.size(x, axis + 2)
-        reach = b.op("Mul", b.op("Sub", taps, b.ints(1)), b.ints(dilations[axis]))
-        room = b.op("Div", b.op("Sub", b.op("Sub", size, reach), b.ints(1)), b.ints(strides[axis]))
-        sizes.append(b.op("Add", room, b.ints(1)))
-        tap = b.op("Mul", _range(b, taps), b.ints(dilations[axis]))
-        place = b.op("Mul", _range(b, sizes[-1]), b.ints(strides[axis]))
+        taps, size = g.size(node.inputs[1], axis + 2), g.size(x, axis + 2)
+        reach = g.mul(g.sub(taps, g.ints(1)), g.ints(dilations[axis]))
+        room = g.div(g.sub(g.sub(size, reach), g.ints(1)), g.ints(strides[axis]))
+        sizes.append(g.add(room, g.ints(1)))
+        tap = g.mul(_range(g, taps), g.ints(dilations[axis]))
+        place = g.mul(_range(g, sizes[-1]), g.ints(strides[axis]))
         # Axes of the sum: all taps first, then all places, each in the order of the spatial axes.
-        at = b.op("Add", _along(b, tap, axis, count), _along(b, place, count + axis, count))
-        index = at if not index else b.op("Add", b.op("Mul", index, size), at)
-    out = b.concat(*sizes)
-    taps = b.reduce("ReduceProd", b.slice(b.shape_once(node.inputs[1]), b.ints(2), b.ints(2 + count), [0]), [0])
-    return b.op("Reshape", index, b.concat(taps, b.ints(-1))), out
+        at = g.add(_along(g, tap, axis, count), _along(g, place, count + axis, count))
+        index = at if not index else g.add(g.mul(index, size), at)
+    out = g.concat(*sizes)
+    taps = g.reduce("ReduceProd", g.slice(g.shape_of(node.inputs[1]), g.ints(2), g.ints(2 + count), [0]), [0])
+    return g.reshape(index, g.concat(taps, g.ints(-1))), out
 
 
-def _range(b: Builder, size: str) -> str:
-    return b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(size, 0), b.scalar(1, dtype=INT64))
+def _range(g: Replacement, size: Value) -> Value:
+    return g.range(g.scalar(0, dtype=INT64), g.squeeze(size, 0), g.scalar(1, dtype=INT64))
 
 
-def _along(b: Builder, values: str, axis: int, count: int) -> str:
-    return b.reshape(values, *(-1 if a == axis else 1 for a in range(2 * count)))
+def _along(g: Replacement, values: Value, axis: int, count: int) -> Value:
+    return g.reshape(values, *(-1 if a == axis else 1 for a in range(2 * count)))
 
 
 RULE = Rule(

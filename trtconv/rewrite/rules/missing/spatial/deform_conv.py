@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -19,57 +20,57 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("not a two-dimensional convolution in FP32")
     if not isinstance(channels, int):
         return Skip("the number of channels is not known")
-    return Found((node,), lambda b: _build(b, node, weight, channels))
+    return Found((node,), lambda g: _build(g, node, weight, channels))
 
 
-def _build(b: Builder, node: Node, weight: Array, channels: int) -> str:
+def _build(g: Replacement, node: Node, weight: Array, channels: int) -> Value:
     groups, taps = int(node.attr("offset_group", 1)), int(weight.shape[2] * weight.shape[3])
     each = channels // groups
-    parts = [_sampled(b, node, weight.shape, g, groups, each) for g in range(groups)]
-    grid_size = b.op("Gather", b.shape_once(node.inputs[2]), b.ints(2, 3), axis=0)
-    rows = b.op("Gather", b.shape_once(node.inputs[2]), b.ints(0), axis=0)
-    stacked = b.op("Reshape", b.concat(*parts, axis=1), b.concat(rows, b.ints(channels * taps), grid_size))
+    parts = [_sampled(g, node, weight.shape, group, groups, each) for group in range(groups)]
+    grid_size = g.gather(g.shape_of(node.inputs[2]), g.ints(2, 3), axis=0)
+    rows = g.gather(g.shape_of(node.inputs[2]), g.ints(0), axis=0)
+    stacked = g.reshape(g.concat(*parts, axis=1), g.concat(rows, g.ints(channels * taps), grid_size))
     per_group = int(weight.shape[1])
-    kernel = b.const(np.ascontiguousarray(weight.reshape(weight.shape[0], per_group * taps, 1, 1)))
-    return b.op("Conv", stacked, kernel, node.input(3), kernel_shape=[1, 1], group=int(node.attr("group", 1)))
+    kernel = g.const(np.ascontiguousarray(weight.reshape(weight.shape[0], per_group * taps, 1, 1)))
+    return g.conv(stacked, kernel, node.input(3), kernel_shape=[1, 1], group=int(node.attr("group", 1)))
 
 
-def _sampled(b: Builder, node: Node, shape: tuple[int, ...], group: int, groups: int, channels: int) -> str:
+def _sampled(g: Replacement, node: Node, shape: tuple[int, ...], group: int, groups: int, channels: int) -> Value:
     """What the taps of one offset group see: [N, channels of the group, taps, Ho, Wo], times the mask."""
     taps = int(shape[2] * shape[3])
     x, offset, mask = node.inputs[0], node.inputs[2], node.input(4)
     if groups > 1:
-        x = b.slice(x, b.ints(group * channels), b.ints((group + 1) * channels), [1])
-        offset = b.slice(offset, b.ints(group * 2 * taps), b.ints((group + 1) * 2 * taps), [1])
-        mask = b.slice(mask, b.ints(group * taps), b.ints((group + 1) * taps), [1]) if mask else ""
-    rows = b.op("Gather", b.shape_once(node.inputs[2]), b.ints(0), axis=0)
-    grid_size = b.op("Gather", b.shape_once(node.inputs[2]), b.ints(2, 3), axis=0)
+        x = g.slice(x, g.ints(group * channels), g.ints((group + 1) * channels), [1])
+        offset = g.slice(offset, g.ints(group * 2 * taps), g.ints((group + 1) * 2 * taps), [1])
+        mask = g.slice(mask, g.ints(group * taps), g.ints((group + 1) * taps), [1]) if mask else ""
+    rows = g.gather(g.shape_of(node.inputs[2]), g.ints(0), axis=0)
+    grid_size = g.gather(g.shape_of(node.inputs[2]), g.ints(2, 3), axis=0)
     # Offsets [N, 2K, Ho, Wo] as [N, K, 2, Ho, Wo]; the pair is (dy, dx).
-    pairs = b.op("Reshape", offset, b.concat(rows, b.ints(taps, 2), grid_size))
-    grid = b.concat(*[_axis(b, node, pairs, shape, axis) for axis in (1, 0)], axis=-1)
-    out = [b.op("Gather", grid_size, b.ints(i), axis=0) for i in (0, 1)]
-    flat = b.op("Reshape", grid, b.concat(rows, b.op("Mul", out[0], b.ints(taps)), out[1], b.ints(2)))
-    mode = "linear" if b.opset >= 20 else "bilinear"
-    sampled = b.op("GridSample", x, flat, mode=mode, padding_mode="zeros", align_corners=0)
-    values = b.op("Reshape", sampled, b.concat(rows, b.ints(channels, taps), grid_size))
-    return b.op("Mul", values, b.unsqueeze(mask, 1)) if mask else values
+    pairs = g.reshape(offset, g.concat(rows, g.ints(taps, 2), grid_size))
+    grid = g.concat(*[_axis(g, node, pairs, shape, axis) for axis in (1, 0)], axis=-1)
+    out = [g.gather(grid_size, g.ints(i), axis=0) for i in (0, 1)]
+    flat = g.reshape(grid, g.concat(rows, g.mul(out[0], g.ints(taps)), out[1], g.ints(2)))
+    mode = "linear" if g.opset >= 20 else "bilinear"
+    sampled = g.grid_sample(x, flat, mode=mode, padding_mode="zeros", align_corners=0)
+    values = g.reshape(sampled, g.concat(rows, g.ints(channels, taps), grid_size))
+    return g.mul(values, g.unsqueeze(mask, 1)) if mask else values
 
 
-def _axis(b: Builder, node: Node, pairs: str, shape: tuple[int, ...], axis: int) -> str:
+def _axis(g: Replacement, node: Node, pairs: Value, shape: tuple[int, ...], axis: int) -> Value:
     """Normalised coordinates [N, K, Ho, Wo, 1] along one axis (0 down, 1 across)."""
     x, kernel = node.inputs[0], shape[2:]
     stride, dilation = node.attr("strides", [1, 1])[axis], node.attr("dilations", [1, 1])[axis]
     pad = node.attr("pads", [0, 0, 0, 0])[axis]
     taps = np.arange(kernel[0] * kernel[1])
     tap = (taps // kernel[1] if axis == 0 else taps % kernel[1]) * dilation - pad
-    count = b.squeeze(b.size(node.inputs[2], 2 + axis), 0)
-    places = b.cast(b.op("Range", b.scalar(0, dtype=7), count, b.scalar(1, dtype=7)), FLOAT)
-    base = b.unsqueeze(b.op("Mul", places, b.scalar(float(stride))), *((0, 1, 3) if axis == 0 else (0, 1, 2)))
-    offset = b.op("Gather", pairs, b.scalar(axis, dtype=7), axis=2)
-    at = b.op("Add", b.op("Add", offset, base), b.const(tap.reshape(1, -1, 1, 1).astype(np.float32)))
-    size = b.cast(b.squeeze(b.size(x, 2 + axis), 0), FLOAT)
-    doubled = b.op("Add", b.op("Mul", at, b.scalar(2.0)), b.scalar(1.0))
-    return b.unsqueeze(b.op("Sub", b.op("Div", doubled, size), b.scalar(1.0)), 4)
+    count = g.squeeze(g.size(node.inputs[2], 2 + axis), 0)
+    places = g.cast(g.range(g.scalar(0, dtype=7), count, g.scalar(1, dtype=7)), FLOAT)
+    base = g.unsqueeze(g.mul(places, g.scalar(float(stride))), *((0, 1, 3) if axis == 0 else (0, 1, 2)))
+    offset = g.gather(pairs, g.scalar(axis, dtype=7), axis=2)
+    at = g.add(g.add(offset, base), g.const(tap.reshape(1, -1, 1, 1).astype(np.float32)))
+    size = g.cast(g.squeeze(g.size(x, 2 + axis), 0), FLOAT)
+    doubled = g.add(g.mul(at, g.scalar(2.0)), g.scalar(1.0))
+    return g.unsqueeze(g.sub(g.div(doubled, size), g.scalar(1.0)), 4)
 
 
 RULE = Rule(

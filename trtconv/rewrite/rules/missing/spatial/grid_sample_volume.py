@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
 # The last axis of the grid holds x, y, z; the input has z, y, x.
@@ -41,80 +42,80 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip(f"mode {mode} of a volume")
     way = Way(mode != "nearest", node.attr("padding_mode", "zeros"), bool(node.attr("align_corners", 0)))
     # Beyond a few periods, the reflections of two implementations differ by roundings of the coordinate.
-    return Found((node,), lambda b: _build(b, node, way), ranges={node.inputs[1]: (-1.6, 1.6)})
+    return Found((node,), lambda g: _build(g, node, way), ranges={node.inputs[1]: (-1.6, 1.6)})
 
 
-def _build(b: Builder, node: Node, way: Way) -> str:
+def _build(g: Replacement, node: Node, way: Way) -> Value:
     x, grid = node.inputs
-    channels, points = b.op("Gather", b.shape_once(x), b.ints(0, 1), axis=0), b.shape_once(grid)
-    flat_x = b.op("Reshape", x, b.concat(channels, b.ints(-1)))
-    sizes = [b.squeeze(b.size(x, axis), 0) for axis in AXES]
-    places = [_place(b, grid, i, size, way) for i, size in enumerate(sizes)]
+    channels, points = g.gather(g.shape_of(x), g.ints(0, 1), axis=0), g.shape_of(grid)
+    flat_x = g.reshape(x, g.concat(channels, g.ints(-1)))
+    sizes = [g.squeeze(g.size(x, axis), 0) for axis in AXES]
+    places = [_place(g, grid, i, size, way) for i, size in enumerate(sizes)]
     both = (0, 1) if way.linear else (0,)
-    near = [[_side(b, p, s, side, way) for side in both] for p, s in zip(places, sizes, strict=True)]
+    near = [[_side(g, p, s, side, way) for side in both] for p, s in zip(places, sizes, strict=True)]
     total = ""
     for corner in itertools.product(both, repeat=3):
         sides = [found[side] for found, side in zip(near, corner, strict=True)]
-        value = _gather(b, flat_x, [i for i, _ in sides], sizes, channels)
+        value = _gather(g, flat_x, [i for i, _ in sides], sizes, channels)
         for weight in (w for _, w in sides if w):
-            value = b.op("Mul", value, weight)
-        total = b.op("Add", total, value) if total else value
-    return b.op("Reshape", total, b.concat(channels, b.slice(points, b.ints(1), b.ints(4), [0])))
+            value = g.mul(value, weight)
+        total = g.add(total, value) if total else value
+    return g.reshape(total, g.concat(channels, g.slice(points, g.ints(1), g.ints(4), [0])))
 
 
-def _place(b: Builder, grid: str, index: int, size: str, way: Way) -> str:
+def _place(g: Replacement, grid: Value, index: int, size: Value, way: Way) -> Value:
     """Coordinates along one axis in voxels, [N, 1, points], folded into the volume as the padding says."""
-    first = b.op("Gather", grid, b.scalar(index, dtype=INT64), axis=4)
-    rows = b.op("Gather", b.shape_once(grid), b.ints(0), axis=0)
-    at = b.op("Reshape", first, b.concat(rows, b.ints(1, -1)))
-    one, half, wide = b.scalar(1.0, dtype=FLOAT), b.scalar(0.5, dtype=FLOAT), b.cast(size, FLOAT)
-    last = b.op("Sub", wide, one)
-    shifted = b.op("Add", at, one)
+    first = g.gather(grid, g.scalar(index, dtype=INT64), axis=4)
+    rows = g.gather(g.shape_of(grid), g.ints(0), axis=0)
+    at = g.reshape(first, g.concat(rows, g.ints(1, -1)))
+    one, half, wide = g.scalar(1.0, dtype=FLOAT), g.scalar(0.5, dtype=FLOAT), g.cast(size, FLOAT)
+    last = g.sub(wide, one)
+    shifted = g.add(at, one)
     if way.corners:
-        at = b.op("Mul", b.op("Mul", shifted, half), last)
+        at = g.mul(g.mul(shifted, half), last)
     else:
-        at = b.op("Mul", b.op("Sub", b.op("Mul", shifted, wide), one), half)
+        at = g.mul(g.sub(g.mul(shifted, wide), one), half)
     # Rounded before it is folded, as ONNX Runtime does: the order decides for points half way between two voxels.
-    at = at if way.linear else b.op("Round", at)
+    at = at if way.linear else g.round(at)
     if way.padding == "reflection":
-        at = _reflected(b, at, wide, last, way)
-    return at if way.padding == "zeros" else b.op("Min", b.op("Max", at, b.scalar(0.0, dtype=FLOAT)), last)
+        at = _reflected(g, at, wide, last, way)
+    return at if way.padding == "zeros" else g.minimum(g.maximum(at, g.scalar(0.0, dtype=FLOAT)), last)
 
 
-def _reflected(b: Builder, at: str, wide: str, last: str, way: Way) -> str:
+def _reflected(g: Replacement, at: Value, wide: Value, last: Value, way: Way) -> Value:
     """Mirrored at the centres of the outer voxels, or at their outer faces."""
-    low = b.scalar(0.0 if way.corners else -0.5, dtype=FLOAT)
+    low = g.scalar(0.0 if way.corners else -0.5, dtype=FLOAT)
     span = last if way.corners else wide
-    double = b.op("Max", b.op("Add", span, span), b.scalar(1.0, dtype=FLOAT))
-    away = b.op("Abs", b.op("Sub", at, low))
-    rest = b.op("Sub", away, b.op("Mul", b.op("Floor", b.op("Div", away, double)), double))
-    return b.op("Add", b.op("Sub", span, b.op("Abs", b.op("Sub", rest, span))), low)
+    double = g.maximum(g.add(span, span), g.scalar(1.0, dtype=FLOAT))
+    away = g.absolute(g.sub(at, low))
+    rest = g.sub(away, g.mul(g.floor(g.div(away, double)), double))
+    return g.add(g.sub(span, g.absolute(g.sub(rest, span))), low)
 
 
-def _side(b: Builder, at: str, size: str, side: int, way: Way) -> tuple[str, str]:
+def _side(g: Replacement, at: Value, size: Value, side: int, way: Way) -> tuple[Value, Value]:
     """The voxel below or above a coordinate, kept inside, and its weight (empty where it is always 1)."""
-    one, zero = b.scalar(1.0, dtype=FLOAT), b.scalar(0.0, dtype=FLOAT)
-    last = b.op("Sub", b.cast(size, FLOAT), one)
-    whole = b.op("Floor", at) if way.linear else at
+    one, zero = g.scalar(1.0, dtype=FLOAT), g.scalar(0.0, dtype=FLOAT)
+    last = g.sub(g.cast(size, FLOAT), one)
+    whole = g.floor(at) if way.linear else at
     weight = ""
     if way.linear:
-        above = b.op("Sub", at, whole)
-        weight = above if side else b.op("Sub", one, above)
-        whole = b.op("Add", whole, one) if side else whole
-    inside = b.op("Min", b.op("Max", whole, zero), last)
+        above = g.sub(at, whole)
+        weight = above if side else g.sub(one, above)
+        whole = g.add(whole, one) if side else whole
+    inside = g.minimum(g.maximum(whole, zero), last)
     if way.padding == "zeros":
-        valid = b.cast(b.op("Equal", inside, whole), FLOAT)
-        weight = b.op("Mul", weight, valid) if weight else valid
-    return b.cast(inside, INT64), weight
+        valid = g.cast(g.equal(inside, whole), FLOAT)
+        weight = g.mul(weight, valid) if weight else valid
+    return g.cast(inside, INT64), weight
 
 
-def _gather(b: Builder, flat: str, at: list[str], sizes: list[str], channels: str) -> str:
+def _gather(g: Replacement, flat: Value, at: list[Value], sizes: list[Value], channels: Value) -> Value:
     """The values at voxels (x, y, z), [N, C, points]."""
     across, down, deep = at
-    row = b.op("Add", b.op("Mul", deep, sizes[1]), down)
-    index = b.op("Add", b.op("Mul", row, sizes[0]), across)
-    count = b.op("Gather", b.shape_once(index), b.ints(2), axis=0)
-    return b.op("GatherElements", flat, b.op("Expand", index, b.concat(channels, count)), axis=2)
+    row = g.add(g.mul(deep, sizes[1]), down)
+    index = g.add(g.mul(row, sizes[0]), across)
+    count = g.gather(g.shape_of(index), g.ints(2), axis=0)
+    return g.gather_elements(flat, g.expand(index, g.concat(channels, count)), axis=2)
 
 
 RULE = Rule(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -24,33 +25,31 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     tails = pads[len(kernel) :]
     if any(s - 1 >= k - p for s, k, p in zip(strides, kernel, tails, strict=True)):
         return Skip("a window could begin in the padding, which frameworks treat in different ways")
-    return Found((node,), lambda b: _build(b, node, kernel, strides, pads, dtype))
+    return Found((node,), lambda g: _build(g, node, kernel, strides, pads, dtype))
 
 
-def _build(b: Builder, node: Node, kernel: list[int], strides: list[int], pads: list[int], dtype: int) -> str:
+def _build(g: Replacement, node: Node, kernel: list[int], strides: list[int], pads: list[int], dtype: int) -> Value:
     x, count = node.inputs[0], len(kernel)
     # floor((H + s - 1 - k) / s) is ceil((H - k) / s): padding the end by s - 1 makes the window count the same.
     ends = [p + s - 1 for p, s in zip(pads[count:], strides, strict=True)]
     margin = [0, 0, *pads[:count], 0, 0, *ends]
-    spatial = b.slice(b.shape_once(x), b.ints(2), b.ints(2 + count), [0])
-    ones = b.op(
-        "Expand", b.const(np.ones(1, np.float16 if dtype == 10 else np.float32)), b.concat(b.ints(1, 1), spatial)
-    )
+    spatial = g.slice(g.shape_of(x), g.ints(2), g.ints(2 + count), [0])
+    ones = g.expand(g.const(np.ones(1, np.float16 if dtype == 10 else np.float32)), g.concat(g.ints(1, 1), spatial))
     one = ""
     if node.attr("count_include_pad", 0):
         inner = [0, 0, *pads[:count], 0, 0, *pads[count:]]
-        one = b.scalar(1.0, dtype=dtype)
-        ones = b.op("Pad", ones, b.ints(*inner), one)
+        one = g.scalar(1.0, dtype=dtype)
+        ones = g.pad(ones, g.ints(*inner), one)
         outer = [0] * (2 + count) + [0, 0, *(s - 1 for s in strides)]
-        weights = b.op("Pad", ones, b.ints(*outer))
+        weights = g.pad(ones, g.ints(*outer))
     else:
-        weights = b.op("Pad", ones, b.ints(*margin))
-    pooled = [_pool(b, v, kernel, strides) for v in (b.op("Pad", x, b.ints(*margin)), weights)]
-    return b.op("Div", *pooled)
+        weights = g.pad(ones, g.ints(*margin))
+    pooled = [_pool(g, v, kernel, strides) for v in (g.pad(x, g.ints(*margin)), weights)]
+    return g.div(*pooled)
 
 
-def _pool(b: Builder, x: str, kernel: list[int], strides: list[int]) -> str:
-    return b.op("AveragePool", x, kernel_shape=kernel, strides=strides)
+def _pool(g: Replacement, x: Value, kernel: list[int], strides: list[int]) -> Value:
+    return g.op("AveragePool", x, kernel_shape=kernel, strides=strides)
 
 
 RULE = Rule(

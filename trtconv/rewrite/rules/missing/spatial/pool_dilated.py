@@ -10,12 +10,13 @@ import numpy as np
 from onnx import helper
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.taps import Window, padded, tap, window_of
 
 FLOATS = (1, 10, 16)
-Join = Callable[[Builder, list[str]], str]
+Join = Callable[[Replacement, list[Value]], Value]
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -38,47 +39,47 @@ def _has_indices(graph: Graph, node: Node) -> bool:
     return bool(second) and (bool(graph.uses(second)) or second in graph.outputs)
 
 
-def _folded(b: Builder, value: str, window: Window, join: Join) -> str:
+def _folded(g: Replacement, value: Value, window: Window, join: Join) -> Value:
     """Join what the places of the window see, an axis at a time: kh + kw slices instead of kh * kw."""
     for axis, size in enumerate(window.kernel):
         places = [tuple(i if a == axis else 0 for a in range(len(window.kernel))) for i in range(size)]
-        parts = [tap(b, value, window, place, [axis]) for place in places]
-        value = join(b, parts) if len(parts) > 1 else parts[0]
+        parts = [tap(g, value, window, place, [axis]) for place in places]
+        value = join(g, parts) if len(parts) > 1 else parts[0]
     return value
 
 
-def _maximum(b: Builder, node: Node, window: Window) -> str:
+def _maximum(g: Replacement, node: Node, window: Window) -> Value:
     x = node.inputs[0]
-    return _folded(b, padded(b, x, window, b.scalar(-math.inf, x)), window, lambda b, parts: b.op("Max", *parts))
+    return _folded(g, padded(g, x, window, g.scalar(-math.inf, x)), window, lambda g, parts: g.maximum(*parts))
 
 
-def _sum(b: Builder, x: str, window: Window) -> str:
-    return _folded(b, padded(b, x, window, ""), window, _added)
+def _sum(g: Replacement, x: Value, window: Window) -> Value:
+    return _folded(g, padded(g, x, window, ""), window, _added)
 
 
-def _added(b: Builder, parts: list[str]) -> str:
+def _added(g: Replacement, parts: list[Value]) -> Value:
     total = parts[0]
     for part in parts[1:]:
-        total = b.op("Add", total, part)
+        total = g.add(total, part)
     return total
 
 
-def _average(b: Builder, node: Node, window: Window) -> str:
+def _average(g: Replacement, node: Node, window: Window) -> Value:
     x = node.inputs[0]
-    total = _sum(b, x, window)
+    total = _sum(g, x, window)
     if node.attr("count_include_pad", 0) or not any((*window.begins, *window.ends)):
-        return b.op("Mul", total, b.scalar(1 / math.prod(window.kernel), x))
+        return g.mul(total, g.scalar(1 / math.prod(window.kernel), x))
     count = len(window.kernel)
-    spatial = b.slice(b.shape_once(x), b.ints(2), b.ints(2 + count), [0])
-    one = np.ones(1, np.dtype(helper.tensor_dtype_to_np_dtype(b.graph.dtype(x))))
-    ones = b.op("Expand", b.const(one), b.concat(b.ints(1, 1), spatial))
-    return b.op("Div", total, _sum(b, ones, window))
+    spatial = g.slice(g.shape_of(x), g.ints(2), g.ints(2 + count), [0])
+    one = np.ones(1, np.dtype(helper.tensor_dtype_to_np_dtype(g.dtype(x))))
+    ones = g.expand(g.const(one), g.concat(g.ints(1, 1), spatial))
+    return g.div(total, _sum(g, ones, window))
 
 
-def _norm(b: Builder, node: Node, window: Window) -> str:
+def _norm(g: Replacement, node: Node, window: Window) -> Value:
     x, p = node.inputs[0], float(node.attr("p", 2))
-    total = _sum(b, b.op("Pow", b.op("Abs", x), b.scalar(p, x)), window)
-    return b.op("Pow", total, b.scalar(1 / p, x))
+    total = _sum(g, g.pow(g.absolute(x), g.scalar(p, x)), window)
+    return g.pow(total, g.scalar(1 / p, x))
 
 
 MADE: dict[str, Callable[..., str]] = {"MaxPool": _maximum, "AveragePool": _average, "LpPool": _norm}

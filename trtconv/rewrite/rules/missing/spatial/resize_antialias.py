@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -27,75 +28,75 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip(f"it resizes the axes {axes}")
     offset = len(axes) - 2
     if node.input(3):
-        return Found((node,), lambda b: _by_sizes(b, node, offset))
+        return Found((node,), lambda g: _by_sizes(g, node, offset))
     scales = graph.constant(node.input(2))
     if scales is None or not np.all(scales[:offset] == 1):
         return Skip("scales are computed while the model runs, or move batch or channels")
-    return Found((node,), lambda b: _by_scales(b, node, [float(s) for s in scales[offset:]]))
+    return Found((node,), lambda g: _by_scales(g, node, [float(s) for s in scales[offset:]]))
 
 
-def _by_sizes(b: Builder, node: Node, offset: int) -> str:
-    outs = [b.op("Gather", node.inputs[3], b.scalar(offset + i, dtype=7), axis=0) for i in (0, 1)]
-    return _resized(b, node, outs, [None, None])
+def _by_sizes(g: Replacement, node: Node, offset: int) -> Value:
+    outs = [g.gather(node.inputs[3], g.scalar(offset + i, dtype=7), axis=0) for i in (0, 1)]
+    return _resized(g, node, outs, [None, None])
 
 
-def _by_scales(b: Builder, node: Node, scales: list[float]) -> str:
+def _by_scales(g: Replacement, node: Node, scales: list[float]) -> Value:
     outs = []
     for axis, scale in zip((2, 3), scales, strict=True):
-        size = b.cast(b.squeeze(b.size(node.inputs[0], axis), 0), FLOAT)
-        outs.append(b.cast(b.op("Floor", b.op("Mul", size, b.scalar(scale))), 7))
-    return _resized(b, node, outs, [1 / s for s in scales])
+        size = g.cast(g.squeeze(g.size(node.inputs[0], axis), 0), FLOAT)
+        outs.append(g.cast(g.floor(g.mul(size, g.scalar(scale))), 7))
+    return _resized(g, node, outs, [1 / s for s in scales])
 
 
-def _resized(b: Builder, node: Node, outs: list[str], steps: list[float | None]) -> str:
+def _resized(g: Replacement, node: Node, outs: list[Value], steps: list[float | None]) -> Value:
     x = node.inputs[0]
-    ins = [b.squeeze(b.size(x, a), 0) for a in (2, 3)]
+    ins = [g.squeeze(g.size(x, a), 0) for a in (2, 3)]
     sides = []
     for size, out, step in zip(ins, outs, steps, strict=True):
-        ratio = b.scalar(step) if step else b.op("Div", b.cast(size, FLOAT), b.cast(out, FLOAT))
-        sides.append(_weights(b, node, size, out, ratio))
-    return b.op("MatMul", b.op("MatMul", sides[0], x), b.transpose(sides[1], 1, 0))
+        ratio = g.scalar(step) if step else g.div(g.cast(size, FLOAT), g.cast(out, FLOAT))
+        sides.append(_weights(g, node, size, out, ratio))
+    return g.matmul(g.matmul(sides[0], x), g.transpose(sides[1], 1, 0))
 
 
-def _weights(b: Builder, node: Node, size: str, out: str, ratio: str) -> str:
+def _weights(g: Replacement, node: Node, size: Value, out: Value, ratio: Value) -> Value:
     """The matrix [out, in]: a filter stretched by the ratio around each centre, its rows summing to one.
 
     With exclude_outside the filter is cut at the border; without, what falls outside counts for the border pixel.
     """
-    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
-    half, unit = b.scalar(0.5), b.scalar(1.0)
-    centre = b.op("Mul", b.op("Add", b.cast(b.op("Range", zero, out, one), FLOAT), half), ratio)
-    support = b.op("Max", ratio, unit)
+    zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
+    half, unit = g.scalar(0.5), g.scalar(1.0)
+    centre = g.mul(g.add(g.cast(g.range(zero, out, one), FLOAT), half), ratio)
+    support = g.maximum(ratio, unit)
     cut = bool(node.attr("exclude_outside", 0))
-    taps = b.scalar(1.0 if node.attr("mode") == "linear" else 2.0)
-    margin = zero if cut else b.cast(b.op("Ceil", b.op("Add", b.op("Mul", support, taps), unit)), 7)
-    places = b.op("Range", b.op("Neg", margin), b.op("Add", size, margin), one)
-    place = b.op("Add", b.cast(places, FLOAT), half)
-    distance = b.op("Div", b.op("Abs", b.op("Sub", place, b.unsqueeze(centre, 1))), support)
+    taps = g.scalar(1.0 if node.attr("mode") == "linear" else 2.0)
+    margin = zero if cut else g.cast(g.ceil(g.add(g.mul(support, taps), unit)), 7)
+    places = g.range(g.neg(margin), g.add(size, margin), one)
+    place = g.add(g.cast(places, FLOAT), half)
+    distance = g.div(g.absolute(g.sub(place, g.unsqueeze(centre, 1))), support)
     if node.attr("mode") == "linear":
-        weight = b.op("Max", b.op("Sub", unit, distance), b.scalar(0.0))
+        weight = g.maximum(g.sub(unit, distance), g.scalar(0.0))
     else:
-        weight = _cubic(b, distance, float(node.attr("cubic_coeff_a", -0.75)))
-    weight = b.op("Div", weight, b.reduce("ReduceSum", weight, [1]))
+        weight = _cubic(g, distance, float(node.attr("cubic_coeff_a", -0.75)))
+    weight = g.div(weight, g.reduce("ReduceSum", weight, [1]))
     if cut:
         return weight
-    inside = b.op("Min", b.op("Max", places, zero), b.op("Sub", size, one))
-    folded = b.op("Equal", b.unsqueeze(inside, 1), b.unsqueeze(b.op("Range", zero, size, one), 0))
-    return b.op("MatMul", weight, b.cast(folded, FLOAT))
+    inside = g.minimum(g.maximum(places, zero), g.sub(size, one))
+    folded = g.equal(g.unsqueeze(inside, 1), g.unsqueeze(g.range(zero, size, one), 0))
+    return g.matmul(weight, g.cast(folded, FLOAT))
 
 
-def _cubic(b: Builder, t: str, a: float) -> str:
+def _cubic(g: Replacement, t: Value, a: float) -> Value:
     """The cubic convolution filter: one polynomial up to 1, another up to 2, nothing beyond."""
 
-    def polynomial(*factors: float) -> str:
-        value = b.scalar(factors[0])
+    def polynomial(*factors: float) -> Value:
+        value = g.scalar(factors[0])
         for factor in factors[1:]:
-            value = b.op("Add", b.op("Mul", value, t), b.scalar(factor))
+            value = g.add(g.mul(value, t), g.scalar(factor))
         return value
 
     near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
-    outer = b.op("Where", b.op("Less", t, b.scalar(2.0)), far, b.scalar(0.0))
-    return b.op("Where", b.op("LessOrEqual", t, b.scalar(1.0)), near, outer)
+    outer = g.where(g.less(t, g.scalar(2.0)), far, g.scalar(0.0))
+    return g.where(g.less_equal(t, g.scalar(1.0)), near, outer)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ import numpy as np
 
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 # The assertion is `residual->extent == output->extent`: 2 * (H / 8) and H / 4 are not the same expression to it.
 NAME = "resize-like-summand"
@@ -29,7 +30,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         # A map that is stretched by the sum has another size; where dims have no numbers the proof decides.
         if any(d == 1 for d in wanted) or any(_differ(a, b) for a, b in zip(dims, wanted, strict=True)):
             return Skip("the summands may have different sizes")
-        return Found((resize, node), lambda b, r=resize, o=other: _build(b, r, o))  # type: ignore[misc]
+        return Found((resize, node), lambda g, r=resize, o=other: _build(g, r, o))  # type: ignore[misc]
     return NOT_THIS
 
 
@@ -37,10 +38,10 @@ def _differ(one: int | str | None, other: int | str | None) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
-def _build(b: Builder, resize: Node, other: str) -> str:
+def _build(g: Replacement, resize: Node, other: Value) -> Value:
     kept = {name: resize.attr(name) for name in _ATTRIBUTES}
-    resized = b.op("Resize", resize.inputs[0], "", "", b.shape(other), **kept)
-    return b.op("Add", other, resized)
+    resized = g.resize(resize.inputs[0], "", "", g.shape(other), **kept)
+    return g.add(other, resized)
 
 
 def made_here(node: Node) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.rules.missing.spatial.resize_like_summand import made_here
 
 MOST_SIZES, USUAL_SIZES = 1 << 20, 1 << 16
@@ -29,7 +30,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if scales is None and not node.input(3):
         return Skip("scales are computed while the model runs")
     fixed = None if scales is None else [float(s) for s in scales]
-    return Found((node,), lambda b: _build(b, node, rank, fixed, _ranges(graph, node.inputs[0], rank)))
+    return Found((node,), lambda g: _build(g, node, rank, fixed, _ranges(graph, node.inputs[0], rank)))
 
 
 def _ranges(graph: Graph, value: str, rank: int) -> list[tuple[int, int]]:
@@ -43,24 +44,24 @@ def _plain(node: Node) -> bool:
     return mode in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"))
 
 
-def _build(b: Builder, node: Node, rank: int, scales: list[float] | None, ranges: list[tuple[int, int]]) -> str:
+def _build(g: Replacement, node: Node, rank: int, scales: list[float] | None, ranges: list[tuple[int, int]]) -> Value:
     value = node.inputs[0]
     for axis in range(2, rank):
         if scales is not None and scales[axis] == 1.0:
             continue
-        size = b.squeeze(b.size(node.inputs[0], axis), 0)
+        size = g.squeeze(g.size(node.inputs[0], axis), 0)
         if scales is not None:
-            out = _scaled_size(b, size, scales[axis], ranges[axis])
-            rows = _whole_indices(b, node, size, out, scales[axis], ranges[axis])
-            rows = rows or _indices(b, node, size, out, b.scalar(scales[axis]))
+            out = _scaled_size(g, size, scales[axis], ranges[axis])
+            rows = _whole_indices(g, node, size, out, scales[axis], ranges[axis])
+            rows = rows or _indices(g, node, size, out, g.scalar(scales[axis]))
         else:
-            out = b.op("Gather", node.inputs[3], b.scalar(axis, dtype=7), axis=0)
-            rows = _indices(b, node, size, out, b.op("Div", b.cast(out, FLOAT), b.cast(size, FLOAT)))
-        value = b.op("Gather", value, rows, axis=axis)
+            out = g.gather(node.inputs[3], g.scalar(axis, dtype=7), axis=0)
+            rows = _indices(g, node, size, out, g.div(g.cast(out, FLOAT), g.cast(size, FLOAT)))
+        value = g.gather(value, rows, axis=axis)
     return value
 
 
-def _scaled_size(b: Builder, size: str, scale: float, within: tuple[int, int]) -> str:
+def _scaled_size(g: Replacement, size: Value, scale: float, within: tuple[int, int]) -> Value:
     """floor(size * scale).
 
     In integers where that is the same for every size in the range: TensorRT 8.6 computes sizes in floating point twice,
@@ -68,9 +69,9 @@ def _scaled_size(b: Builder, size: str, scale: float, within: tuple[int, int]) -
     """
     ratio = whole_ratio(scale, *within)
     if ratio is None:
-        return b.cast(b.op("Floor", b.op("Mul", b.cast(size, FLOAT), b.scalar(scale))), 7)
-    above, below = (b.scalar(part, dtype=7) for part in ratio)
-    return b.op("Div", b.op("Mul", size, above), below)
+        return g.cast(g.floor(g.mul(g.cast(size, FLOAT), g.scalar(scale))), 7)
+    above, below = (g.scalar(part, dtype=7) for part in ratio)
+    return g.div(g.mul(size, above), below)
 
 
 def whole_ratio(scale: float, low: int, high: int) -> tuple[int, int] | None:
@@ -89,7 +90,9 @@ def whole_ratio(scale: float, low: int, high: int) -> tuple[int, int] | None:
     return None
 
 
-def _whole_indices(b: Builder, node: Node, size: str, out: str, scale: float, within: tuple[int, int]) -> str | None:
+def _whole_indices(
+    g: Replacement, node: Node, size: Value, out: Value, scale: float, within: tuple[int, int]
+) -> Value | None:
     """floor(place / scale) in integers, for the mode in which that is all and where it is the same at every place."""
     mode = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", "round_prefer_floor")
     ratio = whole_ratio(scale, *within) if mode == ("asymmetric", "floor") else None
@@ -99,46 +102,46 @@ def _whole_indices(b: Builder, node: Node, size: str, out: str, scale: float, wi
     places = np.arange(within[1] * above // below, dtype=np.int64)
     if not np.array_equal(np.floor(places.astype(np.float32) / np.float32(scale)), places * below // above):
         return None
-    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
-    at = b.op("Div", b.op("Mul", b.op("Range", zero, out, one), b.scalar(below, dtype=7)), b.scalar(above, dtype=7))
-    return b.op("Min", at, b.op("Sub", size, one))
+    zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
+    at = g.div(g.mul(g.range(zero, out, one), g.scalar(below, dtype=7)), g.scalar(above, dtype=7))
+    return g.minimum(at, g.sub(size, one))
 
 
-def _indices(b: Builder, node: Node, size: str, out: str, scale: str) -> str:
-    places = b.cast(b.op("Range", b.scalar(0, dtype=7), out, b.scalar(1, dtype=7)), FLOAT)
-    half = b.scalar(0.5)
-    at = _coordinates(b, node, size, out, scale, places)
+def _indices(g: Replacement, node: Node, size: Value, out: Value, scale: Value) -> Value:
+    places = g.cast(g.range(g.scalar(0, dtype=7), out, g.scalar(1, dtype=7)), FLOAT)
+    half = g.scalar(0.5)
+    at = _coordinates(g, node, size, out, scale, places)
     how = node.attr("nearest_mode", "round_prefer_floor")
     if how == "floor":
-        at = b.op("Floor", at)
+        at = g.floor(at)
     elif how == "ceil":
-        at = b.op("Ceil", at)
+        at = g.ceil(at)
     elif how == "round_prefer_floor":
-        at = b.op("Ceil", b.op("Sub", at, half))
+        at = g.ceil(g.sub(at, half))
     else:
-        at = b.op("Floor", b.op("Add", at, half))
-    last = b.op("Sub", size, b.scalar(1, dtype=7))
-    return b.op("Min", b.op("Max", b.cast(at, 7), b.scalar(0, dtype=7)), last)
+        at = g.floor(g.add(at, half))
+    last = g.sub(size, g.scalar(1, dtype=7))
+    return g.minimum(g.maximum(g.cast(at, 7), g.scalar(0, dtype=7)), last)
 
 
-def _coordinates(b: Builder, node: Node, size: str, out: str, scale: str, places: str) -> str:
+def _coordinates(g: Replacement, node: Node, size: Value, out: Value, scale: Value, places: Value) -> Value:
     """The place in the input of each place in the output, in the formula of the mode."""
-    mode, half = node.attr("coordinate_transformation_mode", "half_pixel"), b.scalar(0.5)
+    mode, half = node.attr("coordinate_transformation_mode", "half_pixel"), g.scalar(0.5)
     if mode == "asymmetric":
-        return b.op("Div", places, scale)
+        return g.div(places, scale)
     if mode == "tf_half_pixel_for_nn":
-        return b.op("Div", b.op("Add", places, half), scale)
+        return g.div(g.add(places, half), scale)
     if mode == "align_corners":
-        one = b.scalar(1, dtype=7)
-        steps = b.op("Max", b.op("Sub", out, one), one)
-        room = b.cast(b.op("Sub", size, one), FLOAT)
-        return b.op("Div", b.op("Mul", places, room), b.cast(steps, FLOAT))
-    at = b.op("Sub", b.op("Div", b.op("Add", places, half), scale), half)
+        one = g.scalar(1, dtype=7)
+        steps = g.maximum(g.sub(out, one), one)
+        room = g.cast(g.sub(size, one), FLOAT)
+        return g.div(g.mul(places, room), g.cast(steps, FLOAT))
+    at = g.sub(g.div(g.add(places, half), scale), half)
     if mode == "half_pixel":
         return at
     # One output pixel is the first input pixel in PyTorch's formula.
-    several = b.cast(b.op("Greater", out, b.scalar(1, dtype=7)), FLOAT)
-    return b.op("Mul", at, several)
+    several = g.cast(g.greater(out, g.scalar(1, dtype=7)), FLOAT)
+    return g.mul(at, several)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ import numpy as np
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
 
@@ -26,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     channels = (graph.dims(node.inputs[0]) or (None, None))[1]
     if not isinstance(channels, int) or graph.dtype(node.inputs[0]) != FLOAT:
         return Skip("channels are not known, or the value is not FP32")
-    return Found((node,), lambda b: _build(b, node, channels), ranges=_ranges(graph, node))
+    return Found((node,), lambda g: _build(g, node, channels), ranges=_ranges(graph, node))
 
 
 def _ranges(graph: Graph, node: Node) -> dict[str, tuple[float, float]]:
@@ -34,55 +35,55 @@ def _ranges(graph: Graph, node: Node) -> dict[str, tuple[float, float]]:
     return {node.inputs[1]: (-4.0, 40.0), node.inputs[2]: (0.0, 0.0)}
 
 
-def _build(b: Builder, node: Node, channels: int) -> str:
+def _build(g: Replacement, node: Node, channels: int) -> Value:
     x, boxes, batch = node.inputs
     height, width = int(node.attr("output_height", 1)), int(node.attr("output_width", 1))
     samples = int(node.attr("sampling_ratio"))
-    rows, row_inside = _samples(b, node, 1, height, samples, 2)
-    columns, column_inside = _samples(b, node, 0, width, samples, 3)
-    count = b.op("Gather", b.shape_once(boxes), b.ints(0), axis=0)
+    rows, row_inside = _samples(g, node, 1, height, samples, 2)
+    columns, column_inside = _samples(g, node, 0, width, samples, 3)
+    count = g.gather(g.shape_of(boxes), g.ints(0), axis=0)
     # All images stand in one column, so that no image is copied for each of its boxes.
-    sizes = [b.op("Gather", b.shape_once(x), b.ints(a), axis=0) for a in (0, 2, 3)]
-    tall = b.op("Mul", sizes[0], sizes[1])
-    column = b.op("Reshape", b.transpose(x, 1, 0, 2, 3), b.concat(b.ints(1, channels), tall, sizes[2]))
-    offset = b.op("Mul", b.unsqueeze(b.cast(batch, FLOAT), 1), b.cast(sizes[1], FLOAT))
-    y = _normalised(b, b.op("Add", rows, offset), b.cast(tall, FLOAT))
-    at_x = _normalised(b, columns, b.cast(sizes[2], FLOAT))
-    shape = b.concat(count, b.ints(height * samples, width * samples))
-    pair = [b.unsqueeze(b.op("Expand", v, shape), 3) for v in (b.unsqueeze(at_x, 1), b.unsqueeze(y, 2))]
-    flat = b.op("Reshape", b.concat(*pair, axis=3), b.ints(1, -1, width * samples, 2))
-    mode = "linear" if b.opset >= 20 else "bilinear"
-    taken = b.op("GridSample", column, flat, mode=mode, padding_mode="border", align_corners=0)
-    bins = b.op("Reshape", taken, b.ints(channels, -1, height * samples, width * samples))
-    inside = b.op("Mul", b.unsqueeze(row_inside, 2), b.unsqueeze(column_inside, 1))
-    kept = b.op("Mul", bins, b.unsqueeze(inside, 0))
-    pooled = b.op("AveragePool", kept, kernel_shape=[samples, samples], strides=[samples, samples])
-    return b.transpose(pooled, 1, 0, 2, 3)
+    sizes = [g.gather(g.shape_of(x), g.ints(a), axis=0) for a in (0, 2, 3)]
+    tall = g.mul(sizes[0], sizes[1])
+    column = g.reshape(g.transpose(x, 1, 0, 2, 3), g.concat(g.ints(1, channels), tall, sizes[2]))
+    offset = g.mul(g.unsqueeze(g.cast(batch, FLOAT), 1), g.cast(sizes[1], FLOAT))
+    y = _normalised(g, g.add(rows, offset), g.cast(tall, FLOAT))
+    at_x = _normalised(g, columns, g.cast(sizes[2], FLOAT))
+    shape = g.concat(count, g.ints(height * samples, width * samples))
+    pair = [g.unsqueeze(g.expand(v, shape), 3) for v in (g.unsqueeze(at_x, 1), g.unsqueeze(y, 2))]
+    flat = g.reshape(g.concat(*pair, axis=3), g.ints(1, -1, width * samples, 2))
+    mode = "linear" if g.opset >= 20 else "bilinear"
+    taken = g.grid_sample(column, flat, mode=mode, padding_mode="border", align_corners=0)
+    bins = g.reshape(taken, g.ints(channels, -1, height * samples, width * samples))
+    inside = g.mul(g.unsqueeze(row_inside, 2), g.unsqueeze(column_inside, 1))
+    kept = g.mul(bins, g.unsqueeze(inside, 0))
+    pooled = g.op("AveragePool", kept, kernel_shape=[samples, samples], strides=[samples, samples])
+    return g.transpose(pooled, 1, 0, 2, 3)
 
 
-def _samples(b: Builder, node: Node, corner: int, bins: int, samples: int, axis: int) -> tuple[str, str]:
+def _samples(g: Replacement, node: Node, corner: int, bins: int, samples: int, axis: int) -> tuple[Value, Value]:
     """Clamped pixel coordinates [K, bins * samples] along one axis, and 1 where they are not far outside."""
     boxes = node.inputs[1]
-    half = node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" and b.opset >= 16
-    scale = b.scalar(float(node.attr("spatial_scale", 1.0)))
-    low, high = (b.op("Mul", b.op("Gather", boxes, b.ints(corner + i), axis=1), scale) for i in (0, 2))
+    half = node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" and g.opset >= 16
+    scale = g.scalar(float(node.attr("spatial_scale", 1.0)))
+    low, high = (g.mul(g.gather(boxes, g.ints(corner + i), axis=1), scale) for i in (0, 2))
     if half:
-        low, high = (b.op("Sub", v, b.scalar(0.5)) for v in (low, high))
-    extent = b.op("Sub", high, low)
+        low, high = (g.sub(v, g.scalar(0.5)) for v in (low, high))
+    extent = g.sub(high, low)
     if not half:
-        extent = b.op("Max", extent, b.scalar(1.0))
+        extent = g.maximum(extent, g.scalar(1.0))
     steps = (np.arange(bins * samples, dtype=np.float32) + 0.5) / (bins * samples)
-    at = b.op("Add", low, b.op("Mul", extent, b.const(steps.astype(np.float32).reshape(1, -1))))
-    size = b.cast(b.size(node.inputs[0], axis), FLOAT)
-    far = b.op("Or", b.op("Less", at, b.scalar(-1.0)), b.op("Greater", at, size))
-    inside = b.cast(b.op("Not", far), FLOAT)
-    last = b.op("Sub", size, b.scalar(1.0))
-    return b.op("Min", b.op("Max", at, b.scalar(0.0)), last), inside
+    at = g.add(low, g.mul(extent, g.const(steps.astype(np.float32).reshape(1, -1))))
+    size = g.cast(g.size(node.inputs[0], axis), FLOAT)
+    far = g.logical_or(g.less(at, g.scalar(-1.0)), g.greater(at, size))
+    inside = g.cast(g.logical_not(far), FLOAT)
+    last = g.sub(size, g.scalar(1.0))
+    return g.minimum(g.maximum(at, g.scalar(0.0)), last), inside
 
 
-def _normalised(b: Builder, at: str, size: str) -> str:
-    doubled = b.op("Add", b.op("Mul", at, b.scalar(2.0)), b.scalar(1.0))
-    return b.op("Sub", b.op("Div", doubled, size), b.scalar(1.0))
+def _normalised(g: Replacement, at: Value, size: Value) -> Value:
+    doubled = g.add(g.mul(at, g.scalar(2.0)), g.scalar(1.0))
+    return g.sub(g.div(doubled, size), g.scalar(1.0))
 
 
 RULE = Rule(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.extent import largest
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.bits import (
     Kind,
     combined,
@@ -47,18 +48,18 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_both, node=node, kind=kind), note=note)
 
 
-def _not(b: Builder, node: Node, kind: Kind) -> str:
+def _not(g: Replacement, node: Node, kind: Kind) -> Value:
     top = -1 if kind.signed else (1 << kind.low) - 1
-    return narrowed(b, b.op("Sub", number(b, top, kind), widened(b, node.inputs[0], kind)), kind)
+    return narrowed(g, g.sub(number(g, top, kind), widened(g, node.inputs[0], kind)), kind)
 
 
-def _masked(b: Builder, node: Node, value: str, mask: int, kind: Kind) -> str:
-    return narrowed(b, combined_with_mask(b, node.op, widened(b, value, kind), mask, kind), kind)
+def _masked(g: Replacement, node: Node, value: Value, mask: int, kind: Kind) -> Value:
+    return narrowed(g, combined_with_mask(g, node.op, widened(g, value, kind), mask, kind), kind)
 
 
-def _both(b: Builder, node: Node, kind: Kind) -> str:
-    left, right = (widened(b, v, kind) for v in node.inputs)
-    return narrowed(b, combined(b, node.op, left, right, kind), kind)
+def _both(g: Replacement, node: Node, kind: Kind) -> Value:
+    left, right = (widened(g, v, kind) for v in node.inputs)
+    return narrowed(g, combined(g, node.op, left, right, kind), kind)
 
 
 def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
@@ -72,9 +73,9 @@ def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
         return NOT_THIS
     left = node.attr("direction") == "LEFT"
 
-    def build(b: Builder) -> str:
-        factor = b.const(factors(places, kind))
-        return narrowed(b, shifted(b, widened(b, node.inputs[0], kind), factor, left, kind), kind)
+    def build(g: Replacement) -> Value:
+        factor = g.const(factors(places, kind))
+        return narrowed(g, shifted(g, widened(g, node.inputs[0], kind), factor, left, kind), kind)
 
     return Found((node,), build)
 
@@ -94,15 +95,15 @@ def _cast_of_shift(graph: Graph, node: Node) -> Found | Skip:
     left = shift.attr("direction") == "LEFT"
     note = "" if left else "negative numbers are shifted arithmetically, as PyTorch does, not as unsigned ones"
     value, ranges = first.inputs[0], {first.inputs[0]: (0.0, 1000.0)}
-    return Found((first, shift, node), lambda b: _signed_shift(b, value, int(places), source, left), ranges, note)
+    return Found((first, shift, node), lambda g: _signed_shift(g, value, int(places), source, left), ranges, note)
 
 
-def _signed_shift(b: Builder, value: str, places: int, dtype: int, left: bool) -> str:
-    factor = b.scalar(1 << places, dtype=dtype)
+def _signed_shift(g: Replacement, value: Value, places: int, dtype: int, left: bool) -> Value:
+    factor = g.scalar(1 << places, dtype=dtype)
     if left:
-        return b.op("Mul", value, factor)
+        return g.mul(value, factor)
     # Div truncates; taking the remainder off first makes it floor, as a shift does.
-    return b.op("Div", b.op("Sub", value, b.op("Mod", value, factor)), factor)
+    return g.div(g.sub(value, g.mod(value, factor)), factor)
 
 
 RULE = Rule(

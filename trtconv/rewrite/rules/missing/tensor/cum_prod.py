@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -12,21 +13,21 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     axis, rank, dtype = graph.scalar(node.inputs[1]), graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
     if axis is None or rank is None or dtype not in (1, 10, 6, 7):
         return Skip("axis, rank or element type is not known")
-    return Found((node,), lambda b: _build(b, node, int(axis) % rank, rank, dtype))
+    return Found((node,), lambda g: _build(g, node, int(axis) % rank, rank, dtype))
 
 
-def _build(b: Builder, node: Node, axis: int, rank: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, axis: int, rank: int, dtype: int) -> Value:
     x = node.inputs[0]
-    places = b.op("Range", b.scalar(0, dtype=7), b.squeeze(b.size(x, axis), 0), b.scalar(1, dtype=7))
-    source, target = b.unsqueeze(places, 0), b.unsqueeze(places, 1)
+    places = g.range(g.scalar(0, dtype=7), g.squeeze(g.size(x, axis), 0), g.scalar(1, dtype=7))
+    source, target = g.unsqueeze(places, 0), g.unsqueeze(places, 1)
     if node.attr("reverse", 0):
         source, target = target, source
-    taken = b.op("Less" if node.attr("exclusive", 0) else "LessOrEqual", source, target)
+    taken = g.op("Less" if node.attr("exclusive", 0) else "LessOrEqual", source, target)
     # [target, source] stands at axes (axis, axis + 1); the source axis is multiplied away.
     tail = range(2, rank - axis + 1)
-    mask = b.unsqueeze(taken, *tail) if tail else taken
-    factors = b.op("Where", mask, b.unsqueeze(x, axis), b.scalar(1, dtype=dtype))
-    return b.reduce("ReduceProd", factors, [axis + 1], keepdims=False)
+    mask = g.unsqueeze(taken, *tail) if tail else taken
+    factors = g.where(mask, g.unsqueeze(x, axis), g.scalar(1, dtype=dtype))
+    return g.reduce("ReduceProd", factors, [axis + 1], keepdims=False)
 
 
 RULE = Rule(

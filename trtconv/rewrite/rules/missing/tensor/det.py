@@ -13,7 +13,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dims is None or dims[-1] not in range(1, LARGEST + 1) or dims[-2] != dims[-1]:
         return Skip(f"the matrices are not known to have 1 to {LARGEST} rows")
     size = int(dims[-1] or 1)
-    return Found((node,), lambda b: Elements(b, node.inputs[0], size).determinant)
+    return Found((node,), lambda g: Elements(g, node.inputs[0], size).determinant)
 
 
 RULE = Rule(

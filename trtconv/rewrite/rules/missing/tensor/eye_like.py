@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
 # What TensorRT casts a boolean to.
@@ -19,17 +20,17 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     if dtype not in TYPES:
         return Skip("the element type is not known, or TensorRT does not cast to it")
-    return Found((node,), lambda b: _build(b, node, dtype))
+    return Found((node,), lambda g: _build(g, node, dtype))
 
 
-def _build(b: Builder, node: Node, dtype: int) -> str:
+def _build(g: Replacement, node: Node, dtype: int) -> Value:
     rows, columns = (
-        b.op("Range", b.scalar(0, dtype=INT64), b.squeeze(b.size(node.inputs[0], a), 0), b.scalar(1, dtype=INT64))
+        g.range(g.scalar(0, dtype=INT64), g.squeeze(g.size(node.inputs[0], a), 0), g.scalar(1, dtype=INT64))
         for a in (0, 1)
     )
-    shifted = b.op("Add", rows, b.scalar(node.attr("k", 0), dtype=INT64)) if node.attr("k", 0) else rows
-    hit = b.op("Equal", b.unsqueeze(shifted, 1), b.unsqueeze(columns, 0))
-    return hit if dtype == 9 else b.cast(hit, dtype)
+    shifted = g.add(rows, g.scalar(node.attr("k", 0), dtype=INT64)) if node.attr("k", 0) else rows
+    hit = g.equal(g.unsqueeze(shifted, 1), g.unsqueeze(columns, 0))
+    return hit if dtype == 9 else g.cast(hit, dtype)
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.small_matrix import LARGEST, Elements
 
 HALF = 10
@@ -18,13 +19,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dtype not in (FLOAT, HALF):
         return Skip("the element type is not known, or is no FP32 or FP16")
     size = int(dims[-1] or 1)
-    return Found((node,), lambda b: _build(b, node.inputs[0], size, dtype))
+    return Found((node,), lambda g: _build(g, node.inputs[0], size, dtype))
 
 
-def _build(b: Builder, x: str, size: int, dtype: int) -> str:
+def _build(g: Replacement, x: Value, size: int, dtype: int) -> Value:
     if dtype == FLOAT:
-        return Elements(b, x, size).inverse()
-    return b.cast(Elements(b, b.cast(x, FLOAT), size).inverse(), dtype)
+        return Elements(g, x, size).inverse()
+    return g.cast(Elements(g, g.cast(x, FLOAT), size).inverse(), dtype)
 
 
 RULE = Rule(

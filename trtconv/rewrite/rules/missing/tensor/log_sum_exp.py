@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 LARGEST = {1: 3.4028235e38, 10: 65504.0}
 
@@ -23,13 +24,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_build, node=node, axes=axes, limit=LARGEST[dtype]))
 
 
-def _build(b: Builder, node: Node, axes: tuple[int, ...], limit: float) -> str:
+def _build(g: Replacement, node: Node, axes: tuple[int, ...], limit: float) -> Value:
     x = node.inputs[0]
     # A finite maximum: with one that is infinite the difference would be infinity less infinity.
-    top = b.op("Min", b.op("Max", b.reduce("ReduceMax", x, axes), b.scalar(-limit, x)), b.scalar(limit, x))
-    total = b.reduce("ReduceSum", b.op("Exp", b.op("Sub", x, top)), axes)
-    result = b.op("Add", b.op("Log", total), top)
-    return result if node.attr("keepdims", 1) else b.squeeze(result, *axes)
+    top = g.minimum(g.maximum(g.reduce("ReduceMax", x, axes), g.scalar(-limit, x)), g.scalar(limit, x))
+    total = g.reduce("ReduceSum", g.exp(g.sub(x, top)), axes)
+    result = g.add(g.log(total), top)
+    return result if node.attr("keepdims", 1) else g.squeeze(result, *axes)
 
 
 RULE = Rule(

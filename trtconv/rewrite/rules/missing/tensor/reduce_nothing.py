@@ -13,7 +13,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     axes = graph.ints(node.inputs[1]) if node.input(1) else ()
     if axes is None:
         return Skip("the axes are computed while the model runs")
-    return NOT_THIS if axes else Found((node,), lambda b: b.op("Identity", node.inputs[0]))
+    return NOT_THIS if axes else Found((node,), lambda g: g.identity(node.inputs[0]))
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.scatter_fold import FOLD, neutral
 
 
@@ -22,23 +23,23 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     pairs = zip(own or (), given or (), strict=False)
     if own is None or given is None or any(a != b for i, (a, b) in enumerate(pairs) if i != axis):
         return Skip("the indices do not cover the other axes of the data, or it is not known whether they do")
-    return Found((node,), lambda b: _build(b, node, how, axis, rank, dtype))
+    return Found((node,), lambda g: _build(g, node, how, axis, rank, dtype))
 
 
-def _build(b: Builder, node: Node, how: str, axis: int, rank: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, how: str, axis: int, rank: int, dtype: int) -> Value:
     data, indices, updates = node.inputs
-    size = b.squeeze(b.size(data, axis), 0)
-    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
-    wide = b.cast(indices, 7) if b.graph.dtype(indices) != 7 else indices
+    size = g.squeeze(g.size(data, axis), 0)
+    zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
+    wide = g.cast(indices, 7) if g.dtype(indices) != 7 else indices
     # Negative indices count from the end.
-    wide = b.op("Where", b.op("Less", wide, zero), b.op("Add", wide, size), wide)
-    places = b.op("Range", zero, size, one)
+    wide = g.where(g.less(wide, zero), g.add(wide, size), wide)
+    places = g.range(zero, size, one)
     # The new axis after `axis` runs over the data's places: [.., K, L, ..].
-    shape = b.unsqueeze(places, *range(rank - axis)[1:]) if axis < rank - 1 else places
-    hit = b.op("Equal", b.unsqueeze(wide, axis + 1), shape)
-    spread = b.op("Where", hit, b.unsqueeze(updates, axis + 1), neutral(b, how, dtype))
+    shape = g.unsqueeze(places, *range(rank - axis)[1:]) if axis < rank - 1 else places
+    hit = g.equal(g.unsqueeze(wide, axis + 1), shape)
+    spread = g.where(hit, g.unsqueeze(updates, axis + 1), neutral(g, how, dtype))
     reduction, join = FOLD[how]
-    return b.op(join, data, b.reduce(reduction, spread, [axis], keepdims=False))
+    return g.op(join, data, g.reduce(reduction, spread, [axis], keepdims=False))
 
 
 RULE = Rule(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.extent import largest
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.scatter_fold import FOLD, neutral
 
 INT64, FLOAT16 = 7, 10
@@ -49,43 +50,43 @@ def _too_large(graph: Graph, node: Node, depth: int, product: bool) -> str:
     return f"each row would meet each update: {count} values" if count > MOST else ""
 
 
-def _build(b: Builder, node: Node, how: str, rank: int, depth: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, how: str, rank: int, depth: int, dtype: int) -> Value:
     data, updates = node.inputs[0], node.inputs[2]
-    shape = b.shape_once(data)
-    hit = _hits(b, node, depth)
-    tail = b.reduce("ReduceProd", b.slice(shape, b.ints(depth), b.ints(rank), [0]), [0]) if depth < rank else b.ints(1)
-    rows = b.op("Reshape", updates, b.concat(b.ints(-1), tail))
+    shape = g.shape_of(data)
+    hit = _hits(g, node, depth)
+    tail = g.reduce("ReduceProd", g.slice(shape, g.ints(depth), g.ints(rank), [0]), [0]) if depth < rank else g.ints(1)
+    rows = g.reshape(updates, g.concat(g.ints(-1), tail))
     reduction, join = FOLD[how]
     if how == "add" and dtype in (FLOAT, FLOAT16):
-        wide = rows if dtype == FLOAT else b.cast(rows, FLOAT)
-        folded = b.op("MatMul", b.cast(hit, FLOAT), wide)
-        folded = folded if dtype == FLOAT else b.cast(folded, dtype)
+        wide = rows if dtype == FLOAT else g.cast(rows, FLOAT)
+        folded = g.matmul(g.cast(hit, FLOAT), wide)
+        folded = folded if dtype == FLOAT else g.cast(folded, dtype)
     else:
-        spread = b.op("Where", b.unsqueeze(hit, 2), b.unsqueeze(rows, 0), neutral(b, how, dtype))
-        folded = b.reduce(reduction, spread, [1], keepdims=False)
-    return b.op(join, data, b.op("Reshape", folded, shape))
+        spread = g.where(g.unsqueeze(hit, 2), g.unsqueeze(rows, 0), neutral(g, how, dtype))
+        folded = g.reduce(reduction, spread, [1], keepdims=False)
+    return g.op(join, data, g.reshape(folded, shape))
 
 
-def _hits(b: Builder, node: Node, depth: int) -> str:
+def _hits(g: Replacement, node: Node, depth: int) -> Value:
     """Which update meets which row, [rows, updates]: rows are counted over the first `depth` axes."""
     data, indices = node.inputs[:2]
-    shape = b.shape_once(data)
-    heads = b.slice(shape, b.ints(0), b.ints(depth), [0])
-    flat = b.op("Reshape", indices, b.ints(-1, depth))
-    flat = flat if b.graph.dtype(indices) in (0, INT64) else b.cast(flat, INT64)
+    shape = g.shape_of(data)
+    heads = g.slice(shape, g.ints(0), g.ints(depth), [0])
+    flat = g.reshape(indices, g.ints(-1, depth))
+    flat = flat if g.dtype(indices) in (0, INT64) else g.cast(flat, INT64)
     # Negative indices count from the end.
-    positive = b.op("Where", b.op("Less", flat, b.scalar(0, dtype=INT64)), b.op("Add", flat, heads), flat)
-    strides = b.concat(*[_product(b, shape, i + 1, depth) for i in range(depth)])
-    row = b.reduce("ReduceSum", b.op("Mul", positive, strides), [1])
-    count = b.reduce("ReduceProd", heads, [0], keepdims=False)
-    every = b.op("Range", b.scalar(0, dtype=INT64), count, b.scalar(1, dtype=INT64))
-    return b.op("Equal", b.unsqueeze(every, 1), b.transpose(row, 1, 0))
+    positive = g.where(g.less(flat, g.scalar(0, dtype=INT64)), g.add(flat, heads), flat)
+    strides = g.concat(*[_product(g, shape, i + 1, depth) for i in range(depth)])
+    row = g.reduce("ReduceSum", g.mul(positive, strides), [1])
+    count = g.reduce("ReduceProd", heads, [0], keepdims=False)
+    every = g.range(g.scalar(0, dtype=INT64), count, g.scalar(1, dtype=INT64))
+    return g.equal(g.unsqueeze(every, 1), g.transpose(row, 1, 0))
 
 
-def _product(b: Builder, shape: str, start: int, end: int) -> str:
+def _product(g: Replacement, shape: Value, start: int, end: int) -> Value:
     if start == end:
-        return b.ints(1)
-    return b.reduce("ReduceProd", b.slice(shape, b.ints(start), b.ints(end), [0]), [0])
+        return g.ints(1)
+    return g.reduce("ReduceProd", g.slice(shape, g.ints(start), g.ints(end), [0]), [0])
 
 
 RULE = Rule(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 MAKERS = ("SplitToSequence", "SequenceConstruct")
 
@@ -23,7 +24,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("which element is taken is computed while the model runs")
     if maker.op == "SequenceConstruct":
         value = maker.inputs[int(place)]
-        return Found((maker, node), lambda b: b.op("Identity", value))
+        return Found((maker, node), lambda g: g.identity(value))
     return _part(graph, maker, node, int(place))
 
 
@@ -33,8 +34,8 @@ def _joined(graph: Graph, maker: Node, node: Node) -> Found | Skip:
         return Skip("a value that was split is joined again")
     parts = list(maker.inputs)
 
-    def build(b: Builder) -> str:
-        return b.op("Concat", *([b.unsqueeze(p, axis) for p in parts] if new else parts), axis=axis)
+    def build(g: Replacement) -> Value:
+        return g.op("Concat", *([g.unsqueeze(p, axis) for p in parts] if new else parts), axis=axis)
 
     return Found((maker, node), build)
 
@@ -46,8 +47,8 @@ def _part(graph: Graph, maker: Node, node: Node, place: int) -> Found | Skip:
     axis = maker.attr("axis", 0) % rank
     if not maker.input(1):
         if maker.attr("keepdims", 1):
-            return Found((maker, node), lambda b: b.op("Gather", value, b.ints(place), axis=axis))
-        return Found((maker, node), lambda b: b.op("Gather", value, b.scalar(place, dtype=7), axis=axis))
+            return Found((maker, node), lambda g: g.gather(value, g.ints(place), axis=axis))
+        return Found((maker, node), lambda g: g.gather(value, g.scalar(place, dtype=7), axis=axis))
     sizes = graph.ints(maker.inputs[1])
     if sizes is None:
         return Skip("the sizes of the parts are computed while the model runs")
@@ -55,16 +56,16 @@ def _part(graph: Graph, maker: Node, node: Node, place: int) -> Found | Skip:
         return Found((maker, node), partial(_equal_part, value=value, axis=axis, size=sizes[0], place=place))
     start = sum(sizes[: place % len(sizes)])
     end = start + sizes[place % len(sizes)]
-    return Found((maker, node), lambda b: b.slice(value, b.ints(start), b.ints(end), [axis]))
+    return Found((maker, node), lambda g: g.slice(value, g.ints(start), g.ints(end), [axis]))
 
 
-def _equal_part(b: Builder, value: str, axis: int, size: int, place: int) -> str:
+def _equal_part(g: Replacement, value: Value, axis: int, size: int, place: int) -> Value:
     """Part `place` of parts of one size, the last of which may be smaller."""
     if place >= 0:
-        return b.slice(value, b.ints(place * size), b.ints((place + 1) * size), [axis])
-    rounded = b.op("Div", b.op("Add", b.size(value, axis), b.ints(size - 1)), b.ints(size))
-    start = b.op("Mul", b.op("Add", rounded, b.ints(place)), b.ints(size))
-    return b.slice(value, start, b.op("Add", start, b.ints(size)), [axis])
+        return g.slice(value, g.ints(place * size), g.ints((place + 1) * size), [axis])
+    rounded = g.div(g.add(g.size(value, axis), g.ints(size - 1)), g.ints(size))
+    start = g.mul(g.add(rounded, g.ints(place)), g.ints(size))
+    return g.slice(value, start, g.add(start, g.ints(size)), [axis])
 
 
 RULE = Rule(

@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 FIRST = 6.28125
 SECOND = math.floor((2 * math.pi - FIRST) * 2**17) / 2**17
@@ -28,7 +29,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the element type is not known, or is not FP32")
     if _is_reduced(graph, value):
         return NOT_THIS
-    return Found((node,), lambda b: b.op(node.op, reduced(b, value)))
+    return Found((node,), lambda g: g.op(node.op, reduced(g, value)))
 
 
 def _is_reduced(graph: Graph, value: str) -> bool:
@@ -40,11 +41,11 @@ def _is_reduced(graph: Graph, value: str) -> bool:
     return part is not None and np.float32(part) == np.float32(REST)
 
 
-def reduced(b: Builder, value: str) -> str:
+def reduced(g: Replacement, value: Value) -> Value:
     """The argument less the nearest number of whole periods, FP32."""
-    periods = b.op("Round", b.op("Mul", value, b.scalar(1 / (2 * math.pi), dtype=FLOAT)))
+    periods = g.round(g.mul(value, g.scalar(1 / (2 * math.pi), dtype=FLOAT)))
     for part in PARTS:
-        value = b.op("Sub", value, b.op("Mul", periods, b.scalar(part, dtype=FLOAT)))
+        value = g.sub(value, g.mul(periods, g.scalar(part, dtype=FLOAT)))
     return value
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -20,12 +21,12 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip(problem or "the rank is not known")
     axes = [i for i, d in enumerate(dims) if graph.dim_range(d) == (1, 1)]
     if not axes:
-        return NOT_THIS if all(isinstance(d, int) for d in dims) else Found((node,), lambda b: _same(b, node))
-    return Found((node,), lambda b: b.squeeze(node.inputs[0], *axes))
+        return NOT_THIS if all(isinstance(d, int) for d in dims) else Found((node,), lambda g: _same(g, node))
+    return Found((node,), lambda g: g.squeeze(node.inputs[0], *axes))
 
 
-def _same(b: Builder, node: Node) -> str:
-    return b.op("Identity", node.inputs[0])
+def _same(g: Replacement, node: Node) -> Value:
+    return g.identity(node.inputs[0])
 
 
 def moving_rank(graph: Graph, node: Node) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 NAME = "uint8"
 UINT8, INT32, INT64, FLOAT16 = 2, 6, 7, 10
@@ -42,28 +43,28 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_build, node=node, places=places), ranges=ranges)
 
 
-def _build(b: Builder, node: Node, places: list[int]) -> tuple[str, ...]:
-    inputs = [b.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
+def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
+    inputs = [g.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
     kept: dict[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
     if node.op in QUOTIENTS:
-        return (b.cast(_quotient(b, node.op, *inputs), UINT8),)
-    made = b.ops(node.op, len(node.outputs), *inputs, **kept)
+        return (g.cast(_quotient(g, node.op, *inputs), UINT8),)
+    made = g.ops(node.op, len(node.outputs), *inputs, **kept)
     if node.op in COMPARES:
         return made
     if node.op in WRAPPED:
-        made = (_wrapped(b, made[0]),)
-    return tuple(b.cast(v, UINT8) for v in made)
+        made = (_wrapped(g, made[0]),)
+    return tuple(g.cast(v, UINT8) for v in made)
 
 
-def _quotient(b: Builder, op: str, left: str, right: str) -> str:
+def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:
     """Whole quotient or remainder. Half a unit on top keeps an inexact division away from the next integer."""
-    whole = b.op("Floor", b.op("Div", b.op("Add", left, b.scalar(0.5, dtype=FLOAT)), right))
-    return whole if op == "Div" else b.op("Sub", left, b.op("Mul", whole, right))
+    whole = g.floor(g.div(g.add(left, g.scalar(0.5, dtype=FLOAT)), right))
+    return whole if op == "Div" else g.sub(left, g.mul(whole, right))
 
 
-def _wrapped(b: Builder, value: str) -> str:
-    size = b.scalar(256.0, dtype=FLOAT)
-    return b.op("Sub", value, b.op("Mul", b.op("Floor", b.op("Mul", value, b.scalar(1 / 256, dtype=FLOAT))), size))
+def _wrapped(g: Replacement, value: Value) -> Value:
+    size = g.scalar(256.0, dtype=FLOAT)
+    return g.sub(value, g.mul(g.floor(g.mul(value, g.scalar(1 / 256, dtype=FLOAT))), size))
 
 
 def _cast(graph: Graph, node: Node) -> Found | Skip:
@@ -78,14 +79,14 @@ def _cast(graph: Graph, node: Node) -> Found | Skip:
         value = node.inputs[0]
         if source in (INT32, INT64):
             # Integers wrap around; a float beyond a byte has no meaning as one.
-            return Found((node,), lambda b: b.cast(b.cast(_low_byte(b, value, source), FLOAT), last),
+            return Found((node,), lambda g: g.cast(g.cast(_low_byte(g, value, source), FLOAT), last),
                          ranges={value: (-1000.0, 1000.0)})  # fmt: skip
-        return Found((node,), lambda b: b.cast(b.cast(value, FLOAT), last), ranges={value: (0.0, 255.0)})
+        return Found((node,), lambda g: g.cast(g.cast(value, FLOAT), last), ranges={value: (0.0, 255.0)})
     return NOT_THIS
 
 
-def _low_byte(b: Builder, value: str, dtype: int) -> str:
-    return b.op("Mod", value, b.scalar(256, dtype=dtype))
+def _low_byte(g: Replacement, value: Value, dtype: int) -> Value:
+    return g.mod(value, g.scalar(256, dtype=dtype))
 
 
 def _between(graph: Graph, first: Node, node: Node) -> Found | Skip:
@@ -95,17 +96,17 @@ def _between(graph: Graph, first: Node, node: Node) -> Found | Skip:
     if whole:
         # This rule made the cast: what it casts lies between 0 and 255 already.
         if source == last and not _captured(graph, node):
-            return Found((first, node), lambda b: value, ranges={value: (0.0, 0.0)})
-        return Found((first, node), lambda b: b.cast(value, last), ranges={value: (0.0, 0.0)})
+            return Found((first, node), lambda g: value, ranges={value: (0.0, 0.0)})
+        return Found((first, node), lambda g: g.cast(value, last), ranges={value: (0.0, 0.0)})
     if source not in (FLOAT, FLOAT16, INT32, INT64):
         return NOT_THIS
     integer = source in (INT32, INT64)
     note = "" if integer else "numbers outside 0..255 wrap around; what a cast of them gives is not defined"
 
-    def build(b: Builder) -> str:
-        number = value if integer else b.cast(value, INT32)
+    def build(g: Replacement) -> Value:
+        number = value if integer else g.cast(value, INT32)
         kind = source if integer else INT32
-        return b.cast(b.op("Mod", number, b.scalar(256, dtype=kind)), last)
+        return g.cast(g.mod(number, g.scalar(256, dtype=kind)), last)
 
     return Found((first, node), build, {value: (-300.0, 600.0) if integer else (0.0, 255.0)}, note)
 

@@ -8,8 +8,9 @@ import numpy as np
 import onnx
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 HALF = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
@@ -34,7 +35,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the size of a head is not known")
     if rank == 4 and _heads(graph, node.inputs[0]) is None:
         return Skip("the number of heads is not known")
-    return Found((node,), lambda b: _build(b, node, rank, head or 1, dtype))
+    return Found((node,), lambda g: _build(g, node, rank, head or 1, dtype))
 
 
 def _heads(graph: Graph, name: str) -> int | None:
@@ -49,64 +50,62 @@ def _head_size(graph: Graph, node: Node, rank: int) -> int | None:
     return last if rank == 4 else last // int(node.attr("q_num_heads"))
 
 
-def _split(b: Builder, x: str, heads: int, rank: int) -> str:
-    return x if rank == 4 else b.transpose(b.reshape(x, 0, 0, heads, -1), 0, 2, 1, 3)
+def _split(g: Replacement, x: Value, heads: int, rank: int) -> Value:
+    return x if rank == 4 else g.transpose(g.reshape(x, 0, 0, heads, -1), 0, 2, 1, 3)
 
 
-def _build(b: Builder, node: Node, rank: int, head: int, dtype: int) -> str:
-    q_heads = int(node.attr("q_num_heads") or _heads(b.graph, node.inputs[0]) or 1)
-    kv_heads = int(node.attr("kv_num_heads") or _heads(b.graph, node.inputs[1]) or q_heads)
-    q = _split(b, node.inputs[0], q_heads, rank)
-    k, v = (_split(b, x, kv_heads, rank) for x in node.inputs[1:3])
+def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Value:
+    q_heads = int(node.attr("q_num_heads") or _heads(g.index, node.inputs[0]) or 1)
+    kv_heads = int(node.attr("kv_num_heads") or _heads(g.index, node.inputs[1]) or q_heads)
+    q = _split(g, node.inputs[0], q_heads, rank)
+    k, v = (_split(g, x, kv_heads, rank) for x in node.inputs[1:3])
     if q_heads != kv_heads:
-        k, v = (_repeated(b, x, q_heads // kv_heads, q_heads) for x in (k, v))
+        k, v = (_repeated(g, x, q_heads // kv_heads, q_heads) for x in (k, v))
     scale = math.sqrt(node.attr("scale") or 1 / math.sqrt(head))
     # The root of the scale on both sides, as the op is defined: products stay small in half precision.
-    factor = b.scalar(scale, dtype=dtype)
-    scores = b.op("MatMul", b.op("Mul", q, factor), b.transpose(b.op("Mul", k, factor), 0, 1, 3, 2))
+    factor = g.scalar(scale, dtype=dtype)
+    scores = g.matmul(g.mul(q, factor), g.transpose(g.mul(k, factor), 0, 1, 3, 2))
     if node.attr("softcap", 0.0):
-        cap = b.scalar(float(node.attr("softcap")), dtype=dtype)
-        scores = b.op("Mul", b.op("Tanh", b.op("Div", scores, cap)), cap)
-    bias = _bias(b, node, q, k, dtype)
+        cap = g.scalar(float(node.attr("softcap")), dtype=dtype)
+        scores = g.mul(g.tanh(g.div(scores, cap)), cap)
+    bias = _bias(g, node, q, k, dtype)
     if not bias:
-        y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
-    elif not _may_leave_a_row_empty(b.graph, node):
-        y = b.op("MatMul", b.op("Softmax", b.op("Add", scores, bias), axis=-1), v)
+        y = g.matmul(g.softmax(scores, axis=-1), v)
+    elif not _may_leave_a_row_empty(g.index, node):
+        y = g.matmul(g.softmax(g.add(scores, bias), axis=-1), v)
     else:
         # The op gives zeros for a position that may attend to none, where a Softmax gives NaN.
-        none = b.scalar(0.0, dtype=dtype)
-        empty = b.op("Equal", b.reduce("ReduceMax", bias, [-1]), b.scalar(-math.inf, dtype=dtype))
-        kept = b.op("Add", scores, b.op("Where", empty, none, bias))
-        y = b.op("Where", empty, none, b.op("MatMul", b.op("Softmax", kept, axis=-1), v))
-    return y if rank == 4 else b.reshape(b.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+        none = g.scalar(0.0, dtype=dtype)
+        empty = g.equal(g.reduce("ReduceMax", bias, [-1]), g.scalar(-math.inf, dtype=dtype))
+        kept = g.add(scores, g.where(empty, none, bias))
+        y = g.where(empty, none, g.matmul(g.softmax(kept, axis=-1), v))
+    return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
 
 
-def _repeated(b: Builder, x: str, times: int, heads: int) -> str:
+def _repeated(g: Replacement, x: Value, times: int, heads: int) -> Value:
     """Each key head serves `times` query heads: [N, h, L, D] to [N, h * times, L, D]."""
-    wide = b.concat(*[b.unsqueeze(x, 2)] * times, axis=2)
-    shape = b.shape_once(x)
-    dims = b.concat(
-        b.op("Gather", shape, b.ints(0), axis=0), b.ints(heads), b.op("Gather", shape, b.ints(2, 3), axis=0)
-    )
-    return b.op("Reshape", wide, dims)
+    wide = g.concat(*[g.unsqueeze(x, 2)] * times, axis=2)
+    shape = g.shape_of(x)
+    dims = g.concat(g.gather(shape, g.ints(0), axis=0), g.ints(heads), g.gather(shape, g.ints(2, 3), axis=0))
+    return g.reshape(wide, dims)
 
 
-def _bias(b: Builder, node: Node, q: str, k: str, dtype: int) -> str:
+def _bias(g: Replacement, node: Node, q: Value, k: Value, dtype: int) -> Value:
     """What is added to the scores: minus infinity where nothing may be attended to; empty without a mask.
 
     Not a large number: half precision has none that is beyond every score.
     """
-    low, none = b.scalar(-math.inf, dtype=dtype), b.scalar(0.0, dtype=dtype)
+    low, none = g.scalar(-math.inf, dtype=dtype), g.scalar(0.0, dtype=dtype)
     mask = node.inputs[3] if node.input(3) else ""
-    if mask and b.graph.dtype(mask) == onnx.TensorProto.BOOL:
-        mask = b.op("Where", mask, none, low)
+    if mask and g.dtype(mask) == onnx.TensorProto.BOOL:
+        mask = g.where(mask, none, low)
     if not node.attr("is_causal", 0):
         return mask
-    rows, columns = (b.squeeze(b.size(x, 2), 0) for x in (q, k))
-    zero, one = b.scalar(0, dtype=7), b.scalar(1, dtype=7)
-    row = b.unsqueeze(b.op("Range", zero, rows, one), 1)
-    column = b.unsqueeze(b.op("Range", zero, columns, one), 0)
-    return b.op("Where", b.op("Less", row, column), low, mask or none)
+    rows, columns = (g.squeeze(g.size(x, 2), 0) for x in (q, k))
+    zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
+    row = g.unsqueeze(g.range(zero, rows, one), 1)
+    column = g.unsqueeze(g.range(zero, columns, one), 0)
+    return g.where(g.less(row, column), low, mask or none)
 
 
 def _may_leave_a_row_empty(graph: Graph, node: Node) -> bool:

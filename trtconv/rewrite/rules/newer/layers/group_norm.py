@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.normalize import normalized
 
 
@@ -21,24 +22,24 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("rank or element type is not known")
     if not isinstance(dims[1], int):
         return Skip("the number of channels is not known")
-    return Found((node,), lambda b: _build(b, node, len(dims), int(dims[1] or 0), dtype))
+    return Found((node,), lambda g: _build(g, node, len(dims), int(dims[1] or 0), dtype))
 
 
-def _build(b: Builder, node: Node, rank: int, channels: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, rank: int, channels: int, dtype: int) -> Value:
     x, scale, bias = node.inputs
     groups = int(node.attr("num_groups"))
     # [N, groups, the rest]: one reduction over the last axis, whatever the rank.
-    flat = b.reshape(x, 0, groups, -1)
+    flat = g.reshape(x, 0, groups, -1)
     compute = FLOAT if node.attr("stash_type", 1) == 1 else dtype
-    normal = normalized(b, flat, [2], float(node.attr("epsilon", 1e-5)), dtype, compute)
-    per_group = b.graph.opset < 21
+    normal = normalized(g, flat, [2], float(node.attr("epsilon", 1e-5)), dtype, compute)
+    per_group = g.index.opset < 21
     if per_group:
-        normal = b.op("Add", b.op("Mul", normal, b.unsqueeze(scale, 1)), b.unsqueeze(bias, 1))
-    back = b.op("Reshape", normal, b.shape(x))
+        normal = g.add(g.mul(normal, g.unsqueeze(scale, 1)), g.unsqueeze(bias, 1))
+    back = g.reshape(normal, g.shape(x))
     if per_group:
         return back
     tail = [*range(1, rank - 1)]
-    return b.op("Add", b.op("Mul", back, b.unsqueeze(scale, *tail)), b.unsqueeze(bias, *tail))
+    return g.add(g.mul(back, g.unsqueeze(scale, *tail)), g.unsqueeze(bias, *tail))
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -17,16 +18,16 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     if graph.opset < 13:
         return Skip("before opset 13 it flattens the axes from `axis` on")
-    return Found((node,), lambda b: _build(b, node.inputs[0], axis, dtype))
+    return Found((node,), lambda g: _build(g, node.inputs[0], axis, dtype))
 
 
-def _build(b: Builder, x: str, axis: int, dtype: int) -> str:
-    first = b.op("ArgMax", x, axis=axis, keepdims=1)
-    size = b.squeeze(b.size(x, axis), 0)
-    places = b.op("Range", b.scalar(0, dtype=7), size, b.scalar(1, dtype=7))
-    rank = b.graph.rank(x) or 1
-    row = b.unsqueeze(places, *(a for a in range(rank) if a != axis)) if rank > 1 else places
-    return b.cast(b.op("Equal", row, first), dtype)
+def _build(g: Replacement, x: Value, axis: int, dtype: int) -> Value:
+    first = g.op("ArgMax", x, axis=axis, keepdims=1)
+    size = g.squeeze(g.size(x, axis), 0)
+    places = g.range(g.scalar(0, dtype=7), size, g.scalar(1, dtype=7))
+    rank = g.index.rank(x) or 1
+    row = g.unsqueeze(places, *(a for a in range(rank) if a != axis)) if rank > 1 else places
+    return g.cast(g.equal(row, first), dtype)
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.normalize import normalized
 
 
@@ -17,19 +18,19 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     mixed = graph.dtype(scale) not in (0, dtype)
     if graph.target.generation > 8 and not mixed:
         return NOT_THIS
-    return Found((node,), lambda b: _build(b, node, rank, dtype))
+    return Found((node,), lambda g: _build(g, node, rank, dtype))
 
 
-def _build(b: Builder, node: Node, rank: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     x, scale, bias = node.inputs
     tail = list(range(1, rank - 1))
     compute = dtype if dtype == 11 else FLOAT
-    normal = normalized(b, x, list(range(2, rank)), float(node.attr("epsilon", 1e-5)), dtype, compute)
+    normal = normalized(g, x, list(range(2, rank)), float(node.attr("epsilon", 1e-5)), dtype, compute)
     factors = []
     for value in (scale, bias):
-        typed = value if b.graph.dtype(value) == dtype else b.cast(value, dtype)
-        factors.append(b.unsqueeze(typed, *tail) if tail else typed)
-    return b.op("Add", b.op("Mul", normal, factors[0]), factors[1])
+        typed = value if g.dtype(value) == dtype else g.cast(value, dtype)
+        factors.append(g.unsqueeze(typed, *tail) if tail else typed)
+    return g.add(g.mul(normal, factors[0]), factors[1])
 
 
 RULE = Rule(

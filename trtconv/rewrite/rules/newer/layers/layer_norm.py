@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -16,21 +17,21 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if rank is None or not dtype:
         return Skip("rank or element type is not known")
     axes = list(range(node.attr("axis", -1) % rank, rank))
-    return Found((node,), lambda b: _build(b, node, axes, dtype))
+    return Found((node,), lambda g: _build(g, node, axes, dtype))
 
 
-def _build(b: Builder, node: Node, axes: list[int], dtype: int) -> list[str]:
-    x = node.inputs[0] if dtype == FLOAT else b.cast(node.inputs[0], FLOAT)
-    mean = b.reduce("ReduceMean", x, axes)
-    centred = b.op("Sub", x, mean)
-    variance = b.reduce("ReduceMean", b.op("Mul", centred, centred), axes)
-    deviation = b.op("Sqrt", b.op("Add", variance, b.scalar(float(node.attr("epsilon", 1e-5)), dtype=FLOAT)))
-    inverse = b.op("Reciprocal", deviation)
-    normal = b.op("Mul", centred, inverse)
-    result = normal if dtype == FLOAT else b.cast(normal, dtype)
-    result = b.op("Mul", result, node.inputs[1])
+def _build(g: Replacement, node: Node, axes: list[int], dtype: int) -> list[Value]:
+    x = node.inputs[0] if dtype == FLOAT else g.cast(node.inputs[0], FLOAT)
+    mean = g.reduce("ReduceMean", x, axes)
+    centred = g.sub(x, mean)
+    variance = g.reduce("ReduceMean", g.mul(centred, centred), axes)
+    deviation = g.sqrt(g.add(variance, g.scalar(float(node.attr("epsilon", 1e-5)), dtype=FLOAT)))
+    inverse = g.reciprocal(deviation)
+    normal = g.mul(centred, inverse)
+    result = normal if dtype == FLOAT else g.cast(normal, dtype)
+    result = g.mul(result, node.inputs[1])
     if node.input(2):
-        result = b.op("Add", result, node.inputs[2])
+        result = g.add(result, node.inputs[2])
     return [result, mean, inverse][: len(node.outputs)]
 
 

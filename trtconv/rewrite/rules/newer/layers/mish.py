@@ -9,7 +9,7 @@ from trtconv.rewrite.graph.index import Graph, Node
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match any Mish."""
     x = node.inputs[0]
-    return Found((node,), lambda b: b.op("Mul", x, b.op("Tanh", b.op("Softplus", x))))
+    return Found((node,), lambda g: g.mul(x, g.tanh(g.softplus(x))))
 
 
 RULE = Rule(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT
 from trtconv.rewrite.patterns.normalize import root_mean_square
 
 
@@ -22,7 +22,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("rank or element type is not known")
     axes = list(range(node.attr("axis", -1) % rank, rank))
     epsilon, compute = float(node.attr("epsilon", 1e-5)), int(node.attr("stash_type", FLOAT))
-    return Found((node,), lambda b: b.op("Mul", root_mean_square(b, x, axes, epsilon, dtype, compute), node.inputs[1]))
+    return Found((node,), lambda g: g.mul(root_mean_square(g, x, axes, epsilon, dtype, compute), node.inputs[1]))
 
 
 RULE = Rule(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 END = (1 << 31) - 1
 
@@ -21,39 +22,39 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dims is None or not isinstance(dims[-1], int) or (len(dims) == 3 and not heads):
         return Skip("the size of a head is not known")
     head = int(dims[-1] or 0) if len(dims) == 4 else int(dims[-1] or 0) // heads
-    return Found((node,), lambda b: _build(b, node, len(dims), heads, head), ranges=_ranges(node))
+    return Found((node,), lambda g: _build(g, node, len(dims), heads, head), ranges=_ranges(node))
 
 
 def _ranges(node: Node) -> dict[str, tuple[float, float]]:
     return {node.inputs[3]: (0.0, 0.0)} if node.input(3) else {}
 
 
-def _build(b: Builder, node: Node, rank: int, heads: int, head: int) -> str:
-    x = node.inputs[0] if rank == 4 else b.transpose(b.reshape(node.inputs[0], 0, 0, heads, head), 0, 2, 1, 3)
+def _build(g: Replacement, node: Node, rank: int, heads: int, head: int) -> Value:
+    x = node.inputs[0] if rank == 4 else g.transpose(g.reshape(node.inputs[0], 0, 0, heads, head), 0, 2, 1, 3)
     turned = int(node.attr("rotary_embedding_dim", 0)) or head
     # One line of factors per place, the same for every head: [N, 1, L, turned / 2].
     cos, sin = (
-        b.unsqueeze(b.op("Gather", cache, node.inputs[3], axis=0) if node.input(3) else cache, 1)
+        g.unsqueeze(g.gather(cache, node.inputs[3], axis=0) if node.input(3) else cache, 1)
         for cache in node.inputs[1:3]
     )
-    first, second = _halves(b, x, turned, bool(node.attr("interleaved", 0)))
-    real = b.op("Sub", b.op("Mul", first, cos), b.op("Mul", second, sin))
-    imaginary = b.op("Add", b.op("Mul", first, sin), b.op("Mul", second, cos))
+    first, second = _halves(g, x, turned, bool(node.attr("interleaved", 0)))
+    real = g.sub(g.mul(first, cos), g.mul(second, sin))
+    imaginary = g.add(g.mul(first, sin), g.mul(second, cos))
     if node.attr("interleaved", 0):
-        pairs = b.concat(b.unsqueeze(real, 4), b.unsqueeze(imaginary, 4), axis=4)
-        y = b.op("Reshape", pairs, b.ints(0, 0, 0, turned))
+        pairs = g.concat(g.unsqueeze(real, 4), g.unsqueeze(imaginary, 4), axis=4)
+        y = g.reshape(pairs, g.ints(0, 0, 0, turned))
     else:
-        y = b.concat(real, imaginary, axis=3)
+        y = g.concat(real, imaginary, axis=3)
     if turned < head:
-        y = b.concat(y, b.slice(x, b.ints(turned), b.ints(END), [3]), axis=3)
-    return y if rank == 4 else b.reshape(b.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+        y = g.concat(y, g.slice(x, g.ints(turned), g.ints(END), [3]), axis=3)
+    return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
 
 
-def _halves(b: Builder, x: str, turned: int, interleaved: bool) -> tuple[str, str]:
+def _halves(g: Replacement, x: Value, turned: int, interleaved: bool) -> tuple[Value, Value]:
     if interleaved:
-        return tuple(b.slice(x, b.ints(i), b.ints(turned), [3], [2]) for i in (0, 1))  # type: ignore[return-value]
+        return tuple(g.slice(x, g.ints(i), g.ints(turned), [3], [2]) for i in (0, 1))
     half = turned // 2
-    return b.slice(x, b.ints(0), b.ints(half), [3]), b.slice(x, b.ints(half), b.ints(turned), [3])
+    return g.slice(x, g.ints(0), g.ints(half), [3]), g.slice(x, g.ints(half), g.ints(turned), [3])
 
 
 RULE = Rule(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match any Swish whose element type is known."""
     if not graph.dtype(node.inputs[0]):
         return Skip("the element type is not known")
-    return Found((node,), lambda b: _build(b, node.inputs[0], float(node.attr("alpha", 1.0))))
+    return Found((node,), lambda g: _build(g, node.inputs[0], float(node.attr("alpha", 1.0))))
 
 
-def _build(b: Builder, x: str, alpha: float) -> str:
-    scaled = x if alpha == 1.0 else b.op("Mul", x, b.scalar(alpha, x))
-    return b.op("Mul", x, b.op("Sigmoid", scaled))
+def _build(g: Replacement, x: Value, alpha: float) -> Value:
+    scaled = x if alpha == 1.0 else g.mul(x, g.scalar(alpha, x))
+    return g.mul(x, g.sigmoid(scaled))
 
 
 def needed(target: Target) -> bool:

@@ -11,7 +11,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     dtype = graph.dtype(node.inputs[1])
     if not dtype:
         return Skip("the element type is not known")
-    return Found((node,), lambda b: b.cast(node.inputs[0], dtype))
+    return Found((node,), lambda g: g.cast(node.inputs[0], dtype))
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ from functools import partial
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT32, INT64 = 6, 7
 # From here on even 2 ** e does not fit into the 32 bits in which TensorRT 8.6 keeps every integer.
@@ -37,18 +38,18 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_build, node=node, power=int(power)), {base: (-bound, bound)})
 
 
-def _build(b: Builder, node: Node, power: int) -> str:
+def _build(g: Replacement, node: Node, power: int) -> Value:
     square = node.inputs[0]
-    dtype = b.graph.dtype(square)
+    dtype = g.dtype(square)
     if power == 0:
-        return b.op("Add", b.op("Mul", square, b.scalar(0, dtype=dtype)), b.scalar(1, dtype=dtype))
+        return g.add(g.mul(square, g.scalar(0, dtype=dtype)), g.scalar(1, dtype=dtype))
     product = ""
     while power:
         if power & 1:
-            product = b.op("Mul", product, square) if product else square
+            product = g.mul(product, square) if product else square
         power >>= 1
         if power:
-            square = b.op("Mul", square, square)
+            square = g.mul(square, square)
     return product
 
 

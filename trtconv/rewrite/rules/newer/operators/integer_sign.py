@@ -14,7 +14,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if graph.dtype(value) not in INTEGERS:
         return NOT_THIS
     bounds = {value: (-5.0, 5.0)}
-    return Found((node,), lambda b: b.op("Max", b.op("Min", value, b.scalar(1, value)), b.scalar(-1, value)), bounds)
+    return Found((node,), lambda g: g.maximum(g.minimum(value, g.scalar(1, value)), g.scalar(-1, value)), bounds)
 
 
 RULE = Rule(

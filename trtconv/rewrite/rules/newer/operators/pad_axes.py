@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def needed(target: Target) -> bool:
@@ -21,24 +22,24 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if axes is None or rank is None:
         return Skip("axes or rank are not known")
     places = [a % rank for a in axes]
-    return Found((node,), lambda b: _build(b, node, places, rank))
+    return Found((node,), lambda g: _build(g, node, places, rank))
 
 
-def _build(b: Builder, node: Node, places: list[int], rank: int) -> str:
-    count, zero = len(places), b.ints(0)
-    parts = [b.op("Gather", node.inputs[1], b.ints(i), axis=0) for i in range(2 * count)]
+def _build(g: Replacement, node: Node, places: list[int], rank: int) -> Value:
+    count, zero = len(places), g.ints(0)
+    parts = [g.gather(node.inputs[1], g.ints(i), axis=0) for i in range(2 * count)]
     ends = [zero] * (2 * rank)
     for index, place in enumerate(places):
         ends[place], ends[rank + place] = parts[index], parts[count + index]
-    pads = b.graph.ints(node.inputs[1])
+    pads = g.index.ints(node.inputs[1])
     if pads is None:
-        joined = b.concat(*ends)
+        joined = g.concat(*ends)
     else:
         full = [0] * (2 * rank)
         for index, place in enumerate(places):
             full[place], full[rank + place] = pads[index], pads[count + index]
-        joined = b.ints(*full)
-    return b.op("Pad", node.inputs[0], joined, node.input(2), mode=node.attr("mode", "constant"))
+        joined = g.ints(*full)
+    return g.pad(node.inputs[0], joined, node.input(2), mode=node.attr("mode", "constant"))
 
 
 RULE = Rule(

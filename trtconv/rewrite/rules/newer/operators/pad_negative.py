@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.taps import TO_THE_END
 
 
@@ -22,16 +23,16 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip(f"axis {mixed[0]} is cut at one side and padded in mode {mode} at the other")
     if graph.opset < 11:
         return Skip("before opset 11 the value is an attribute")
-    return Found((node,), lambda b: _build(b, node, begins, ends, mode))
+    return Found((node,), lambda g: _build(g, node, begins, ends, mode))
 
 
-def _build(b: Builder, node: Node, begins: list[int], ends: list[int], mode: str) -> str:
+def _build(g: Replacement, node: Node, begins: list[int], ends: list[int], mode: str) -> Value:
     cut = [a for a in range(len(begins)) if min(begins[a], ends[a]) < 0]
     starts = [max(-begins[a], 0) for a in cut]
     stops = [ends[a] if ends[a] < 0 else TO_THE_END for a in cut]
-    value = b.slice(node.inputs[0], b.ints(*starts), b.ints(*stops), cut)
+    value = g.slice(node.inputs[0], g.ints(*starts), g.ints(*stops), cut)
     margin = [max(p, 0) for p in (*begins, *ends)]
-    return b.op("Pad", value, b.ints(*margin), node.input(2), mode=mode) if any(margin) else value
+    return g.pad(value, g.ints(*margin), node.input(2), mode=mode) if any(margin) else value
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 END = (1 << 31) - 1
 
@@ -16,18 +17,18 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     pads, rank = graph.ints(node.inputs[1]), graph.rank(node.inputs[0])
     if pads is None or rank is None or min(pads) < 0 or node.input(3):
         return Skip("pads are not constant, or negative")
-    return Found((node,), lambda b: _build(b, node, pads, rank))
+    return Found((node,), lambda g: _build(g, node, pads, rank))
 
 
-def _build(b: Builder, node: Node, pads: tuple[int, ...], rank: int) -> str:
+def _build(g: Replacement, node: Node, pads: tuple[int, ...], rank: int) -> Value:
     value = node.inputs[0]
     for axis in range(rank):
         before, after = pads[axis], pads[rank + axis]
-        parts = [b.slice(value, b.ints(-before), b.ints(END), [axis])] if before else []
+        parts = [g.slice(value, g.ints(-before), g.ints(END), [axis])] if before else []
         parts.append(value)
         if after:
-            parts.append(b.slice(value, b.ints(0), b.ints(after), [axis]))
-        value = b.concat(*parts, axis=axis)
+            parts.append(g.slice(value, g.ints(0), g.ints(after), [axis]))
+        value = g.concat(*parts, axis=axis)
     return value
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.sizes import size_element
 
 UNSHUFFLE = [0, 1, 3, 5, 2, 4]
@@ -14,7 +15,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match SpaceToDepth, and the six-axis Transpose between Reshapes that exporters write for pixel_unshuffle."""
     if node.key == "SpaceToDepth":
         block = int(node.attr("blocksize"))
-        return Found((node,), lambda b: _build(b, node.inputs[0], block, False))
+        return Found((node,), lambda g: _build(g, node.inputs[0], block, False))
     turned, after = graph.behind(node.inputs[0], "Reshape")
     transpose = graph.maker(turned, "Transpose")
     if transpose is None or list(transpose.attr("perm") or ()) != UNSHUFFLE or graph.rank(node.output) != 4:
@@ -26,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if blocks[0] is None or blocks[0] != blocks[1] or blocks[0] < 2:
         return Skip("the block is not one constant size")
     block, source = blocks[0], value
-    return Found((*before, transpose, *after, node), lambda b: _build(b, source, block, True))
+    return Found((*before, transpose, *after, node), lambda g: _build(g, source, block, True))
 
 
 def _size(graph: Graph, name: str, axis: int) -> int | None:
@@ -52,18 +53,18 @@ def _source(graph: Graph, name: str) -> tuple[str | None, tuple[Node, ...]]:
     return name, tuple(reversed(passed))
 
 
-def _build(b: Builder, x: str, block: int, channels_first: bool) -> str:
+def _build(g: Replacement, x: Value, block: int, channels_first: bool) -> Value:
     """Every block-th row and column, one phase after the other, side by side as channels."""
-    end = b.ints((1 << 31) - 1, (1 << 31) - 1)
+    end = g.ints((1 << 31) - 1, (1 << 31) - 1)
     phases = [
-        b.slice(x, b.ints(row, column), end, [2, 3], [block, block]) for row in range(block) for column in range(block)
+        g.slice(x, g.ints(row, column), end, [2, 3], [block, block]) for row in range(block) for column in range(block)
     ]
     if not channels_first:
-        return b.concat(*phases, axis=1)
-    stacked = b.concat(*[b.unsqueeze(p, 2) for p in phases], axis=2)
-    tail = b.op("Gather", b.shape_once(phases[0]), b.ints(2, 3), axis=0)
-    head = b.op("Gather", b.shape_once(phases[0]), b.ints(0), axis=0)
-    return b.op("Reshape", stacked, b.concat(head, b.ints(-1), tail))
+        return g.concat(*phases, axis=1)
+    stacked = g.concat(*[g.unsqueeze(p, 2) for p in phases], axis=2)
+    tail = g.gather(g.shape_of(phases[0]), g.ints(2, 3), axis=0)
+    head = g.gather(g.shape_of(phases[0]), g.ints(0), axis=0)
+    return g.reshape(stacked, g.concat(head, g.ints(-1), tail))
 
 
 RULE = Rule(

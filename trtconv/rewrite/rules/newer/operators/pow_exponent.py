@@ -12,8 +12,9 @@ import numpy as np
 
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 FLOAT16, INT32, INT64 = 10, 6, 7
 NUMPY = {FLOAT: np.float32, FLOAT16: np.float16}
@@ -46,17 +47,17 @@ def _fits(exponent: Array, base: int) -> bool:
         return bool(np.array_equal(wide.astype(NUMPY[base]).astype(np.float64), wide.astype(np.float64)))
 
 
-def _with_constant(b: Builder, node: Node, exponent: Array, base: int) -> str:
-    return b.op("Pow", node.inputs[0], b.const(exponent.astype(NUMPY[base])))
+def _with_constant(g: Replacement, node: Node, exponent: Array, base: int) -> Value:
+    return g.pow(node.inputs[0], g.const(exponent.astype(NUMPY[base])))
 
 
-def _in_float32(b: Builder, node: Node, base: int, exponent: int) -> str:
+def _in_float32(g: Replacement, node: Node, base: int, exponent: int) -> Value:
     left, right = (
-        value if dtype == FLOAT else b.cast(value, FLOAT)
+        value if dtype == FLOAT else g.cast(value, FLOAT)
         for value, dtype in zip(node.inputs, (base, exponent), strict=True)
     )
-    power = b.op("Pow", left, right)
-    return power if base == FLOAT else b.cast(power, base)
+    power = g.pow(left, right)
+    return power if base == FLOAT else g.cast(power, base)
 
 
 RULE = Rule(

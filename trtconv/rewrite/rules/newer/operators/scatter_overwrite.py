@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.extent import largest
 from trtconv.rewrite.graph.index import Dims, Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
 # Numbers, K for each place of the data, 32 bits each: 64 MB.
@@ -52,39 +53,39 @@ def _valid(graph: Graph, size: int | str | None) -> tuple[float, float]:
     return float(-low), float(low - 1)
 
 
-def _wanted(b: Builder, node: Node, axis: int, rank: int) -> tuple[str, str]:
+def _wanted(g: Replacement, node: Node, axis: int, rank: int) -> tuple[Value, Value]:
     """The indices counted from the front, and the places 0 .. L - 1 of the axis as [L, 1, ..]."""
     data, indices = node.inputs[:2]
-    size = b.squeeze(b.size(data, axis), 0)
-    zero, one = b.scalar(0, dtype=INT64), b.scalar(1, dtype=INT64)
-    wide = b.cast(indices, INT64) if b.graph.dtype(indices) != INT64 else indices
-    wide = b.op("Where", b.op("Less", wide, zero), b.op("Add", wide, size), wide)
-    return wide, _along(b, b.op("Range", zero, size, one), rank - axis - 1)
+    size = g.squeeze(g.size(data, axis), 0)
+    zero, one = g.scalar(0, dtype=INT64), g.scalar(1, dtype=INT64)
+    wide = g.cast(indices, INT64) if g.dtype(indices) != INT64 else indices
+    wide = g.where(g.less(wide, zero), g.add(wide, size), wide)
+    return wide, _along(g, g.range(zero, size, one), rank - axis - 1)
 
 
-def _along(b: Builder, line: str, behind: int) -> str:
+def _along(g: Replacement, line: Value, behind: int) -> Value:
     """A line [n] as [n, 1, ..] with `behind` axes of one."""
-    return b.unsqueeze(line, *range(1, behind + 1)) if behind else line
+    return g.unsqueeze(line, *range(1, behind + 1)) if behind else line
 
 
-def _one(b: Builder, node: Node, axis: int, rank: int) -> str:
+def _one(g: Replacement, node: Node, axis: int, rank: int) -> Value:
     """One index along the axis: nothing can be written twice."""
-    wanted, places = _wanted(b, node, axis, rank)
-    return b.op("Where", b.op("Equal", wanted, places), node.inputs[2], node.inputs[0])
+    wanted, places = _wanted(g, node, axis, rank)
+    return g.where(g.equal(wanted, places), node.inputs[2], node.inputs[0])
 
 
-def _several(b: Builder, node: Node, axis: int, rank: int) -> str:
+def _several(g: Replacement, node: Node, axis: int, rank: int) -> Value:
     data, indices, updates = node.inputs
-    wanted, places = _wanted(b, node, axis, rank)
-    zero, one = b.scalar(0, dtype=INT64), b.scalar(1, dtype=INT64)
+    wanted, places = _wanted(g, node, axis, rank)
+    zero, one = g.scalar(0, dtype=INT64), g.scalar(1, dtype=INT64)
     # [.., K, L, ..]: which index means which place.
-    hit = b.op("Equal", b.unsqueeze(wanted, axis + 1), places)
-    end = b.op("Add", b.squeeze(b.size(indices, axis), 0), one)
-    turn = _along(b, b.op("Range", one, end, one), rank - axis)
+    hit = g.equal(g.unsqueeze(wanted, axis + 1), places)
+    end = g.add(g.squeeze(g.size(indices, axis), 0), one)
+    turn = _along(g, g.range(one, end, one), rank - axis)
     # The last index that means a place, counted from 1; 0 where none does.
-    last = b.reduce("ReduceMax", b.op("Where", hit, turn, zero), [axis], keepdims=False)
-    source = b.op("Max", b.op("Sub", last, one), zero)
-    return b.op("Where", b.op("Less", zero, last), b.op("GatherElements", updates, source, axis=axis), data)
+    last = g.reduce("ReduceMax", g.where(hit, turn, zero), [axis], keepdims=False)
+    source = g.maximum(g.sub(last, one), zero)
+    return g.where(g.less(zero, last), g.gather_elements(updates, source, axis=axis), data)
 
 
 RULE = Rule(

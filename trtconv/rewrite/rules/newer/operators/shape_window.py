@@ -13,7 +13,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     start, end = node.attr("start", 0), node.attr("end", LAST)
     if start == 0 and end == LAST:
         return NOT_THIS
-    return Found((node,), lambda b: b.slice(b.shape(node.inputs[0]), b.ints(start), b.ints(end), [0]))
+    return Found((node,), lambda g: g.slice(g.shape(node.inputs[0]), g.ints(start), g.ints(end), [0]))
 
 
 RULE = Rule(

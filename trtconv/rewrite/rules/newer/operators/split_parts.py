@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -15,13 +16,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dims is None:
         return Skip("the rank is not known")
     axis = node.attr("axis", 0) % len(dims)
-    return Found((node,), lambda b: _build(b, node, axis, int(count)))
+    return Found((node,), lambda g: _build(g, node, axis, int(count)))
 
 
-def _build(b: Builder, node: Node, axis: int, count: int) -> list[str]:
-    part = b.op("Div", b.op("Add", b.size(node.inputs[0], axis), b.ints(count - 1)), b.ints(count))
-    cuts = [b.op("Mul", part, b.ints(i)) for i in range(count + 1)]
-    return [b.slice(node.inputs[0], cuts[i], cuts[i + 1], [axis]) for i in range(len(node.outputs))]
+def _build(g: Replacement, node: Node, axis: int, count: int) -> list[Value]:
+    part = g.div(g.add(g.size(node.inputs[0], axis), g.ints(count - 1)), g.ints(count))
+    cuts = [g.mul(part, g.ints(i)) for i in range(count + 1)]
+    return [g.slice(node.inputs[0], cuts[i], cuts[i + 1], [axis]) for i in range(len(node.outputs))]
 
 
 RULE = Rule(

@@ -13,8 +13,9 @@ import numpy as np
 from trtconv.core.targets import Target
 from trtconv.core.tolerance import Tolerance
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.graph.builder import FLOAT, Builder
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import FLOAT, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 # Weights of 2 * (L / 2 + 1) * L numbers: 34 MB here, and time that grows with the square of L.
 MOST = 2048
@@ -77,12 +78,12 @@ def fourier_rows(window: Array, onesided: bool, complex_input: bool = False) -> 
     return rows.astype(np.float32)
 
 
-def _build(b: Builder, node: Node, basis: Array, step: int) -> str:
-    channels_first = b.transpose(node.inputs[0], 0, 2, 1)
-    weights = b.const(basis, "fourier")
-    bins = b.op("Conv", channels_first, weights, kernel_shape=[basis.shape[2]], strides=[step])
+def _build(g: Replacement, node: Node, basis: Array, step: int) -> Value:
+    channels_first = g.transpose(node.inputs[0], 0, 2, 1)
+    weights = g.const(basis, "fourier")
+    bins = g.conv(channels_first, weights, kernel_shape=[basis.shape[2]], strides=[step])
     # [N, 2 * bins, frames] -> [N, 2, bins, frames] -> [N, frames, bins, 2]
-    return b.transpose(b.reshape(bins, 0, 2, basis.shape[0] // 2, -1), 0, 3, 2, 1)
+    return g.transpose(g.reshape(bins, 0, 2, basis.shape[0] // 2, -1), 0, 3, 2, 1)
 
 
 RULE = Rule(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import Found, Rule, Skip, only_tensorrt_8
-from trtconv.rewrite.graph.builder import BOOL, Builder
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.graph.operators import BOOL, Value
+from trtconv.rewrite.graph.replacement import Replacement
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -12,22 +13,21 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     rank, dtype = graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
     if rank is None or dtype not in (1, 10, 6, 7, BOOL):
         return Skip("rank or element type is not known")
-    return Found((node,), lambda b: _build(b, node, rank, dtype))
+    return Found((node,), lambda g: _build(g, node, rank, dtype))
 
 
-def _build(b: Builder, node: Node, rank: int, dtype: int) -> str:
+def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     x, shift = node.inputs[0], node.input(1)
     rows, columns = (
-        b.op("Range", b.scalar(0, dtype=7), b.squeeze(b.size(x, a), 0), b.scalar(1, dtype=7))
-        for a in (rank - 2, rank - 1)
+        g.range(g.scalar(0, dtype=7), g.squeeze(g.size(x, a), 0), g.scalar(1, dtype=7)) for a in (rank - 2, rank - 1)
     )
-    edge = b.unsqueeze(rows, 1)
+    edge = g.unsqueeze(rows, 1)
     if shift:
-        edge = b.op("Add", edge, b.op("Reshape", shift, b.ints(1, 1)))
-    column = b.unsqueeze(columns, 0)
-    kept = b.op("LessOrEqual", edge, column) if node.attr("upper", 1) else b.op("LessOrEqual", column, edge)
+        edge = g.add(edge, g.reshape(shift, g.ints(1, 1)))
+    column = g.unsqueeze(columns, 0)
+    kept = g.less_equal(edge, column) if node.attr("upper", 1) else g.less_equal(column, edge)
     # TensorRT 8.6 cannot choose between booleans.
-    return b.op("And", kept, x) if dtype == BOOL else b.op("Where", kept, x, b.scalar(0, dtype=dtype))
+    return g.logical_and(kept, x) if dtype == BOOL else g.where(kept, x, g.scalar(0, dtype=dtype))
 
 
 RULE = Rule(
