@@ -19,12 +19,16 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.plugins.engine_table import table
 from benchmarks.plugins.shapes import CASES, Case
 from benchmarks.record import machine, write_result
+
+if TYPE_CHECKING:
+    from trtconv.backends.cuda.memory import CudaMemory, Stream
 
 ROUND_BYTES = 1 << 30
 REPLAYS = 15
@@ -157,13 +161,14 @@ def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
     lane.synchronize()
 
     def once(source: Any, target: Any) -> None:
-        execution.context.set_tensor_address("x", source.pointer)
-        execution.context.set_tensor_address("y", target.pointer)
-        execution.enqueue()
+        with memory.current():
+            execution.context.set_tensor_address("x", source.pointer)
+            execution.context.set_tensor_address("y", target.pointer)
+            execution.enqueue()
 
     once(*held[0])
     lane.synchronize()
-    with CudaGraph(session._driver, stream) as graph:
+    with memory.current(), CudaGraph(memory.driver, stream.handle) as graph:
         for pair in held:
             once(*pair)
     ms = 1e3 * _median_seconds(memory, stream, graph.launch) / rounds
@@ -196,13 +201,14 @@ def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
     return float(np.abs(got - wanted).max() / np.abs(wanted).max())
 
 
-def _median_seconds(memory: Any, stream: int, launch: Any) -> float:
+def _median_seconds(memory: CudaMemory, stream: Stream, launch: Callable[[], object]) -> float:
+    interval = memory.interval(stream)
+
     def timed() -> float:
-        start = memory.record(stream)
+        interval.begin()
         launch()
-        end = memory.record(stream)
-        memory.synchronize(stream)
-        return float(memory.elapsed(start, end))
+        interval.end()
+        return interval.seconds()
 
     spent = 0.0
     while spent < WARM_S:
@@ -215,13 +221,13 @@ def _copy_rate(total_bytes: int) -> float:
     from trtconv.backends.cuda.memory import open_cuda_memory
 
     memory = open_cuda_memory()
-    memory.activate()
-    stream = memory.create_stream()
-    half = total_bytes // 2
-    a, b = memory.allocate(half), memory.allocate(half)
-    memory.copy(a.pointer, b.pointer, half, stream.handle)
-    memory.copy(b.pointer, a.pointer, half, stream.handle)
-    seconds = _median_seconds(memory, stream.handle, lambda: memory.copy(b.pointer, a.pointer, half, stream.handle))
+    with memory.current():
+        stream = memory.create_stream()
+        half = total_bytes // 2
+        a, b = memory.allocate(half), memory.allocate(half)
+        memory.copy(a.pointer, b.pointer, half, stream)
+        memory.copy(b.pointer, a.pointer, half, stream)
+        seconds = _median_seconds(memory, stream, lambda: memory.copy(b.pointer, a.pointer, half, stream))
     return total_bytes / seconds
 
 

@@ -54,18 +54,18 @@ def main() -> None:
         prepared = session.prepare({"x": x})
         execution, synchronize = prepared.execution, prepared.synchronize
         context, stream = execution.context, execution.stream
-        rows = {"bare execute_async_v3": per_call(lambda: context.execute_async_v3(stream), synchronize)}
+        rows = {"bare execute_async_v3": per_call(lambda: context.execute_async_v3(stream.handle), synchronize)}
         rows["prepared run"] = per_call(prepared, synchronize)
         captured = session.prepare({"x": x}, cuda_graph=True)
-        rows["bare cuGraphLaunch"] = per_call(graph_replay(session._driver, captured.graph, stream), synchronize)
+        driver = execution.memory.driver
+        rows["bare cuGraphLaunch"] = per_call(graph_replay(driver, captured.graph, stream), synchronize)
         rows["prepared run, CUDA graph"] = per_call(captured, synchronize)
         # The engine's own output buffer of the same element type serves as a tensor that is on the GPU already.
         source = execution.memory.allocate(x.nbytes)
         execution.memory.upload(source.pointer, x, stream)
         from trtconv.backends.cuda.device_array import DeviceArray
 
-        given = DeviceArray(source.pointer, x.shape, session.inputs[0].dtype, stream, source, execution.memory,
-                            session._driver)  # fmt: skip
+        given = DeviceArray(source.pointer, x.shape, session.inputs[0].dtype, stream, source, execution.memory)
         rows["call with a GPU tensor"] = per_call(lambda: session(x=given), synchronize)
         rows["call with NumPy arrays"] = per_call(lambda: session(x=x), synchronize)
         state = probe_cuda()

@@ -111,7 +111,8 @@ def child(backend: str, folder: Path) -> None:
         from trtconv.backends.cuda.context import PrimaryContext
         from trtconv.backends.cuda.driver import require_cuda
 
-        PrimaryContext(require_cuda("asking the parser").index).make_current()
+        # For the life of this process, which does nothing else.
+        PrimaryContext(require_cuda("asking the parser").index).scope.__enter__()
     for path in sorted(folder.glob("*.onnx"), key=lambda p: (p.suffixes[0] != ".as_is", p.name)):
         answer = path.with_suffix(".json")
         if answer.exists() or path.with_suffix(".begun").exists():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trtconv.backends.cuda.scope import ContextScope
 from trtconv.core.errors import TrtconvError
 
 
@@ -165,17 +166,23 @@ class Stream:
 
 
 class HostMemory:
-    """CudaMemory over host memory; `limit` bytes can be taken."""
+    """CudaMemory over host memory; `limit` bytes can be taken, and only with the context current."""
 
     name = "host"
+    driver = None
 
     def __init__(self, limit: int = 1 << 20):
         self.limit, self.streams = limit, 0
+        self.scope = ContextScope(lambda: None, lambda: None)
 
-    def activate(self):
-        pass
+    def current(self):
+        return self.scope
+
+    def owns(self, pointer):
+        return True
 
     def allocate(self, size):
+        assert self.scope.entered
         if size > self.limit:
             raise TrtconvError("the GPU is out of memory")
         owner = ctypes.create_string_buffer(max(size, 1))

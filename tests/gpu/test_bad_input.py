@@ -25,7 +25,6 @@ _STEP = 2 << 20
 def full():
     """Take all device memory but what is asked to stay free; given back when the test is over."""
     memory = open_cuda_memory(probe_cuda().gpus[0].index)
-    memory.activate()
     held = []
 
     def fill(leave: int) -> None:

@@ -13,8 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
+from trtconv.backends.cuda.choice import INSTALL_PYCUDA, CudaChoice, choose_cuda
 from trtconv.backends.cuda.driver import CudaState, probe_cuda
 from trtconv.backends.tensorrt.library import INSTALL, MODULES
+from trtconv.core.errors import TrtconvError
 
 _IMPORT_TIMEOUT_S = 60
 # Package -> (what it is for, how it is installed).
@@ -24,6 +26,7 @@ PACKAGES: dict[str, tuple[str, str]] = {
     "onnxscript": ("export with the dynamo exporter", "pip install onnxscript"),
     "onnxruntime": ("proofs and checks", "pip install onnxruntime"),
     "onnx-graphsurgeon": ("rewrite", "pip install onnx-graphsurgeon"),
+    "pycuda": ("memory, streams and events on the GPU; optional", INSTALL_PYCUDA),
 }
 
 
@@ -46,6 +49,7 @@ class MachineReport:
     packages: tuple[tuple[str, str, str, str], ...]
     cuda: CudaState
     abilities: tuple[Ability, ...]
+    memory: CudaChoice
     versions: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,6 +62,7 @@ class MachineReport:
             "driver": self.cuda.driver or None,
             "gpus": [vars(g) for g in self.cuda.gpus],
             "cuda": self.cuda.reason or "ok",
+            "cuda_library": vars(self.memory),
             "abilities": [vars(a) for a in self.abilities],
         }
 
@@ -76,7 +81,16 @@ def probe_machine() -> MachineReport:
         *(_run_ability(family, answers[family], cuda) for family in MODULES),
     ]
     system = f"{platform.system()} {platform.machine()}"
-    return MachineReport(system, platform.python_version(), packages, cuda, tuple(abilities), versions)
+    python = platform.python_version()
+    return MachineReport(system, python, packages, cuda, tuple(abilities), _cuda_library(), versions)
+
+
+def _cuda_library() -> CudaChoice:
+    """What carries device memory here; a choice that cannot be made has an empty name and says why."""
+    try:
+        return choose_cuda()
+    except TrtconvError as error:
+        return CudaChoice("", f"{error.message} ({error.hint})")
 
 
 def _version(package: str) -> str:

@@ -14,6 +14,8 @@ from trtconv.core.progress import Progress
 if TYPE_CHECKING:
     import numpy as np
 
+    from trtconv.backends.cuda.device_array import DeviceArray
+    from trtconv.backends.cuda.memory import CudaMemory, Interval
     from trtconv.backends.tensorrt.layers import LayerInfo
     from trtconv.core.dtypes import DType
     from trtconv.core.embedded import EmbeddedPlugin
@@ -143,8 +145,55 @@ class EngineTensor:
     host: bool = False
 
 
-class EngineRunner(Protocol):
-    """An engine ready to run. Arrays in, arrays out, by name; inputs that the engine does not have are left out."""
+class ModelRunner(Protocol):
+    """A model ready to run: an engine on the GPU, or an ONNX file in ONNX Runtime.
+
+    Arrays in, arrays out, by name; inputs that the model does not have are left out.
+    """
+
+    @property
+    def version(self) -> str:
+        """What runs it, for reports: `tensorrt 8.6.0 on NVIDIA ...`."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What opening it and the runs so far gave to warn of, each text once."""
+
+    def __call__(self, inputs: Mapping[str, Array], /) -> dict[str, Array]:
+        """Run once. Raises InvalidRequestError for shapes outside every profile, TrtconvError when the run fails."""
+
+    def close(self) -> None:
+        """Free what it holds; it cannot run any more."""
+
+
+class PreparedRun(Protocol):
+    """An engine at fixed shapes with its inputs on the device; calling it launches one run and returns at once."""
+
+    @property
+    def memory(self) -> CudaMemory:
+        """The device memory in which inputs and outputs lie."""
+
+    def __call__(self) -> None:
+        """Launch."""
+
+    def outputs(self) -> dict[str, DeviceArray]:
+        """The outputs on the device, in stream order."""
+
+    def synchronize(self) -> None:
+        """Wait for what was launched. Raises TrtconvError when it failed."""
+
+    def interval(self) -> Interval:
+        """A stopwatch on the stream in which the engine is launched."""
+
+    def close(self) -> None:
+        """Free its context and buffers."""
+
+
+class EngineRunner(ModelRunner, Protocol):
+    """An engine ready to run."""
+
+    cuda_graph: bool
+    """Whether a shape is captured in a CUDA graph at its second call."""
 
     @property
     def inputs(self) -> tuple[EngineTensor, ...]:
@@ -159,20 +208,20 @@ class EngineRunner(Protocol):
         """The optimization profiles, as the engine holds them."""
 
     @property
-    def version(self) -> str:
-        """`tensorrt 8.6.0 on NVIDIA ...`, for reports."""
+    def device_memory_bytes(self) -> int:
+        """Scratch memory of one execution context in bytes, weights not included."""
 
-    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once. Raises InvalidRequestError for shapes outside every profile, TrtconvError when the run fails."""
+    def prepare(self, inputs: Mapping[str, Array], *, cuda_graph: bool = False) -> PreparedRun:
+        """A context of its own with these inputs in its buffers.
+
+        Raises UnsupportedError when `cuda_graph` is asked for and a CUDA graph cannot hold the run.
+        """
 
     def watched(self, inputs: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """Run once; the outputs, and those of the named inner tensors that the engine was built to give out."""
 
     def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
         """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""
-
-    def close(self) -> None:
-        """Free the device memory."""
 
 
 class Backend(Protocol):

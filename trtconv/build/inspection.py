@@ -29,7 +29,7 @@ def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     else:
         facts["manifest"] = "none beside it: nothing says what the engine was built from"
     if layers:
-        facts["layers"] = _layers(path)
+        facts |= _layers(path)
     return facts
 
 
@@ -61,14 +61,16 @@ def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
     }
 
 
-def _layers(path: Path) -> list[str] | str:
+def _layers(path: Path) -> dict[str, Any]:
+    """The engine's layers with their times, and what opening it gave to warn of."""
     from trtconv.backends.select import backend_of
 
     try:
         runner = backend_of(path).load(path)
     except TrtconvError as error:
-        return f"the layers cannot be read here: {error.message}"
+        return {"layers": f"the layers cannot be read here: {error.message}"}
     try:
-        return [str(layer) for layer in runner.layers(runs=20)]
+        layers = [str(layer) for layer in runner.layers(runs=20)]
+        return {"layers": layers, **({"warnings": list(runner.warnings)} if runner.warnings else {})}
     finally:
         runner.close()

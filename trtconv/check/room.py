@@ -80,6 +80,7 @@ def check_model(
         samples, reference, findings = _samples(request, subject, module_runner)
         compared, advisory, more, seen = _compare(request, subject, samples, progress)
         layers = engine_layers(subject) if heat else []
+        warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
         subject.close()
     differs = any(not c.passed for c in compared)
@@ -93,7 +94,8 @@ def check_model(
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
         tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
-        findings=(*findings, *([blamed] if blamed else []), *more, *bound), seconds=time.monotonic() - started,
+        findings=(*findings, *([blamed] if blamed else []), *more, *bound, *warned),
+        seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,20 @@ class Session:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
+        self._told = 0
 
     def __call__(self, **inputs: Array) -> dict[str, Array]:
         """Run once."""
-        return self.subject.run(inputs)
+        outputs = self.subject.run(inputs)
+        self.tell_warnings(stacklevel=3)
+        return outputs
+
+    def tell_warnings(self, *, stacklevel: int = 2) -> None:
+        """Tell warnings that were not told before, by `warnings.warn`."""
+        texts = self.subject.warnings
+        untold, self._told = texts[self._told :], len(texts)
+        for text in untold:
+            warnings.warn(text, RuntimeWarning, stacklevel=stacklevel)
 
     def __enter__(self) -> Session:
         return self
@@ -40,6 +51,9 @@ class Session:
 def load(path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> Session:
     """Open `model.onnx` (ONNX Runtime) or `model.engine` (TensorRT). Raises TrtconvError when it cannot be run here.
 
-    `foreign` takes an engine that trtconv did not build, which has no manifest to be compared with.
+    `foreign` takes an engine that trtconv did not build, which has no manifest to be compared with. What TensorRT or
+    the engine's manifest gives to warn of is told as a `RuntimeWarning`, here and by later calls.
     """
-    return Session(open_subject(Path(path), plugins, foreign=foreign))
+    session = Session(open_subject(Path(path), plugins, foreign=foreign))
+    session.tell_warnings(stacklevel=3)
+    return session

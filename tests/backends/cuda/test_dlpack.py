@@ -102,14 +102,32 @@ class Driver:
         return lambda *_: self.calls.append(name) or 0
 
 
+class Memory:
+    """What the interface needs of a `CudaMemory`; `foreign` are addresses in another context."""
+
+    def __init__(self, foreign=()):
+        self.driver, self.foreign = Driver(), foreign
+
+    def owns(self, pointer):
+        return pointer not in self.foreign
+
+
 def test_the_array_interface():
-    array, driver = np.arange(6, dtype=np.float16).reshape(2, 3), Driver()
-    found = import_array_interface(Device(array), 7, driver)
+    array, memory = np.arange(6, dtype=np.float16).reshape(2, 3), Memory()
+    driver = memory.driver
+    found = import_array_interface(Device(array), 7, memory)
     assert (found.pointer, found.shape, found.dtype.name) == (array.ctypes.data, (2, 3), "float16")
     assert not driver.calls
-    import_array_interface(Device(array, stream=2), 7, driver)
+    import_array_interface(Device(array, stream=2), 7, memory)
     assert "cuStreamWaitEvent" in driver.calls
     with pytest.raises(InvalidRequestError, match="not contiguous"):
-        import_array_interface(Device(array, strides=(2, 4)), 7, driver)
-    assert import_array_interface(Device(array, strides=(6, 2)), 7, driver) is not None
-    assert import_array_interface(array, 7, driver) is None
+        import_array_interface(Device(array, strides=(2, 4)), 7, memory)
+    assert import_array_interface(Device(array, strides=(6, 2)), 7, memory) is not None
+    assert import_array_interface(array, 7, memory) is None
+
+
+def test_an_array_of_another_context_is_refused():
+    array = np.arange(6, dtype=np.float32)
+    with pytest.raises(InvalidRequestError, match="another CUDA context") as caught:
+        import_array_interface(Device(array), 7, Memory(foreign=(array.ctypes.data,)))
+    assert "pycuda.autoprimaryctx" in caught.value.hint

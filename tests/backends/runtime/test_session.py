@@ -18,9 +18,7 @@ def engine():
 @pytest.fixture
 def session(engine):
     declared = {"same": parse_dtype("int64"), "y": parse_dtype("float32")}
-    return EngineSession(
-        fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake 8.6", declared, driver=object()
-    )
+    return EngineSession(fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake 8.6", declared)
 
 
 def sample(rows=3):

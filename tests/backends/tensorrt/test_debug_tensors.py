@@ -53,7 +53,7 @@ class IDebugListener:
 
 def opened(engine, monkeypatch):
     monkeypatch.setattr(fake_tensorrt, "IDebugListener", IDebugListener, raising=False)
-    return EngineSession(fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake", {}, driver=object())
+    return EngineSession(fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake", {})
 
 
 GIVEN = {"x": np.ones((2, 2), np.float32), "ids": np.arange(2, dtype=np.int32)}
@@ -80,7 +80,7 @@ def test_a_listener_that_fails_is_an_error_with_its_cause(monkeypatch):
 
 def test_before_tensorrt_10_inner_tensors_are_outputs():
     engine = fake_tensorrt.Engine()
-    session = EngineSession(fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake", {}, driver=object())
+    session = EngineSession(fake_tensorrt, (object(), engine), fake_tensorrt.HostMemory(), "fake", {})
     assert set(session.watched(GIVEN, ["y"])) == {"y", "n", "same"}
 
 

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.context import wait_for
 from trtconv.backends.cuda.dlpack import Imported, is_contiguous
 from trtconv.core.dtypes import dtype_from_numpy
 from trtconv.core.errors import InvalidRequestError
 
+if TYPE_CHECKING:
+    from trtconv.backends.cuda.memory import CudaMemory
 
-def import_array_interface(source: Any, stream: int, driver: Any) -> Imported | None:
-    """Read an array that has the interface; `stream` waits for the producer's. None for other objects."""
+
+def import_array_interface(source: object, stream: int, memory: CudaMemory) -> Imported | None:
+    """Read an array that has the interface; `stream` waits for the producer's. None for other objects.
+
+    To be called with the context current. Raises InvalidRequestError for an array that is not contiguous or lies in
+    another context.
+    """
     import numpy as np
 
-    found = getattr(source, "__cuda_array_interface__", None)
-    if not isinstance(found, dict):
+    interface = getattr(source, "__cuda_array_interface__", None)
+    if not isinstance(interface, dict):
         return None
-    dtype, shape = np.dtype(found["typestr"]), tuple(int(d) for d in found["shape"])
-    strides = found.get("strides")
+    dtype, shape = np.dtype(interface["typestr"]), tuple(int(d) for d in interface["shape"])
+    strides = interface.get("strides")
     if strides is not None and not is_contiguous(shape, [s // dtype.itemsize for s in strides]):
         raise InvalidRequestError("a CUDA array is not contiguous", hint="copy it into a contiguous one")
-    producer = found.get("stream")
+    pointer = int(interface["data"][0] or 0)
+    if pointer and not memory.owns(pointer):
+        raise InvalidRequestError(
+            "a CUDA array lies in another CUDA context than the engine",
+            hint="use the device's primary context: `import pycuda.autoprimaryctx` in place of `pycuda.autoinit`",
+        )
+    producer = interface.get("stream")
     if producer is not None:
         # 1 and 2 are the driver's handles of the default streams as well.
-        wait_for(driver, stream, int(producer))
-    pointer = int(found["data"][0] or 0)
+        wait_for(memory.driver, stream, int(producer))
     return Imported(pointer, shape, dtype_from_numpy(dtype), 0, source)
 
 

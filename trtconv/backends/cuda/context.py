@@ -1,4 +1,4 @@
-"""The primary context, plain copies, stream order and CUDA graphs by the driver's own functions, through ctypes.
+"""The primary context, stream order and CUDA graphs by the driver's own functions, through ctypes.
 
 Names and signatures are those of cuda.h; they have been stable since CUDA 11.4.
 """
@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import threading
 from ctypes import byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from typing import Any
 
 from trtconv.backends.cuda.driver import load_driver
+from trtconv.backends.cuda.scope import ContextScope
 from trtconv.core.errors import MissingDependencyError, TrtconvError
 
 _THREAD_LOCAL_CAPTURE = 1
 _DISABLE_TIMING = 2
 _OUT_OF_MEMORY = 2
+_ATTRIBUTE_CONTEXT = 1
 
 _SIGNATURES: dict[str, list[Any]] = {
     "cuDevicePrimaryCtxRetain": [c_void_p, c_int],
-    "cuCtxSetCurrent": [c_void_p],
+    "cuCtxPushCurrent_v2": [c_void_p],
+    "cuCtxPopCurrent_v2": [c_void_p],
+    "cuCtxGetCurrent": [c_void_p],
+    "cuPointerGetAttribute": [c_void_p, c_int, c_ulonglong],
     "cuMemcpyHtoDAsync_v2": [c_ulonglong, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_ulonglong, c_size_t, c_void_p],
     "cuMemcpyDtoDAsync_v2": [c_ulonglong, c_ulonglong, c_size_t, c_void_p],
@@ -56,42 +60,39 @@ def open_driver() -> ctypes.CDLL:
 
 
 class PrimaryContext:
-    """The primary context of a device, retained for the life of the process."""
+    """The primary context of a device, retained for the life of the process. `scope` makes it current for a block."""
 
     def __init__(self, device: int) -> None:
         self.driver = open_driver()
-        self._checked("cuInit", self.driver.cuInit(0))
+        check(self.driver, "cuInit", self.driver.cuInit(0))
         handle = c_void_p()
-        self._checked("cuDevicePrimaryCtxRetain", self.driver.cuDevicePrimaryCtxRetain(byref(handle), device))
-        self._handle = handle
-        self._seen = threading.local()
+        code = self.driver.cuDevicePrimaryCtxRetain(byref(handle), device)
+        check(self.driver, "cuDevicePrimaryCtxRetain", code)
+        self.handle = int(handle.value or 0)
+        self.scope = ContextScope(self._push, self._pop)
 
-    def make_current(self) -> None:
-        """Once per thread; cheap afterwards."""
-        if not getattr(self._seen, "done", False):
-            self._checked("cuCtxSetCurrent", self.driver.cuCtxSetCurrent(self._handle))
-            self._seen.done = True
+    def _push(self) -> None:
+        check(self.driver, "cuCtxPushCurrent", self.driver.cuCtxPushCurrent_v2(self.handle))
 
-    def copy_to_device(self, target: int, source: int, size: int, stream: int) -> None:
-        """`size` bytes from host memory."""
-        self._checked("copy to the GPU", self.driver.cuMemcpyHtoDAsync_v2(target, source, size, stream) if size else 0)
+    def _pop(self) -> None:
+        check(self.driver, "cuCtxPopCurrent", self.driver.cuCtxPopCurrent_v2(byref(c_void_p())))
 
-    def copy_to_host(self, target: int, source: int, size: int, stream: int) -> None:
-        """`size` bytes to host memory."""
-        self._checked(
-            "copy from the GPU", self.driver.cuMemcpyDtoHAsync_v2(target, source, size, stream) if size else 0
-        )
 
-    def copy_on_device(self, target: int, source: int, size: int, stream: int) -> None:
-        """`size` bytes on the device."""
-        self._checked("copy on the GPU", self.driver.cuMemcpyDtoDAsync_v2(target, source, size, stream) if size else 0)
+def owns_pointer(driver: Any, context: int, pointer: int) -> bool:
+    """False when device memory at `pointer` belongs to another context than the one with this handle.
 
-    def synchronize(self, stream: int) -> None:
-        """Wait for a stream."""
-        self._checked("the work on the GPU", self.driver.cuStreamSynchronize(stream))
+    Memory that belongs to no context (from a pool, or managed) can be used in all of them.
+    """
+    owner = c_void_p()
+    code = driver.cuPointerGetAttribute(byref(owner), _ATTRIBUTE_CONTEXT, pointer)
+    return bool(code) or not owner.value or int(owner.value) == context
 
-    def _checked(self, what: str, code: int) -> None:
-        check(self.driver, what, code)
+
+def current_context(driver: Any) -> int:
+    """The handle of the context that is current in the calling thread; 0 for none."""
+    handle = c_void_p()
+    check(driver, "cuCtxGetCurrent", driver.cuCtxGetCurrent(byref(handle)))
+    return int(handle.value or 0)
 
 
 def check(driver: Any, what: str, code: int) -> None:
@@ -155,11 +156,12 @@ class RetainedSet:
         check(driver, "cuEventRecord", driver.cuEventRecord(self._event, stream))
         self._marked = True
 
-    def replace(self, owners: tuple[object, ...]) -> None:
-        """Wait until the objects held so far were read (where that was marked), then hold these."""
+    def replace(self, owners: tuple[object, ...]) -> tuple[object, ...]:
+        """Wait until the objects held so far were read (where that was marked), hold these, and return the former."""
         if self._owners and self._marked:
             check(self._driver, "cuEventSynchronize", self._driver.cuEventSynchronize(self._event))
-        self._owners, self._marked = owners, False
+        released, self._owners, self._marked = self._owners, owners, False
+        return released
 
 
 class CudaGraph:

@@ -1,24 +1,22 @@
-"""Device memory, streams and events by the driver alone, on the primary context: nothing to install or to compile.
-
-pycuda was tried first: its contexts, allocations and streams belong to the thread that made them, so that one thread
-cannot free what another one left (it warns and leaks), and it has no wheels. Its arrays can still be inputs, through
-`__cuda_array_interface__`.
-"""
+"""Device memory, streams and events by the driver alone, on the primary context: nothing to install or to compile."""
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
+from contextlib import AbstractContextManager
 from ctypes import byref, c_float, c_size_t, c_ulonglong, c_void_p
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.cuda.context import PrimaryContext, check
+from trtconv.backends.cuda.context import PrimaryContext, check, owns_pointer
+from trtconv.backends.cuda.scope import ContextScope, DeviceResource
 from trtconv.core.errors import TrtconvError
 from trtconv.core.sizes import format_bytes
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.backends.cuda.memory import DeviceBuffer, Stream
+    from trtconv.backends.cuda.memory import DeviceBuffer, Interval, Stream
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,58 +24,68 @@ _OUT_OF_MEMORY = 2
 _NON_BLOCKING = 1
 
 
-class DriverBuffer:
-    """Memory from cuMemAlloc, given back with the last reference, in whichever thread that goes."""
+class DriverBuffer(DeviceResource):
+    """Memory from cuMemAlloc. To be made with the context current."""
 
-    def __init__(self, context: PrimaryContext, size: int) -> None:
-        self.size = size
-        self.pointer = 0
-        self._context = context
-        found = c_ulonglong()
-        code = context.driver.cuMemAlloc_v2(byref(found), max(size, 1))
+    def __init__(self, driver: ctypes.CDLL, scope: ContextScope, size: int) -> None:
+        address = c_ulonglong()
+        code = driver.cuMemAlloc_v2(byref(address), max(size, 1))
         if code == _OUT_OF_MEMORY:
-            raise out_of_memory(size, free_bytes(context))
-        check(context.driver, "allocating GPU memory", code)
-        self.pointer = int(found.value)
-
-    def __del__(self) -> None:
-        if self.pointer:
-            # The driver may be gone already while the interpreter ends.
-            with contextlib.suppress(Exception):
-                self._context.make_current()
-                self._context.driver.cuMemFree_v2(self.pointer)
+            raise out_of_memory(size, free_bytes(driver))
+        check(driver, "allocating GPU memory", code)
+        self.size, self.pointer = size, int(address.value)
+        super().__init__(scope, partial(driver.cuMemFree_v2, self.pointer))
 
 
-class DriverStream:
-    """A stream that does not wait for the default stream."""
+class DriverStream(DeviceResource):
+    """A stream that does not wait for the default stream. To be made with the context current."""
 
-    def __init__(self, context: PrimaryContext) -> None:
-        self.handle = 0
-        self._context = context
-        found = c_void_p()
-        check(context.driver, "creating a stream", context.driver.cuStreamCreate(byref(found), _NON_BLOCKING))
-        self.handle = int(found.value or 0)
-
-    def __del__(self) -> None:
-        if self.handle:
-            with contextlib.suppress(Exception):
-                self._context.make_current()
-                self._context.driver.cuStreamDestroy_v2(self.handle)
+    def __init__(self, driver: ctypes.CDLL, scope: ContextScope) -> None:
+        handle = c_void_p()
+        check(driver, "creating a stream", driver.cuStreamCreate(byref(handle), _NON_BLOCKING))
+        self.handle = int(handle.value or 0)
+        super().__init__(scope, partial(driver.cuStreamDestroy_v2, self.handle))
 
 
-class DriverEvent:
-    """A timing event."""
+class DriverEvent(DeviceResource):
+    """A timing event. To be made with the context current."""
 
-    def __init__(self, context: PrimaryContext, stream: int) -> None:
-        self.handle = c_void_p()
-        self._context = context
-        check(context.driver, "creating an event", context.driver.cuEventCreate(byref(self.handle), 0))
-        check(context.driver, "recording an event", context.driver.cuEventRecord(self.handle, stream))
+    def __init__(self, driver: ctypes.CDLL, scope: ContextScope) -> None:
+        handle = c_void_p()
+        check(driver, "creating an event", driver.cuEventCreate(byref(handle), 0))
+        self.handle = int(handle.value or 0)
+        super().__init__(scope, partial(driver.cuEventDestroy_v2, self.handle))
 
-    def __del__(self) -> None:
-        if self.handle:
-            with contextlib.suppress(Exception):
-                self._context.driver.cuEventDestroy_v2(self.handle)
+
+class DriverInterval:
+    """See `Interval`."""
+
+    def __init__(self, memory: DriverMemory, stream: Stream) -> None:
+        self._memory, self._stream = memory, stream
+        with memory.current():
+            self._start, self._end = (DriverEvent(memory.driver, memory.scope) for _ in range(2))
+
+    def begin(self) -> None:
+        """Here the clock starts."""
+        self._record(self._start)
+
+    def end(self) -> None:
+        """Here it stops."""
+        self._record(self._end)
+
+    def _record(self, event: DriverEvent) -> None:
+        driver = self._memory.driver
+        with self._memory.current():
+            check(driver, "recording an event", driver.cuEventRecord(event.handle, self._stream.handle))
+
+    def seconds(self) -> float:
+        """Seconds between both places."""
+        driver, milliseconds = self._memory.driver, c_float()
+        start, end = self._start.handle, self._end.handle
+        with self._memory.current():
+            check(driver, "waiting for an event", driver.cuEventSynchronize(end))
+            check(driver, "reading events", driver.cuEventElapsedTime(byref(milliseconds), start, end))
+        return float(milliseconds.value) / 1e3
 
 
 class DriverMemory:
@@ -86,59 +94,87 @@ class DriverMemory:
     name = "CUDA driver"
 
     def __init__(self, device: int) -> None:
-        self._context = PrimaryContext(device)
+        context = PrimaryContext(device)
+        self.driver, self.scope = context.driver, context.scope
+        self._context = context.handle
 
-    def activate(self) -> None:
-        """Make the primary context current in this thread."""
-        self._context.make_current()
+    def current(self) -> AbstractContextManager[None]:
+        """The primary context is current inside this block."""
+        return self.scope
 
     def allocate(self, size: int) -> DeviceBuffer:
         """Raises TrtconvError when the device has no room."""
-        self._context.make_current()
-        return DriverBuffer(self._context, size)
+        with self.scope:
+            self.scope.free_discarded()
+            return DriverBuffer(self.driver, self.scope, size)
 
     def create_stream(self) -> Stream:
         """A new stream."""
-        self._context.make_current()
-        return DriverStream(self._context)
+        with self.scope:
+            return DriverStream(self.driver, self.scope)
 
-    def upload(self, pointer: int, array: Array, stream: int) -> None:
+    def upload(self, pointer: int, array: Array, stream: Stream) -> None:
         """Host to device."""
-        self._context.copy_to_device(pointer, array.ctypes.data, array.nbytes, stream)
+        if array.nbytes:
+            with self.scope:
+                upload(self.driver, pointer, array, stream.handle)
 
-    def download(self, array: Array, pointer: int, stream: int) -> None:
+    def download(self, array: Array, pointer: int, stream: Stream) -> None:
         """Device to host."""
-        self._context.copy_to_host(array.ctypes.data, pointer, array.nbytes, stream)
+        if array.nbytes:
+            with self.scope:
+                download(self.driver, array, pointer, stream.handle)
 
-    def copy(self, target: int, source: int, size: int, stream: int) -> None:
+    def copy(self, target: int, source: int, size: int, stream: Stream) -> None:
         """Device to device."""
-        self._context.copy_on_device(target, source, size, stream)
+        if size:
+            with self.scope:
+                copy(self.driver, target, source, size, stream.handle)
 
-    def synchronize(self, stream: int) -> None:
+    def synchronize(self, stream: Stream) -> None:
         """Wait for a stream."""
-        self._context.synchronize(stream)
+        with self.scope:
+            synchronize(self.driver, stream.handle)
 
-    def record(self, stream: int) -> DriverEvent:
-        """A timing event."""
-        return DriverEvent(self._context, stream)
-
-    def elapsed(self, start: Any, end: Any) -> float:
-        """Seconds."""
-        driver, found = self._context.driver, c_float()
-        check(driver, "waiting for an event", driver.cuEventSynchronize(end.handle))
-        check(driver, "reading events", driver.cuEventElapsedTime(byref(found), start.handle, end.handle))
-        return float(found.value) / 1e3
+    def interval(self, stream: Stream) -> Interval:
+        """A stopwatch on a stream."""
+        return DriverInterval(self, stream)
 
     def free_bytes(self) -> int:
-        """Free memory."""
-        self._context.make_current()
-        return free_bytes(self._context)
+        """Free memory of the device."""
+        with self.scope:
+            self.scope.free_discarded()
+            return free_bytes(self.driver)
+
+    def owns(self, pointer: int) -> bool:
+        """False for memory of another context."""
+        return owns_pointer(self.driver, self._context, pointer)
 
 
-def free_bytes(context: PrimaryContext) -> int:
+def upload(driver: ctypes.CDLL, pointer: int, array: Array, stream: int) -> None:
+    """Host to device, with the context current."""
+    check(driver, "copy to the GPU", driver.cuMemcpyHtoDAsync_v2(pointer, array.ctypes.data, array.nbytes, stream))
+
+
+def download(driver: ctypes.CDLL, array: Array, pointer: int, stream: int) -> None:
+    """Device to host, with the context current."""
+    check(driver, "copy from the GPU", driver.cuMemcpyDtoHAsync_v2(array.ctypes.data, pointer, array.nbytes, stream))
+
+
+def copy(driver: ctypes.CDLL, target: int, source: int, size: int, stream: int) -> None:
+    """Device to device, with the context current."""
+    check(driver, "copy on the GPU", driver.cuMemcpyDtoDAsync_v2(target, source, size, stream))
+
+
+def synchronize(driver: ctypes.CDLL, stream: int) -> None:
+    """Wait for a stream, with the context current."""
+    check(driver, "the work on the GPU", driver.cuStreamSynchronize(stream))
+
+
+def free_bytes(driver: ctypes.CDLL) -> int:
     """Free memory of the current context's device."""
     free, total = c_size_t(), c_size_t()
-    check(context.driver, "asking for free memory", context.driver.cuMemGetInfo_v2(byref(free), byref(total)))
+    check(driver, "asking for free memory", driver.cuMemGetInfo_v2(byref(free), byref(total)))
     return int(free.value)
 
 

@@ -6,7 +6,7 @@ Two allocators that each keep what they once took share a GPU badly; with torch'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trtconv.backends.cuda.driver_memory import DriverMemory, out_of_memory
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from trtconv.backends.cuda.memory import DeviceBuffer, Stream
 
 
-@dataclass
-class _Buffer:
+@dataclass(frozen=True)
+class TorchBuffer:
     """Keeps torch's tensor alive."""
 
     pointer: int
     size: int
-    owner: Any
+    owner: object
 
 
-@dataclass
-class _Stream:
+@dataclass(frozen=True)
+class TorchStream:
     """Keeps torch's stream alive; its allocator knows it."""
 
     handle: int
-    owner: Any
+    owner: object
 
 
 class TorchMemory(DriverMemory):
-    """Memory and streams are torch's; copies and events are the driver's, on those streams."""
+    """Memory and streams are torch's; copies, events and the context are the driver's, on those streams."""
 
     name = "torch"
 
@@ -50,9 +50,9 @@ class TorchMemory(DriverMemory):
             owner = self._torch.empty(max(size, 1), dtype=self._torch.uint8, device=self._device)
         except self._torch.cuda.OutOfMemoryError as error:
             raise out_of_memory(size, self.free_bytes()) from error
-        return _Buffer(int(owner.data_ptr()), size, owner)
+        return TorchBuffer(int(owner.data_ptr()), size, owner)
 
     def create_stream(self) -> Stream:
         """A new stream."""
         stream = self._torch.cuda.Stream(self._device)
-        return _Stream(int(stream.cuda_stream), stream)
+        return TorchStream(int(stream.cuda_stream), stream)

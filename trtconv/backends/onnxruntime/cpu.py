@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import MissingDependencyError, TrtconvError
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +43,15 @@ class OnnxRuntimeRunner:
         self.input_names: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
         self.version: str = ort.__version__
+        # ONNX Runtime writes its warnings to stderr and has no call that gives them.
+        self.warnings: tuple[str, ...] = ()
         ends = (*self._session.get_inputs(), *self._session.get_outputs())
         self._bfloat16: frozenset[str] = frozenset(e.name for e in ends if e.type == BFLOAT16)
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
-        """Run once; inputs that the graph does not have are left out."""
+        """Run once; inputs that the graph does not have are left out. Raises InvalidRequestError when it is closed."""
+        if self._session is None:
+            raise InvalidRequestError("the model is closed")
         feed = {n: inputs[n] for n in self.input_names if n in inputs}
         names = list(outputs or self.output_names)
         try:
@@ -55,6 +59,10 @@ class OnnxRuntimeRunner:
         except Exception as error:
             raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
         return dict(zip(names, values, strict=True))
+
+    def close(self) -> None:
+        """Free the graph and its weights."""
+        self._session = None
 
     def _run_values(self, names: list[str], feed: Mapping[str, Array]) -> list[Array]:
         """The same with bfloat16 among inputs or outputs, which the binding does not hand over as NumPy arrays."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.runtime.latency import Latency, measure
+from trtconv.backends.runtime.latency import Latency, WallInterval, measure
 from trtconv.core.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -43,6 +42,6 @@ def measure_onnxruntime(model: Path, inputs: Mapping[str, Array], *, point: str,
         binding.bind_output(output.name, "cuda")
     first = next(iter(inputs.values()))
     return measure(
-        lambda: session.run_with_iobinding(binding), binding.synchronize_outputs, time.perf_counter, lambda a, b: b - a,
+        lambda: session.run_with_iobinding(binding), binding.synchronize_outputs, WallInterval,
         subject="ONNX Runtime CUDA", point=point, batch=first.shape[0] if first.ndim else 1, seconds=seconds,
     )  # fmt: skip

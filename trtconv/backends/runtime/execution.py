@@ -29,13 +29,15 @@ _ALIGN = 512
 
 
 class Execution:
-    """Not for use by two threads at a time. `inputs` and `outputs` are the engine's tensors."""
+    """Not for use by two threads at a time, and with the context current (`CudaMemory.current`).
+
+    `inputs` and `outputs` are the engine's tensors.
+    """
 
     def __init__(
         self, trt: Any, engine: Any, tensors: tuple[EngineTensor, ...], profiles: tuple[Profile, ...],
-        memory: CudaMemory, driver: Any,
+        memory: CudaMemory,
     ) -> None:  # fmt: skip
-        memory.activate()
         self.context = engine.create_execution_context()
         if self.context is None:
             raise TrtconvError(
@@ -45,10 +47,8 @@ class Execution:
         self.inputs = tuple(t for t in tensors if t.is_input)
         self.outputs = tuple(t for t in tensors if not t.is_input)
         self.memory = memory
-        self._stream = memory.create_stream()
-        self.stream = self._stream.handle
+        self.stream = memory.create_stream()
         self._profiles = profiles
-        self._driver = driver
         self._buffers: dict[str, DeviceBuffer] = {}
         self._host: dict[str, Array] = {}
         self._addresses: dict[str, int] = {}
@@ -58,9 +58,9 @@ class Execution:
         self._allocator = make_output_allocator(trt, memory)
         self._open: tuple[str, ...] = ()
         self._given: dict[str, DeviceArray] = {}
-        self._retained = (RetainedSet(driver), RetainedSet(driver))
+        self._retained = (RetainedSet(memory.driver), RetainedSet(memory.driver))
         self._read: tuple[int, ...] = ()
-        self.order = StreamOrder(driver)
+        self.order = StreamOrder(memory.driver)
 
     def set_shapes(self, shapes: Mapping[str, Shape], host: Mapping[str, Array]) -> bool:
         """Choose the profile and set every input's shape and the host inputs' values; True when something changed.
@@ -72,7 +72,7 @@ class Execution:
             return False
         index = choose_profile(self._profiles, {n: s for n, s in shapes.items() if n not in host})
         if index != self._profile or not self._shapes:
-            if not self.context.set_optimization_profile_async(index, self.stream):
+            if not self.context.set_optimization_profile_async(index, self.stream.handle):
                 raise TrtconvError(f"TensorRT does not switch to profile {index}")
             self.memory.synchronize(self.stream)
             self._profile = index
@@ -129,18 +129,20 @@ class Execution:
                 raise TrtconvError(f"TensorRT refuses the address of '{name}'")
             self._addresses[name] = pointer
 
-    def retain(self, pointers: tuple[int, ...], owners: tuple[object, ...]) -> None:
+    def retain(self, pointers: tuple[int, ...], owners: tuple[object, ...]) -> tuple[object, ...]:
         """Keep what the launched run reads until it is over: a caller may drop a tensor right after the call.
 
-        The same addresses as before are kept alive by the owners that are held already.
+        The same addresses as before are kept alive by the owners that are held already. What is held no longer is
+        returned: an array of pycuda's can be freed only where its own context is current.
         """
         if pointers == self._read:
-            return
+            return ()
         older, newer = self._retained
         # Recorded only now, behind the last run that read them.
-        newer.mark(self.stream)
-        older.replace(owners)
+        newer.mark(self.stream.handle)
+        released = older.replace(owners)
         self._retained, self._read = (newer, older), pointers
+        return released
 
     @property
     def capturable(self) -> bool:
@@ -149,7 +151,7 @@ class Execution:
 
     def enqueue(self) -> None:
         """Launch the engine in this execution's stream."""
-        if not self.context.execute_async_v3(self.stream):
+        if not self.context.execute_async_v3(self.stream.handle):
             if self._allocator.error is not None:
                 error, self._allocator.error = self._allocator.error, None
                 raise error
@@ -157,7 +159,7 @@ class Execution:
 
     def capture(self) -> CudaGraph:
         """A CUDA graph of one run at the current shapes and addresses; the engine has to have run once there."""
-        with CudaGraph(self._driver, self.stream) as graph:
+        with CudaGraph(self.memory.driver, self.stream.handle) as graph:
             self.enqueue()
         return graph
 
@@ -175,9 +177,7 @@ class Execution:
             shape, held = self._allocator.shapes[tensor.name], self._allocator.buffers[tensor.name]
         else:
             shape, held = self._output_shapes[tensor.name], self._buffers[tensor.name]
-        return DeviceArray(
-            held.pointer, shape, tensor.dtype, self.stream, held, self.memory, self._driver, self._stream
-        )
+        return DeviceArray(held.pointer, shape, tensor.dtype, self.stream, held, self.memory)
 
     def host_output(self, name: str) -> Array:
         """An output that lives in host memory."""
@@ -192,10 +192,11 @@ class Execution:
         """Free context and buffers."""
         if self.context is None:
             return
-        self.memory.synchronize(self.stream)
-        self.context = None
-        self._buffers.clear()
-        self._allocator.buffers.clear()
+        with self.memory.current():
+            self.memory.synchronize(self.stream)
+            self.context = None
+            self._buffers.clear()
+            self._allocator.buffers.clear()
 
 
 def _nbytes(shape: Shape, tensor: EngineTensor) -> int:

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.cuda.driver import probe_cuda
 
 if TYPE_CHECKING:
-    from trtconv.backends.runtime.session import EngineSession
+    import numpy as np
+
+    from trtconv.backends.cuda.memory import Interval
+    from trtconv.backends.protocol import EngineRunner
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 WARM_UP_S = 0.3
 MIN_RUNS, MAX_RUNS = 50, 2000
@@ -64,10 +69,28 @@ def percentiles(samples: Sequence[float]) -> Percentiles:
     return Percentiles(len(ordered), median, mean, rank(0.90), rank(0.99), ordered[0], ordered[-1])
 
 
+class WallInterval:
+    """An `Interval` by the clock of the host, for runs that return when the device has finished."""
+
+    def __init__(self) -> None:
+        self._begin = self._end = 0.0
+
+    def begin(self) -> None:
+        """Here the clock starts."""
+        self._begin = time.perf_counter()
+
+    def end(self) -> None:
+        """Here it stops."""
+        self._end = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Seconds between both."""
+        return self._end - self._begin
+
+
 def measure(
-    launch: Callable[[], object], synchronize: Callable[[], None], record: Callable[[], Any],
-    elapsed: Callable[[Any, Any], float], *, subject: str, point: str, batch: int, seconds: float = 1.0,
-    warm_up: float = WARM_UP_S,
+    launch: Callable[[], object], synchronize: Callable[[], None], interval: Callable[[], Interval], *, subject: str,
+    point: str, batch: int, seconds: float = 1.0, warm_up: float = WARM_UP_S,
 ) -> Latency:  # fmt: skip
     """Measure anything that launches work on a stream. `seconds` bounds each of the three loops."""
     start, once = time.perf_counter(), 0
@@ -83,13 +106,14 @@ def measure(
         launch()
         synchronize()
         host.append(time.perf_counter() - start)
-    marks = []
-    for _ in range(runs):
-        before = record()
+    # Made before the loop, so that nothing but the launch lies between begin and end.
+    intervals = [interval() for _ in range(runs)]
+    for each in intervals:
+        each.begin()
         launch()
-        marks.append((before, record()))
+        each.end()
     synchronize()
-    device = [elapsed(a, b) for a, b in marks]
+    device = [each.seconds() for each in intervals]
     start = time.perf_counter()
     for _ in range(runs):
         launch()
@@ -99,19 +123,20 @@ def measure(
 
 
 def measure_engine(
-    session: EngineSession, inputs: Mapping[str, Any], *, point: str, cuda_graph: bool = False, seconds: float = 1.0,
+    session: EngineRunner, inputs: Mapping[str, Array], *, point: str, cuda_graph: bool = False, seconds: float = 1.0,
     warm_up: float = WARM_UP_S,
 ) -> Latency:  # fmt: skip
     """Measure an engine at the shapes of `inputs`."""
     prepared = session.prepare(inputs, cuda_graph=cuda_graph)
-    memory, stream = prepared.memory, prepared.stream
     first = session.inputs[0].name
     shape = tuple(inputs[first].shape) if first in inputs else ()
-    return measure(
-        prepared, prepared.synchronize, lambda: memory.record(stream), memory.elapsed,
-        subject="engine + CUDA graph" if cuda_graph else "engine", point=point, batch=shape[0] if shape else 1,
-        seconds=seconds, warm_up=warm_up,
-    )  # fmt: skip
+    # The context is pushed once for the whole measurement.
+    with prepared.memory.current():
+        return measure(
+            prepared, prepared.synchronize, prepared.interval,
+            subject="engine + CUDA graph" if cuda_graph else "engine", point=point, batch=shape[0] if shape else 1,
+            seconds=seconds, warm_up=warm_up,
+        )  # fmt: skip
 
 
 def clock_state() -> dict[str, str]:

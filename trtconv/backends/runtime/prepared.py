@@ -10,7 +10,7 @@ from trtconv.backends.runtime.execution import Execution
 from trtconv.core.errors import TrtconvError
 
 if TYPE_CHECKING:
-    from trtconv.backends.cuda.memory import CudaMemory
+    from trtconv.backends.cuda.memory import CudaMemory, Interval, Stream
 
 
 class Prepared:
@@ -24,7 +24,7 @@ class Prepared:
 
     def __init__(self, execution: Execution, *, cuda_graph: bool) -> None:
         self.execution = execution
-        self.stream: int = execution.stream
+        self.stream: Stream = execution.stream
         self.memory: CudaMemory = execution.memory
         self._wants_graph = cuda_graph
         self.graph: CudaGraph | None = None
@@ -32,13 +32,14 @@ class Prepared:
 
     def __call__(self) -> None:
         """Launch."""
-        if self.graph is not None:
-            self.graph.launch()
-            return
-        self.execution.enqueue()
-        if self._wants_graph and self.execution.capturable:
-            self.synchronize()
-            self._capture()
+        with self.memory.current():
+            if self.graph is not None:
+                self.graph.launch()
+                return
+            self.execution.enqueue()
+            if self._wants_graph and self.execution.capturable:
+                self.synchronize()
+                self._capture()
 
     def _capture(self) -> None:
         """Capture, or go on without a graph: 8.6 cannot launch a loop (an LSTM's, say) into one."""
@@ -55,6 +56,10 @@ class Prepared:
     def synchronize(self) -> None:
         """Wait for what was launched."""
         self.memory.synchronize(self.stream)
+
+    def interval(self) -> Interval:
+        """A stopwatch on the stream in which the engine is launched."""
+        return self.memory.interval(self.stream)
 
     def close(self) -> None:
         """Free the graph, then the execution."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trtconv.backends.cuda.array_interface import import_array_interface
-from trtconv.backends.cuda.context import open_driver
 from trtconv.backends.cuda.device_array import DeviceArray
 from trtconv.backends.cuda.dlpack import Imported, import_cuda
 from trtconv.backends.cuda.driver import Gpu
@@ -42,9 +42,8 @@ def open_session(
     """Deserialize an engine. Raises TrtconvError with TensorRT's words when it refuses."""
     manifest = engine.manifest
     memory = open_cuda_memory(gpu.index)
-    memory.activate()
     logger = logger_of(trt)
-    with logger.collect() as messages:
+    with memory.current(), logger.collect() as messages:
         load_plugins(trt, logger, plugins)
         runtime = trt.Runtime(logger)
         if manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False)):
@@ -56,6 +55,7 @@ def open_session(
                 hint="build it again on this machine",
             )  # fmt: skip
     declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
+    warnings = (*warnings, *messages.warnings)
     return EngineSession(trt, (runtime, loaded), memory, f"{capabilities} on {gpu.name}", declared, warnings)
 
 
@@ -63,18 +63,17 @@ class EngineSession:
     """An engine on the GPU. See `EngineRunner`.
 
     `session(x=array)` runs it on NumPy arrays, or on anything that NumPy can read, and gives NumPy arrays; when every
-    input is a CUDA tensor (DLPack) it gives `DeviceArray`s and copies nothing. Each thread gets its own execution
-    context. With `cuda_graph` a shape is captured at its second call and replayed from then on.
+    input is a CUDA tensor (DLPack, `__cuda_array_interface__`) it gives `DeviceArray`s and copies nothing. Each thread
+    gets its own execution context. With `cuda_graph` a shape is captured at its second call and replayed from then on.
     """
 
     def __init__(
         self, trt: Any, loaded: tuple[Any, Any], memory: CudaMemory, version: str, declared: Mapping[str, DType],
-        warnings: tuple[str, ...] = (), driver: Any = None,
+        warnings: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self._trt, self._memory, self._declared = trt, memory, declared
         self._runtime, self._engine = loaded
         self._logger = logger_of(trt)
-        self._driver = driver if driver is not None else open_driver()
         self._tensors = engine_tensors(trt, self._engine)
         self.profiles: tuple[Profile, ...] = engine_profiles(self._engine, self._tensors)
         self.inputs = tuple(t for t in self._tensors if t.is_input)
@@ -82,7 +81,7 @@ class EngineSession:
         self._device_inputs = tuple(t for t in self.inputs if not t.host)
         self._host_inputs = any(t.host for t in self.inputs)
         self.version = f"{version}, {memory.name}"
-        self.warnings = warnings
+        self.warnings: tuple[str, ...] = tuple(dict.fromkeys(warnings))
         self.cuda_graph = False
         self._local = threading.local()
         # Weak, so that the context of a thread goes with the thread.
@@ -101,9 +100,10 @@ class EngineSession:
             raise InvalidRequestError("the engine is closed")
         with self._logger.collect() as messages, self._lock:
             try:
-                execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory, self._driver)
+                execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory)
             except TrtconvError as error:
                 raise _with(error, messages.errors) from error
+            self._warn(messages.warnings)
             lane = Prepared(execution, cuda_graph=cuda_graph)
             self._made.add(lane)
             return lane
@@ -126,26 +126,45 @@ class EngineSession:
         """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
         given = {**(inputs or {}), **named}
         require_inputs(given, self.inputs)
-        self._memory.activate()
-        lane = self._lane(given)
-        imported = {t.name: self._imported(given[t.name], lane) for t in self._device_inputs}
+        # Arrays of an earlier run, let go when the caller's own context is current again.
+        released: list[object] = []
+        with self._memory.current():
+            lane = self._lane(given)
+            imported = {t.name: self._imported(given[t.name], lane) for t in self._device_inputs}
+            with self._heard():
+                if imported and all(imported.values()):
+                    return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported), released))
+                self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
+                lane()
+                return self._collect(lane.execution)
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """What TensorRT says in here: errors become details of the error that is raised, warnings the session's.
+
+        TensorRT has one logger for the process, so a warning may be due to another engine that runs meanwhile.
+        """
         mark = self._logger.mark()
         try:
-            if imported and all(imported.values()):
-                return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported)))
-            self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
-            lane()
-            return self._collect(lane.execution)
+            yield
         except TrtconvError as error:
-            raise _with(error, self._logger.since(mark).errors) from error
+            raise _with(error, self._logger.since(mark).errors) from error.__cause__ or error
+        finally:
+            if self._logger.mark() != mark:
+                self._warn(self._logger.since(mark).warnings)
+
+    def _warn(self, warnings: tuple[str, ...]) -> None:
+        if warnings:
+            self.warnings = tuple(dict.fromkeys((*self.warnings, *warnings)))
 
     def _imported(self, value: Any, lane: Prepared) -> Imported | None:
         """A tensor that is on the GPU, with the lane made to wait for what fills it; None for anything else."""
+        stream = lane.stream.handle
         if isinstance(value, DeviceArray):
-            if value.stream != lane.stream:
-                lane.execution.order.wait(lane.stream, value.stream)
+            if value.stream.handle != stream:
+                lane.execution.order.wait(stream, value.stream.handle)
             return Imported(value.pointer, value.shape, value.dtype, value.device, value)
-        return import_cuda(value, lane.stream) or import_array_interface(value, lane.stream, self._driver)
+        return import_cuda(value, stream) or import_array_interface(value, stream, self._memory)
 
     def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
         """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.
@@ -153,16 +172,16 @@ class EngineSession:
         With `cuda_graph` launches replay a captured graph. Raises UnsupportedError when a graph cannot hold the run.
         """
         require_inputs(inputs, self.inputs)
-        self._memory.activate()
-        lane = self._make(cuda_graph=cuda_graph)
-        self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
-        if cuda_graph and not lane.execution.capturable:
-            raise UnsupportedError(
-                "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
-                hint="run it without a CUDA graph",
-            )
-        lane()
-        lane.synchronize()
+        with self._memory.current(), self._heard():
+            lane = self._make(cuda_graph=cuda_graph)
+            self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
+            if cuda_graph and not lane.execution.capturable:
+                raise UnsupportedError(
+                    "a CUDA graph cannot hold this engine: an output's size depends on data, or a shape is an input",
+                    hint="run it without a CUDA graph",
+                )
+            lane()
+            lane.synchronize()
         if cuda_graph and lane.graph is None:
             raise UnsupportedError(
                 f"a CUDA graph cannot hold this engine: {lane.no_graph}", hint="run it without a CUDA graph"
@@ -180,7 +199,7 @@ class EngineSession:
                 self._memory.upload(buffer.pointer, array, execution.stream)
 
     def _run_device(
-        self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported]
+        self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported], released: list[object]
     ) -> dict[str, DeviceArray]:
         execution, own = lane.execution, lane is self._local.main
         for tensor in self._device_inputs:
@@ -203,7 +222,7 @@ class EngineSession:
                 self._memory.copy(pointer, source.pointer, source.nbytes, execution.stream)
             execution.point_input(name, pointer)
         lane()
-        execution.retain(tuple([s.pointer for s in imported.values()]), tuple(imported.values()))
+        released += execution.retain(tuple([s.pointer for s in imported.values()]), tuple(imported.values()))
         return lane.outputs()
 
     def _collect(self, execution: Execution) -> dict[str, Array]:
@@ -217,9 +236,9 @@ class EngineSession:
             if tensor.host:
                 results[tensor.name] = execution.host_output(tensor.name).copy()
                 continue
-            found = execution.output(tensor)
-            results[tensor.name] = np.empty(found.shape, tensor.dtype.numpy())
-            self._memory.download(results[tensor.name], found.pointer, execution.stream)
+            output = execution.output(tensor)
+            results[tensor.name] = np.empty(output.shape, tensor.dtype.numpy())
+            self._memory.download(results[tensor.name], output.pointer, execution.stream)
         self._memory.synchronize(execution.stream)
         return {n: self._as_declared(n, a) for n, a in results.items()}
 
@@ -234,7 +253,10 @@ class EngineSession:
         Before TensorRT 10 these are outputs (`debug_outputs`), later also debug tensors (`debug_tensors`).
         """
         require_inputs(inputs, self.inputs)
-        self._memory.activate()
+        with self._memory.current(), self._heard():
+            return self._watched(inputs, names)
+
+    def _watched(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         lane = self._make()
         listener = None
         if hasattr(self._engine, "is_debug_tensor"):
@@ -243,14 +265,14 @@ class EngineSession:
         self._put(lane.execution, {t.name: as_input(inputs[t.name], t) for t in self.inputs})
         try:
             lane()
-            found = self._collect(lane.execution)
+            outputs = self._collect(lane.execution)
         except TrtconvError:
             if listener is not None and listener.error is not None:
                 raise TrtconvError("an inner tensor cannot be read while the engine runs") from listener.error
             raise
         finally:
             lane.close()
-        return {**(listener.arrays if listener is not None else {}), **found}
+        return {**(listener.arrays if listener is not None else {}), **outputs}
 
     def layers(self, runs: int = 0) -> tuple[LayerInfo, ...]:
         """The engine's layers; with `runs` each has its mean seconds over that many runs at profile 0's opt."""
@@ -267,20 +289,21 @@ class EngineSession:
             lane()
             lane.synchronize()
         seconds = {name: total / runs for name, total in profiler.seconds.items()}
-        found = with_times(read_layers(self._trt, self._engine, context), seconds)
+        layers = with_times(read_layers(self._trt, self._engine, context), seconds)
         lane.close()
-        return found
+        return layers
 
     def close(self) -> None:
         """Free contexts, then the engine, then the runtime: the order that TensorRT demands."""
-        for lane in tuple(self._made):
-            lane.close()
-        self._local = threading.local()
-        self._engine = None
-        self._runtime = None
+        with self._memory.current():
+            for lane in tuple(self._made):
+                lane.close()
+            self._local = threading.local()
+            self._engine = None
+            self._runtime = None
 
 
 def _with(error: TrtconvError, lines: tuple[str, ...]) -> TrtconvError:
     """The same error with TensorRT's own words."""
-    details = (*error.details, *lines[:8])
+    details = tuple(dict.fromkeys((*error.details, *lines[:8])))
     return type(error)(error.message, hint=error.hint, details=details, where=error.where)

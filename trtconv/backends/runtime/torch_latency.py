@@ -43,6 +43,24 @@ def measure_torch(
     return tuple(found), failed
 
 
+class _TorchInterval:
+    """An `Interval` by torch's events."""
+
+    def __init__(self, torch: Any, stream: Any) -> None:
+        self._stream = stream
+        self._start, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def begin(self) -> None:
+        self._start.record(self._stream)
+
+    def end(self) -> None:
+        self._end.record(self._stream)
+
+    def seconds(self) -> float:
+        self._end.synchronize()
+        return float(self._start.elapsed_time(self._end)) / 1e3
+
+
 def _measure_mode(
     torch: Any, module: Any, arguments: list[Any], mode: str, point: str, batch: int, seconds: float
 ) -> Latency:
@@ -57,15 +75,10 @@ def _measure_mode(
         with torch.inference_mode():
             run(*arguments)
 
-    def record() -> Any:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record(stream)
-        return event
-
     for _ in range(3):
         launch()
     torch.cuda.synchronize()
     return measure(
-        launch, torch.cuda.synchronize, record, lambda a, b: float(a.elapsed_time(b)) / 1e3,
+        launch, torch.cuda.synchronize, lambda: _TorchInterval(torch, stream),
         subject=f"torch {mode}", point=point, batch=batch, seconds=seconds,
     )  # fmt: skip

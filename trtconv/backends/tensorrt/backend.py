@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -100,7 +100,8 @@ class TensorRTBackend:
         with logger_of(self._trt).collect() as messages:
 
             def work() -> BuiltEngine:
-                with kernels_in_engine(self._trt, settings, gpu) as kernels:
+                current = PrimaryContext(gpu.index).scope if gpu is not None else nullcontext()
+                with current, kernels_in_engine(self._trt, settings, gpu) as kernels:
                     built = self._build(capabilities, model, settings, messages, progress, cancellation, gpu)
                 return replace(built, plugin_kernels=kernels())
 
@@ -116,8 +117,6 @@ class TensorRTBackend:
     ) -> BuiltEngine:  # fmt: skip
         trt = self._trt
         progress.phase("parsing")
-        if gpu is not None:
-            PrimaryContext(gpu.index).make_current()
         load_plugins(trt, logger_of(trt), settings.plugins)
         parsed = parse(trt, capabilities, logger_of(trt), model, settings.model, messages)
         types = element_types(parsed.network)

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.cuda.memory import CudaMemory
+from trtconv.backends.cuda.memory import CudaMemory, ForeignStream
 from trtconv.backends.tensorrt.engine_io import numpy_type
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def make_debug_listener(trt: Any, memory: CudaMemory) -> Any:
                 ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
             elif array.nbytes:
                 # The next layer may write over it as soon as this returns.
-                memory.download(array, pointer, stream)
-                memory.synchronize(stream)
+                origin = ForeignStream(stream)
+                memory.download(array, pointer, origin)
+                memory.synchronize(origin)
             return array
 
     return DebugListener()

@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-# Lines that come with every build or run without a GPU and say nothing about the model.
-_NOISE = ("Thread context has not been set!", "[checkMacros.cpp::catchCudaError", "CUDA initialization failure")
+# Lines that come with every build or run, with or without a GPU, and say nothing about the model.
+_NOISE = (
+    "Thread context has not been set!", "[checkMacros.cpp::catchCudaError", "CUDA initialization failure",
+    "CUDA lazy loading is not enabled",
+)  # fmt: skip
 _LEVELS = ("internal error", "error", "warning", "info", "verbose")
 _KEPT = 2000
 _RECENT = 100

@@ -63,11 +63,10 @@ def _foreign(engine: Path, path: Path, inputs: dict[str, str], outputs: set[str]
 
 def engine_layers(subject: Subject, runs: int = 20) -> list[dict[str, Any]]:
     """The layers of an open engine with their mean seconds over `runs` runs, as plain data; empty for an ONNX file."""
-    layers = getattr(subject.run, "layers", None)
-    if layers is None:
+    if subject.engine is None:
         return []
     try:
-        found = layers(runs)
+        layers = subject.engine.layers(runs)
     except TrtconvError:
         return []
     return [
@@ -75,5 +74,5 @@ def engine_layers(subject: Subject, runs: int = 20) -> list[dict[str, Any]]:
             "name": layer.name, "kind": layer.kind, "tactic": layer.tactic, "seconds": layer.seconds,
             "dtype": ", ".join(dict.fromkeys(t.dtype for t in layer.outputs if t.dtype)),
         }
-        for layer in found
+        for layer in layers
     ]  # fmt: skip

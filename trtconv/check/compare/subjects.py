@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from trtconv.core.tensors import TensorSpec
 if TYPE_CHECKING:
     import numpy as np
 
+    from trtconv.backends.protocol import EngineRunner, ModelRunner, Profile
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
-Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
 STATIC = ShapeSpace()
 ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 
@@ -26,17 +27,31 @@ ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 class Subject:
     """A runnable file: what it is, what runs it, its inputs, and the shapes that it takes.
 
-    `profiles` is empty for an ONNX file; for an engine, each maps an input to its (min, opt, max) shapes.
+    `profiles` is empty for an ONNX file; for an engine, each maps an input to its (min, opt, max) shapes. `engine` is
+    the session of an engine, which can do more than run.
     """
 
     path: Path
     kind: str
     runner: str
     inputs: tuple[TensorSpec, ...]
-    run: Run
-    close: Callable[[], None]
+    session: ModelRunner
     space: ShapeSpace = STATIC
-    profiles: tuple[Mapping[str, Any], ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    engine: EngineRunner | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What opening and running it gave to warn of so far."""
+        return self.session.warnings
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises as `ModelRunner` does."""
+        return self.session(inputs)
+
+    def close(self) -> None:
+        """Free what the session holds."""
+        self.session.close()
 
 
 def is_engine(path: Path) -> bool:
@@ -67,7 +82,7 @@ def _onnx(path: Path) -> Subject:
     else:
         runner = OnnxRuntimeRunner(path)
     words = f"onnxruntime {runner.version} {where}"
-    return Subject(path, "onnx", words, found.inputs, runner, lambda: None, found.space)
+    return Subject(path, "onnx", words, found.inputs, runner, found.space)
 
 
 def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:
@@ -80,4 +95,4 @@ def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:
         plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
     runner = backend.load(path, plugins=plugins, foreign=foreign)
     inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
-    return Subject(path, "engine", runner.version, inputs, runner, runner.close, profiles=runner.profiles)
+    return Subject(path, "engine", runner.version, inputs, runner, profiles=runner.profiles, engine=runner)

@@ -32,11 +32,15 @@ DEFAULT_POINTS = ("min", "opt", "max")
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All latencies, the reasons for those that could not be measured, and the state of the clocks before and after."""
+    """All latencies, the reasons for those that could not be measured, and the state of the clocks before and after.
+
+    `warnings` are those of opening and running the engine: it was tuned on another GPU, say.
+    """
 
     subject: str
     latencies: tuple[Latency, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     clocks: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,6 +51,7 @@ class BenchReport:
             "subject": self.subject,
             "latencies": [entry.as_dict() for entry in self.latencies],
             "failed": dict(self.failed),
+            "warnings": list(self.warnings),
             "clocks": [dict(c) for c in self.clocks],
         }
 
@@ -68,8 +73,10 @@ def bench_model(
     before = clock_state()
     found: list[Latency] = []
     failed: dict[str, str] = {}
+    warnings: tuple[str, ...] = ()
     if is_engine(subject):
-        found += _engine_latencies(subject, samples, plugins, seconds, progress)
+        measured, warnings = _engine_latencies(subject, samples, plugins, seconds, progress)
+        found += measured
         graph = subject.with_name(beside(subject, ".onnx").name)
         found += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
     else:
@@ -80,7 +87,7 @@ def bench_model(
     if module is not None:
         torch_found, failed = _torch_latencies(module, samples, seconds, progress)
         found += torch_found
-    return BenchReport(str(subject), tuple(found), failed, (before, clock_state()))
+    return BenchReport(str(subject), tuple(found), failed, warnings, (before, clock_state()))
 
 
 def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
@@ -101,10 +108,11 @@ def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
 
 def _engine_latencies(
     subject: Path, samples: Iterable[ReferenceSample], plugins: tuple[Path, ...], seconds: float, progress: Progress
-) -> list[Latency]:
+) -> tuple[list[Latency], tuple[str, ...]]:
+    """The latencies, and what the engine gave to warn of."""
     from trtconv.backends.select import backend_of
 
-    session: Any = backend_of(subject).load(subject, plugins=plugins)
+    session = backend_of(subject).load(subject, plugins=plugins)
     try:
         found = []
         for sample in samples:
@@ -121,7 +129,9 @@ def _engine_latencies(
                     progress.warn(f"engine + CUDA graph at {label}: {error.message}; not measured")
                     continue
                 found.append(one)
-        return found
+        for text in session.warnings:
+            progress.warn(text)
+        return found, session.warnings
     finally:
         session.close()
 

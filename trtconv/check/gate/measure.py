@@ -67,9 +67,7 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
         from trtconv.backends.runtime.latency import WARM_UP_S, measure_engine
         from trtconv.backends.select import backend_of
 
-        session: Any = backend_of(request.subject).load(
-            request.subject, plugins=request.plugins, foreign=request.foreign
-        )
+        session = backend_of(request.subject).load(request.subject, plugins=request.plugins, foreign=request.foreign)
         try:
             if not inside(sample, session.profiles):
                 raise InvalidRequestError(f"the point {sample.point} is outside the engine's profiles")
@@ -114,7 +112,7 @@ def _build_seconds(request: CheckRequest) -> Measurement:
 def _device_memory(request: CheckRequest) -> Measurement:
     from trtconv.backends.select import backend_of
 
-    session: Any = backend_of(_engine(request)).load(request.subject, plugins=request.plugins, foreign=request.foreign)
+    session = backend_of(_engine(request)).load(request.subject, plugins=request.plugins, foreign=request.foreign)
     try:
         return Measurement(float(session.device_memory_bytes))
     finally:
@@ -162,9 +160,7 @@ def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:
     from trtconv.backends.select import backend_of
 
     try:
-        session: Any = backend_of(_engine(request)).load(
-            request.subject, plugins=request.plugins, foreign=request.foreign
-        )
+        session = backend_of(_engine(request)).load(request.subject, plugins=request.plugins, foreign=request.foreign)
     except TrtconvError:
         return []
     try:

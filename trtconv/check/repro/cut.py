@@ -309,10 +309,3 @@ def _moving(
             least = tuple(min(x, y) for x, y in zip(a, b, strict=True))
             profile[name] = (least, a, tuple(max(x, y) for x, y in zip(a, b, strict=True)))
     return dims, profile
-
-
-def require_kind(kind: str) -> str:
-    """The kind, or InvalidRequestError."""
-    if kind not in KINDS:
-        raise InvalidRequestError(f"no failure is called '{kind}'", hint="one of " + ", ".join(KINDS))
-    return kind
