@@ -16,7 +16,7 @@ from tests.backends.onnx_models import conv_net, expand_net, nonzero_net, plugin
 from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.build import build_engine
 from trtconv.build.inspection import engine_facts
-from trtconv.build.manifest import read_engine_manifest
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.requests import BuildRequest
