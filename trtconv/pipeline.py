@@ -134,7 +134,7 @@ def convert(
 
 def require_possible(request: ConvertRequest) -> None:
     """Raise for what the later rooms would refuse whatever the model is: an export may take minutes."""
-    from trtconv.build.engine import require_request as require_build
+    from trtconv.build.resolve import require_request as require_build
     from trtconv.rewrite import require_request as require_rewrite
 
     for name in (n for profile in request.build.profiles for n in profile):

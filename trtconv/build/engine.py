@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trtconv.backends.tensorrt.builder.configuration import check_settings
-from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
-from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineSettings, Profile
+from trtconv.backends.protocol import BuiltEngine, Profile
 from trtconv.backends.select import choose_backend
-from trtconv.build.precision import PRECISIONS, require_precision, resolve_precision
-from trtconv.build.profiles import Plan, plan_profiles
-from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file, write_bytes
-from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
-from trtconv.core.files.output_paths import require_distinct
+from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
+from trtconv.build.resolve import ResolvedBuild, resolve_build
+from trtconv.core.artifacts import sha256_file, write_bytes
 from trtconv.core.progress import Progress, SilentProgress
-from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
 from trtconv.core.requests import BuildRequest
-from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.plugins.aot.registry import embedded_in
-from trtconv.plugins.libraries.finding import libraries_for_model
-
-if TYPE_CHECKING:
-    import onnx
 
 
 @dataclass(frozen=True)
@@ -44,24 +31,6 @@ class BuildResult:
     layers: int = 0
 
 
-def require_request(request: BuildRequest) -> None:
-    """Raise for what is wrong with a request whatever the model, as `build_engine` would; nothing is built."""
-    if request.precision not in PRECISIONS:
-        raise InvalidRequestError(f"unknown precision '{request.precision}'", hint="one of " + ", ".join(PRECISIONS))
-    for library in request.plugins:
-        require_file(library, "plugin library")
-    capabilities = choose_backend(request.backend).capabilities()
-    check_settings(capabilities, _settings(request, Plan((), ShapeSpace(), (), ())))
-
-
-def require_outputs(request: BuildRequest, model: onnx.ModelProto) -> None:
-    """Raise InvalidRequestError where the engine, its manifest or the timing cache could not be written or are read."""
-    outputs = [request.output, manifest_path(request.output), *([request.timing_cache] if request.timing_cache else ())]
-    for output in outputs:
-        require_writable(output)
-    require_distinct(outputs, (*model_files(request.model, model), *request.plugins))
-
-
 def build_engine(request: BuildRequest, progress: Progress | None = None) -> BuildResult:
     """Build an engine from an ONNX file and write it with its manifest.
 
@@ -70,76 +39,54 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
     Ctrl-C. Nothing is written unless the build succeeds.
     """
     progress = progress or SilentProgress()
-    model = load_model(request.model)
-    require_outputs(request, model)
-    found = signature(model)
-    plan = plan_profiles(request, found)
-    request = replace(request, precision=resolve_precision(model, request.precision))
-    require_precision(model, request.model, request.precision)
-    for name in plan.beyond:
-        progress.warn(f"{name}={plan.space[name]} goes beyond {found.space[name]}, the range that export proved")
-    for library in request.plugins:
-        require_file(library, "plugin library")
-    backend = choose_backend(request.backend)
-    capabilities = backend.capabilities()
-    carried = embedded_in(model, dict(request.options))
-    if capabilities.plugins and not carried:
-        request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
-    settings = replace(_settings(request, plan), embedded=carried)
+    return build_resolved(resolve_build(request, progress), progress)
+
+
+def build_resolved(resolved: ResolvedBuild, progress: Progress) -> BuildResult:
+    """Build what `resolve_build` returned; raises as `build_engine`, also when a source file changed meanwhile."""
+    capabilities = resolved.capabilities
+    backend = choose_backend(capabilities.name)
     start = time.monotonic()
-    with backend.isolated() if request.isolated else nullcontext():
-        built = backend.build(settings, progress)
+    with backend.isolated() if resolved.isolated else nullcontext():
+        built = backend.build(resolved.settings, progress)
     seconds = time.monotonic() - start
+    resolved.require_unchanged()
     for message in built.messages:
         progress.note(message)
     progress.phase("writing")
-    write_bytes(request.output, built.plan)
-    manifest = _manifest(request, plan, found, capabilities, built, model, seconds)
-    path = write_manifest(request.output, manifest)
+    write_bytes(resolved.output, built.plan)
+    manifest = _manifest(resolved, built, seconds)
+    path = write_manifest(resolved.output, manifest)
     return BuildResult(
-        engine=request.output, manifest=path, backend=capabilities.name, version=capabilities.version,
-        profiles=plan.profiles, engine_bytes=manifest.engine_bytes, seconds=seconds, messages=built.messages,
-        layers=built.layers,
-    )  # fmt: skip
-
-
-def _settings(request: BuildRequest, plan: Plan) -> EngineSettings:
-    values = {}
-    for spec in plan.inputs:
-        if spec.dtype.kind == "int" and spec.value_range:
-            low, high = int(spec.value_range[0]), int(spec.value_range[1])
-            values[spec.name] = (low, (low + high + 1) // 2, high)
-    return EngineSettings(
-        model=request.model, profiles=plan.profiles, pinned=plan.pinned, shape_values=values,
-        precision=request.precision, workspace=request.workspace, opt_level=request.opt_level,
-        compute_capabilities=request.compute_capabilities, timing_cache=request.timing_cache,
-        plugins=request.plugins, options=dict(request.options),
-    )  # fmt: skip
-
-
-def _manifest(
-    request: BuildRequest, plan: Plan, found: Signature, capabilities: Capabilities, built: BuiltEngine,
-    model: onnx.ModelProto, seconds: float,
-) -> EngineManifest:  # fmt: skip
-    import trtconv
-
-    files = (request.model.name, *external_files(model))
-    ledger = beside(request.model, ".rewrites.json")
-    return EngineManifest(
-        engine_sha256=sha256_file(request.output),
-        engine_bytes=request.output.stat().st_size,
-        model_files={name: sha256_file(request.model.parent / name) for name in files},
+        engine=resolved.output,
+        manifest=path,
         backend=capabilities.name,
         version=capabilities.version,
-        trtconv=trtconv.__version__,
-        inputs=plan.inputs,
-        outputs=found.outputs,
-        space=plan.space,
-        profiles=plan.profiles,
-        precision=request.precision,
-        options=dict(request.options),
-        compute_capabilities=request.compute_capabilities,
-        plugins={p.name: sha256_file(p) for p in request.plugins},
+        profiles=resolved.settings.profiles,
+        engine_bytes=manifest.engine_bytes,
+        seconds=seconds,
+        messages=built.messages,
+        layers=built.layers,
+    )
+
+
+def _manifest(resolved: ResolvedBuild, built: BuiltEngine, seconds: float) -> EngineManifest:
+    settings = resolved.settings
+    return EngineManifest(
+        engine_sha256=sha256_file(resolved.output),
+        engine_bytes=resolved.output.stat().st_size,
+        model_files={name: source.sha256 for name, source in resolved.model_files.items()},
+        backend=resolved.capabilities.name,
+        version=resolved.capabilities.version,
+        trtconv=resolved.trtconv,
+        inputs=resolved.inputs,
+        outputs=resolved.outputs,
+        space=resolved.space,
+        profiles=settings.profiles,
+        precision=settings.precision,
+        options=dict(settings.options),
+        compute_capabilities=settings.compute_capabilities,
+        plugins={name: source.sha256 for name, source in resolved.plugin_files.items()},
         types=built.types,
         layers=built.layers,
         seconds=seconds,
@@ -147,7 +94,7 @@ def _manifest(
         environment=built.environment,
         timing_cache=built.timing_cache,
         plugin_kernels=built.plugin_kernels,
-        padding=next((p.value for p in model.metadata_props if p.key == PADDING_KEY), ""),
-        reference_sha256=next((p.value for p in model.metadata_props if p.key == REFERENCE_KEY), ""),
-        ledger_sha256=sha256_file(ledger) if ledger.is_file() else "",
+        padding=resolved.padding,
+        reference_sha256=resolved.reference_sha256,
+        ledger_sha256=resolved.ledger_sha256,
     )

@@ -17,6 +17,12 @@ _NAMES = {1: "fp32", 10: "fp16", 16: "bf16"}
 _SMALL = 2
 
 
+def require_request_precision(precision: str) -> None:
+    """Raise InvalidRequestError for a word that names no precision."""
+    if precision not in PRECISIONS:
+        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(PRECISIONS))
+
+
 def float_types(model: onnx.ModelProto) -> Counter[str]:
     """How many weights, casts and inputs of the graph are fp32, fp16 and bf16."""
     counts: Counter[str] = Counter()

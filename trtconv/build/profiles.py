@@ -14,7 +14,7 @@ from trtconv.core.tensors import TensorSpec
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProfilePlan:
     """What is built: inputs with named dims, one profile per space, dims that are the same in all of them pinned.
 
     `space` spans all profiles. `beyond` names dims whose range leaves what export proved.
@@ -27,11 +27,11 @@ class Plan:
     beyond: tuple[str, ...] = ()
 
 
-def plan_profiles(request: BuildRequest, found: Signature) -> Plan:
+def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     """Work out the profiles. Raises InvalidRequestError for unknown names, and for dynamic dims without a range."""
-    inputs, fixed = named_inputs(request, found)
+    inputs, fixed = named_inputs(request, described)
     names = tuple(dict.fromkeys(n for spec in inputs for n in spec.names()))
-    recorded = ShapeSpace(tuple((n, r) for n, r in found.space.dims if n in names))
+    recorded = ShapeSpace(tuple((n, r) for n, r in described.space.dims if n in names))
     _require_known((*(request.dynamic or ()), *(n for p in request.profiles for n in p)), names, inputs)
     base = recorded.merged(request.dynamic or ShapeSpace())
     if request.dynamic is None:
@@ -41,28 +41,28 @@ def plan_profiles(request: BuildRequest, found: Signature) -> Plan:
         _require_complete(space, inputs)
     spaces = tuple(aligned_space(s, dict(request.multiples)) for s in spaces)
     ordered = tuple(ShapeSpace(tuple((n, s[n]) for n in names)) for s in spaces)
-    pinned = fixed + _pinned(found.inputs, inputs, ordered)
+    pinned = fixed + _pinned(described.inputs, inputs, ordered)
     profiles = tuple(_profile(inputs, s) for s in ordered)
     spanned = ShapeSpace(tuple((n, _span(tuple(s[n] for s in ordered))) for n in names))
     beyond = tuple(n for n, r in spanned.dims if n in recorded and not _inside(r, recorded[n]))
-    return Plan(inputs, spanned, profiles, pinned, beyond)
+    return ProfilePlan(inputs, spanned, profiles, pinned, beyond)
 
 
 def named_inputs(
-    request: BuildRequest, found: Signature
+    request: BuildRequest, described: Signature
 ) -> tuple[tuple[TensorSpec, ...], tuple[tuple[str, int, int], ...]]:
     """The model's inputs with the dims that `--input` names laid over them, and the dims that it makes fixed."""
     given = {s.name: s for s in request.inputs}
-    known = [s.name for s in found.inputs]
+    known = [s.name for s in described.inputs]
     for name in given:
         if name not in known:
             raise InvalidRequestError(
                 f"{request.model} has no input '{name}'{did_you_mean(name, known)}", hint="it has " + ", ".join(known)
             )
-    specs = tuple(_laid_over(s, given.get(s.name)) for s in found.inputs)
+    specs = tuple(_laid_over(s, given.get(s.name)) for s in described.inputs)
     pins = tuple(
         (was.name, axis, new)
-        for was, now in zip(found.inputs, specs, strict=True)
+        for was, now in zip(described.inputs, specs, strict=True)
         for axis, (old, new) in enumerate(zip(was.dims, now.dims, strict=True))
         if isinstance(old, str) and isinstance(new, int)
     )

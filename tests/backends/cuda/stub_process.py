@@ -61,7 +61,7 @@ def calls(memory):
     [w.start() for w in workers]
     [w.join() for w in workers]
     session.close()
-    del session
+    session = None
     gc.collect()
     return {"live": driver.stub_live()}
 

@@ -125,7 +125,7 @@ def test_a_session_from_four_threads_frees_all_it_took(fake, memory):
     [t.join() for t in threads]
     assert failures == []
     session.close()
-    del session
+    session = None
     gc.collect()
     assert (fake.live, fake.used) == (0, 0)
 

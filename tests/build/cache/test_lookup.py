@@ -4,8 +4,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
-from trtconv.build.cache.lookup import build_cached, key_parts
-from trtconv.build.engine import build_engine
+from trtconv.build.cache.lookup import build_cached
+from trtconv.build.engine import build_resolved
+from trtconv.build.resolve import resolve_build
 from trtconv.core.files.artifact_set import sealed
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.build.cache.store import EngineCache
@@ -72,7 +73,7 @@ def test_the_second_build_comes_from_the_cache(request_, cache):
 )  # fmt: skip
 def test_whatever_decides_the_engine_is_part_of_the_key(request_, cache, change, word):
     build_cached(request_, cache=cache)
-    found = cache.lookup(key_parts(dataclasses.replace(request_, **change)))
+    found = cache.lookup(resolve_build(dataclasses.replace(request_, **change)).key_parts())
     assert found.entry is None
     assert any(word in c for c in found.changed), found.changed
 
@@ -94,7 +95,7 @@ def test_a_damaged_engine_is_built_again(request_, cache):
     again = build_cached(request_, cache=cache)
     assert not again.hit
     assert "damaged" in again.reason
-    assert cache.lookup(key_parts(request_)).entry is not None, "and kept anew"
+    assert cache.lookup(resolve_build(request_).key_parts()).entry is not None, "and kept anew"
     assert request_.output.stat().st_size > 0
 
 
@@ -108,7 +109,7 @@ def test_a_damaged_engine_is_built_again(request_, cache):
 def test_an_entry_whose_manifest_contradicts_it_is_built_again(request_, cache, change, words):
     """All hashes of the entry are right: only what the manifest says is wrong."""
     build_cached(request_, cache=cache)
-    parts = key_parts(request_)
+    parts = resolve_build(request_).key_parts()
     manifest = cache.lookup(parts).entry.kept["manifest"]
     cache.store(parts, request_.output, {"manifest": sealed({**manifest, **change})})
     warned = Warnings()
@@ -124,12 +125,12 @@ def test_an_engine_that_another_command_replaced_is_not_kept(request_, cache, mo
     """Two commands that write to one output: the cache must not bind one's engine to the other's request."""
     from trtconv.build.cache import lookup as module
 
-    def replaced(request, progress):
-        built = build_engine(request, progress)
+    def replaced(resolved, progress):
+        built = build_resolved(resolved, progress)
         built.engine.write_bytes(b"of another model")
         return built
 
-    monkeypatch.setattr(module, "build_engine", replaced)
+    monkeypatch.setattr(module, "build_resolved", replaced)
     warned = Warnings()
     build_cached(request_, warned, cache=cache)
     assert "changed after it was built" in warned.texts[0]
@@ -149,9 +150,9 @@ def test_external_weights_of_one_name_in_two_folders_are_both_in_the_key(tmp_pat
     whole = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     (tmp_path / "m.onnx").write_bytes(whole.SerializeToString())
     request = BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", parse_space(["N=1:2:4"]), backend="tensorrt-rtx")
-    before = key_parts(request)
+    before = resolve_build(request).key_parts()
     (tmp_path / "a" / "w.bin").write_bytes(b"\1" * 32)
-    assert key_parts(request) != before
+    assert resolve_build(request).key_parts() != before
 
 
 def test_without_a_cache_it_is_built(request_, tmp_path):

@@ -18,8 +18,8 @@ from trtconv.backends.tensorrt.builder.embedded_plugins import kernels_in_engine
 from trtconv.backends.tensorrt.engine_fit import require_plugins
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build import engine as room
-from trtconv.build.cache.lookup import key_parts
 from trtconv.build.inspection import engine_facts
+from trtconv.build.resolve import resolve_build
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import parse_space
@@ -64,7 +64,7 @@ def request_(tmp_path: Path) -> BuildRequest:
 def use(monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities) -> Backend:
     backend = Backend(capabilities)
     monkeypatch.setattr(room, "choose_backend", lambda name: backend)
-    monkeypatch.setattr("trtconv.build.cache.lookup.choose_backend", lambda name: backend)
+    monkeypatch.setattr("trtconv.build.resolve.choose_backend", lambda name: backend)
     # A machine on which no library was built.
     monkeypatch.setattr("trtconv.plugins.libraries.finding.find_library", lambda major: None)
     return backend
@@ -111,11 +111,11 @@ def test_the_value_is_true_or_false(request_: BuildRequest, monkeypatch: pytest.
 
 def test_the_cache_tells_both_ways_apart(request_: BuildRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ELEVEN)
-    with_kernels = key_parts(request_)
+    with_kernels = resolve_build(request_).key_parts()
     assert with_kernels["plugin_kernels"]
     library = request_.model.with_name("libtrtconv_plugins.so")
     library.write_bytes(b"\0TrtconvReflectionPad\0")
-    plain = key_parts(dataclasses.replace(request_, options=(), plugins=(library,)))
+    plain = resolve_build(dataclasses.replace(request_, options=(), plugins=(library,))).key_parts()
     assert plain["plugin_kernels"] == ""
     assert plain["plugins"]
 

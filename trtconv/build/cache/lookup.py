@@ -1,8 +1,6 @@
 """`build_cached`: the engine from the cache when it was built before, else built and kept.
 
-Two builds are the same when the bytes of the model and of its external weights, profiles, precision, flags, plugin
-libraries, the version of TensorRT and of trtconv, and the GPU with its driver are the same. A timing cache is no part
-of it: it makes a build fast and does not change what is asked for.
+Two builds are the same when their `ResolvedBuild` has the same digest; see `trtconv.build.resolve`.
 """
 
 from __future__ import annotations
@@ -13,23 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.backends.cuda.driver import probe_cuda
-from trtconv.backends.tensorrt.manifest import SCHEMA as MANIFEST_SCHEMA
+from trtconv.backends.protocol import Profile
 from trtconv.backends.tensorrt.manifest import EngineManifest, parse_engine_manifest
-from trtconv.backends.protocol import Capabilities, Profile
-from trtconv.backends.select import choose_backend
-from trtconv.build.engine import BuildResult, build_engine, require_outputs, require_request
-from trtconv.build.precision import resolve_precision
-from trtconv.build.profiles import plan_profiles
-from trtconv.core.artifacts import beside, manifest_path, read_json, require_writable, sha256_file, write_json
 from trtconv.build.cache.store import EngineCache, Entry, Lookup
+from trtconv.build.engine import BuildResult, build_engine, build_resolved
+from trtconv.build.resolve import resolve_build
+from trtconv.core.artifacts import manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.file import external_files, load_model, signature
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
-from trtconv.plugins.aot.registry import embedded_in
-from trtconv.plugins.libraries.finding import libraries_for_model
-from trtconv.plugins.libraries.library import source_hash
 
 
 @dataclass(frozen=True)
@@ -41,9 +31,7 @@ class CachedBuild:
     reason: str
 
 
-def build_cached(
-    request: BuildRequest, progress: Progress | None = None, *, cache: EngineCache | None
-) -> CachedBuild:
+def build_cached(request: BuildRequest, progress: Progress | None = None, *, cache: EngineCache | None) -> CachedBuild:
     """Build as `build_engine` does, answered from `cache` where that holds the engine; None builds in any case.
 
     Raises what `build_engine` raises. A cache that cannot be read or written costs a warning, not the build; one that
@@ -53,7 +41,8 @@ def build_cached(
     if cache is None:
         return CachedBuild(build_engine(request, progress), False, "the engine cache is off")
     progress.phase("looking into the engine cache")
-    parts = key_parts(request)
+    resolved = resolve_build(request, progress)
+    parts = resolved.key_parts()
     start = time.monotonic()
     lookup = _restore(cache, parts, request)
     if lookup.warning:
@@ -63,60 +52,13 @@ def build_cached(
         progress.note(reason)
         return CachedBuild(_finish(lookup.entry, request, start), True, reason)
     progress.note(lookup.reason)
-    built = build_engine(request, progress)
+    built = build_resolved(resolved, progress)
     try:
         data = read_json(built.manifest, "engine manifest")
         cache.store(parts, built.engine, {"manifest": data}, sha256=str(data["engine_sha256"]))
     except (OSError, InvalidRequestError) as error:
         progress.warn(f"the engine was not kept in the cache '{cache.root}': {error}")
     return CachedBuild(built, False, lookup.reason)
-
-
-def key_parts(request: BuildRequest) -> dict[str, Any]:
-    """Everything that decides which engine comes out, as plain data. Raises as `build_engine` does."""
-    import trtconv
-
-    model = load_model(request.model)
-    require_outputs(request, model)
-    plan = plan_profiles(request, signature(model))
-    require_request(request)
-    capabilities = choose_backend(request.backend).capabilities()
-    libraries = request.plugins
-    carried = embedded_in(model, dict(request.options))
-    if capabilities.plugins and not carried:
-        libraries = libraries_for_model(model, request.plugins, capabilities.version)
-    ledger = beside(request.model, ".rewrites.json")
-    files = (request.model.name, *external_files(model))
-    return {
-        "model": {name: sha256_file(request.model.parent / name) for name in files},
-        # The manifest that is kept with an engine names the ledger.
-        "ledger": sha256_file(ledger) if ledger.is_file() else "",
-        "inputs": [str(s) for s in plan.inputs],
-        "profiles": _profiles_json(plan.profiles),
-        "pinned": [list(p) for p in plan.pinned],
-        "precision": resolve_precision(model, request.precision),
-        "workspace": request.workspace,
-        "opt_level": request.opt_level,
-        "compute_capabilities": list(request.compute_capabilities),
-        "options": {k: str(v) for k, v in request.options},
-        "plugins": {p.name: sha256_file(p) for p in libraries},
-        "plugin_kernels": source_hash() if carried else "",
-        "trtconv": trtconv.__version__,
-        "manifest": MANIFEST_SCHEMA,
-        **_place(capabilities),
-    }
-
-
-def _place(capabilities: Capabilities) -> dict[str, Any]:
-    """The library, and the GPU where the builder measures on one; an engine that is built without one fits all."""
-    place: dict[str, Any] = {"backend": f"{capabilities.name} {capabilities.version}"}
-    if not capabilities.needs_gpu_to_build:
-        return place
-    state = probe_cuda()
-    if state.gpus:
-        gpu = state.gpus[0]
-        place |= {"gpu": gpu.name, "compute_capability": gpu.compute_capability, "driver": state.driver}
-    return place
 
 
 def _profiles_json(profiles: tuple[Profile, ...]) -> list[dict[str, list[list[int]]]]:
