@@ -162,7 +162,7 @@ def test_a_branch_that_one_size_alone_takes_is_seen(export, write_module):
 @pytest.mark.parametrize(
     ("inputs", "space", "options", "words"),
     [
-        (["image:float32[N,3,H,W]"], SPACE, {}, "takes no input 'image'. Did you mean 'images'?"),
+        ([*IMAGES, "image:float32[N,3,H,W]"], SPACE, {}, "takes no input 'image'. Did you mean 'images'?"),
         (["images:float32[N,3,H,W]"], "N=1:2:4 H=16:24:40", {}, "dim 'W' without a range"),
         (["images:float32[N,3,H,W]"], SPACE + " K=1:2:3", {}, "no input has a dim called 'K'"),
         ([], "", {}, "no inputs are given"),

@@ -112,6 +112,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         if set_eval(module):
             notes.append("the module was in training mode; it is exported in eval mode")
         runner = ModuleRunner(module, request.inputs, request.source.base)
+        if runner.binding.note:
+            notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
 
     def run(runner: ModuleRunner, asked: ExportRequest) -> Samples:

@@ -46,6 +46,9 @@ def open_ended(x: Any, **more: Any) -> Any: ...
         (of_pair, ["pair.first", "pair.second"], [], {"pair": Pair(0, 1)}),
         (variadic, ["a", "b"], [0, 1], {}),
         (open_ended, ["x", "y"], [], {"x": 0, "y": 1}),
+        (plain, ["images"], [], {"x": 0}),
+        (plain, ["mask", "images"], [], {"mask": 0, "x": 1}),
+        (of_pair, ["scores"], [], {"pair": 0}),
     ],
 )
 def test_binding(forward, names, positional, keywords):
@@ -56,6 +59,8 @@ def test_binding(forward, names, positional, keywords):
     ("names", "words"),
     [
         (["x", "maks"], "takes no input 'maks'. Did you mean 'mask'?"),
+        (["images", "boxes"], "takes no input 'images'"),
+        (["images.left"], "takes no input 'images'"),
         (["mask"], "input 'x' has no --input"),
         (["x", "x"], "given twice"),
         (["x", "x.a"], "as a whole and in parts"),

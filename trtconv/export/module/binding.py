@@ -1,7 +1,8 @@
 """Which of the module's forward parameters each named input goes to.
 
-`--input images:float32[...]` goes to the parameter `images`. A parameter that takes a dict, a list or a dataclass is
-filled by inputs with dotted names: `batch.image` and `batch.mask`, or `features.0` and `features.1`.
+`--input images:float32[...]` goes to the parameter `images`; inputs whose names forward does not have go to the
+parameters that are left, in order, where there are as many of them. A parameter that takes a dict, list or dataclass
+is filled by inputs with dotted names: `batch.image` and `batch.mask`, or `features.0` and `features.1`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
@@ -31,9 +32,18 @@ class Slot:
 
 @dataclass(frozen=True)
 class Binding:
-    """The arguments of forward in terms of the flat inputs, in their order."""
+    """The arguments of forward in terms of the flat inputs, in their order.
+
+    `by_position`: input name -> parameter, where the names differ.
+    """
 
     slots: tuple[Slot, ...]
+    by_position: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """Which inputs went to parameters of other names, for people; empty when names match."""
+        return ", ".join(f"'{n}' is forward's '{p}'" for n, p in self.by_position.items())
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments made of the flat inputs."""
@@ -49,7 +59,7 @@ class Binding:
 
 
 def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
-    """Match input names with forward's parameters by name.
+    """Match input names with forward's parameters by name, and what is left over by position.
 
     Raises InvalidRequestError for an input that forward does not take, one given twice, or a parameter without a
     default that has no input.
@@ -58,7 +68,9 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
     named = {p.name: p for p in parameters if p.kind not in _VARIADIC}
     rest = next((p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-    trees, loose = _group(names, named, rest is not None or open_ended)
+    takes_more = rest is not None or open_ended
+    renamed = {} if takes_more else _match_by_position(names, named)
+    trees, loose = _group([renamed.get(n, n) for n in names], named, takes_more)
     missing = [n for n, p in named.items() if p.default is p.empty and n not in trees]
     if missing:
         raise InvalidRequestError(
@@ -77,7 +89,21 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
         slots.append(Slot(name, by_keyword, trees[name], hints.get(name)))
     slots += [Slot(name, rest is None, tree, None) for name, tree in loose.items()]
     slots.sort(key=lambda s: s.keyword)
-    return Binding(tuple(slots))
+    return Binding(tuple(slots), renamed)
+
+
+def _match_by_position(names: Sequence[str], named: Mapping[str, inspect.Parameter]) -> dict[str, str]:
+    """Input name -> parameter, for inputs whose names forward does not have; empty where their number does not fit.
+
+    They go to the required parameters that no input names; with fewer inputs than that nothing could run, and with more
+    the optional ones would be guessed at.
+    """
+    foreign = [n for n in dict.fromkeys(names) if n.split(".")[0] not in named]
+    taken = {n.split(".")[0] for n in names}
+    required = [n for n, p in named.items() if p.default is p.empty and n not in taken]
+    if len(foreign) != len(required) or any("." in n for n in foreign):
+        return {}
+    return dict(zip(foreign, required, strict=True))
 
 
 def _group(
@@ -94,10 +120,15 @@ def _group(
         if root not in named and not takes_more:
             raise InvalidRequestError(
                 f"the module takes no input '{root}'{did_you_mean(root, named)}",
-                hint="its forward takes: " + (", ".join(named) or "nothing"),
+                hint="its forward takes: " + (", ".join(named) or "nothing") + _proposal(named),
             )
         _place(trees if root in named else loose, root, path, index)
     return trees, loose
+
+
+def _proposal(named: Mapping[str, inspect.Parameter]) -> str:
+    required = [n for n, p in named.items() if p.default is p.empty]
+    return "".join(f" --input {n}:DTYPE[D0,D1,...]" for n in required).replace(" --input", "; say --input", 1)
 
 
 def _place(trees: dict[str, Tree], root: str, path: list[str], index: int) -> None:
