@@ -1,4 +1,4 @@
-"""Device memory by pycuda and by the driver: threads, contexts of the caller's own, GPUArrays, and nothing that grows."""
+"""Device memory by pycuda and by the driver: threads, the caller's own contexts, GPUArrays, and nothing that grows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_memory_does_not_grow_over_ten_thousand_calls(tmp_path, built, run, cuda
     def calls(count: int):
         def work(number: int) -> None:
             x = sample(number, 4)
-            # Growing and shrinking shapes change buffers; outputs on the GPU are let go by another thread than made them.
+            # Shapes that change move buffers; outputs on the GPU are let go by another thread than made them.
             for call in range(count // THREADS):
                 rows = 1 + (number + call) % 4
                 y = session(x=x[:rows])["y"]
