@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from trtconv.backends.cuda.scope import ContextScope
+from trtconv.backends.runtime.latency import WallInterval
 from trtconv.core.errors import TrtconvError
 
 
@@ -153,6 +155,21 @@ class Engine:
         return self.contexts[-1]
 
 
+class Runtime:
+    def __init__(self, logger):
+        self.logger = logger
+
+    def deserialize_cuda_engine(self, data):
+        return Engine()
+
+
+def logger():
+    """The logger that trtconv gave this TensorRT."""
+    from trtconv.backends.tensorrt.messages import logger_of
+
+    return logger_of(sys.modules[__name__])
+
+
 @dataclass
 class Buffer:
     pointer: int
@@ -203,3 +220,6 @@ class HostMemory:
 
     def synchronize(self, stream):
         pass
+
+    def interval(self, stream):
+        return WallInterval()

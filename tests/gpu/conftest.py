@@ -51,9 +51,18 @@ def built(tmp_path):
     return build
 
 
+@pytest.fixture(params=["pycuda", "driver"])
+def cuda_library(request, monkeypatch) -> str:
+    """What carries memory, streams, events and the context: a test that uses this runs over both."""
+    if request.param == "pycuda" and find_spec("pycuda") is None:
+        pytest.skip("pycuda is not installed")
+    monkeypatch.setenv("TRTCONV_CUDA", request.param)
+    return request.param
+
+
 @pytest.fixture
-def run():
-    """Open an engine for the length of a test."""
+def run(cuda_library):
+    """Open an engine for the length of a test, by each CUDA library."""
     from trtconv.backends.select import backend_of
 
     opened = []

@@ -22,7 +22,7 @@ _STEP = 2 << 20
 
 
 @pytest.fixture
-def full():
+def full(cuda_library):
     """Take all device memory but what is asked to stay free; given back when the test is over."""
     memory = open_cuda_memory(probe_cuda().gpus[0].index)
     held = []

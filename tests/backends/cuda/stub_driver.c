@@ -36,7 +36,8 @@ EXPORT int cuGetErrorString(int code, const char **text) { (void)code; *text = "
 
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = &primary; return 0; }
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, 0; }
-EXPORT int cuCtxDetach(void *context) { return (void)context, 0; }
+/* A context that is destroyed while it is current is popped. */
+EXPORT int cuCtxDetach(void *context) { if (depth && stack[depth - 1] == context) depth--; return 0; }
 EXPORT int cuCtxCreate_v4(void **context, void *params, unsigned flags, int device) {
     (void)params, (void)flags, (void)device;
     stack[depth++] = *context = &other;
