@@ -1,6 +1,8 @@
 """`trtconv rewrite --script`: what a surgery script does is proved, written down, and loses nothing."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -246,3 +248,11 @@ def test_the_values_of_external_weights_are_refused(tmp_path):
     body = "    print(graph.tensors()['w'].values)\n"
     with pytest.raises(TrtconvError, match="the values of 'w' are in a file"):
         operate_on(big_model(tmp_path), tmp_path, body, weights={"w.bin": b"short"})
+
+
+def test_the_how_to_as_it_is_written(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "how-to" / "run-a-surgery-script.md").read_text()
+    (source,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    after, result = operate_on(small_model(), tmp_path, "", head=source + "\n\nchange = relu_as_max\n")
+    assert "Max" in [n.op_type for n in after.graph.node]
+    assert len(result.entries) == 1
