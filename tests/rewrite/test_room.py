@@ -198,7 +198,7 @@ def test_a_missing_rule_file_and_a_clash(tmp_path):
 
 def test_a_rule_that_raises_is_named(tmp_path):
     mine = tmp_path / "mine.py"
-    mine.write_text(RULE_FILE.format(op="Max", more=", b.nothing"))
+    mine.write_text(RULE_FILE.format(op="Max", more=", g.nothing"))
     with pytest.raises(TrtconvError, match="the rule 'mine' fails at Relu 'y': AttributeError") as caught:
         ask(model_of(Case("r", "y = Relu(x)")), tmp_path, rule_files=(mine,))
     assert "--skip mine" in caught.value.hint

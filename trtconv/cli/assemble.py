@@ -160,6 +160,7 @@ def rewrite_request(
         skip=tuple(values.get("skip") or section.skip),
         proof=section.proof and not values.get("no_proof"),
         rule_files=tuple(values.get("rule_files") or (config.base / f for f in section.rules)),
+        script=values.get("script") or (str(config.base / section.script) if section.script else ""),
         plugins=values.get("plugins") or section.plugins,
         plugin_libraries=tuple(values.get("plugin_libraries") or (config.base / p for p in config.build.plugins)),
         keep_fp32=tuple(values.get("keep_fp32") or section.keep_fp32),

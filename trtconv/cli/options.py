@@ -126,6 +126,7 @@ rewrite_options = compose(
     click.option("--only", multiple=True, metavar="RULE", help="Apply only this rule (repeatable)."),
     click.option("--skip", multiple=True, metavar="RULE", help="Leave this rule out (repeatable)."),
     click.option("--rules", "rule_files", multiple=True, type=FILE, help="A Python file with rules of your own."),
+    click.option("--script", metavar="FILE:FUNCTION", help="A graph-surgeon script to run first, and prove."),
     click.option("--plugins", metavar="auto|never|NAME,...", help="Use plugin nodes where they pay (default never)."),
     click.option("--keep-fp32", multiple=True, metavar="NODE", help="With a half precision: this node stays FP32."),
     click.option("--no-proof", is_flag=True, help="Skip the numeric proof of each rewrite."),

@@ -61,6 +61,7 @@ class RewriteSection:
     skip: list[str] = field(default_factory=list)
     proof: bool = True
     rules: list[str] = field(default_factory=list)
+    script: str = ""
     plugins: str = "never"
     keep_fp32: list[str] = field(default_factory=list)
 

@@ -60,6 +60,8 @@ class RewriteRequest:
 
     `plugin_libraries` are those that will be loaded, which `auto` wants to know; nothing is loaded by a rewrite.
 
+    `script` is `file.py:function`, which changes the graph before any rule looks at it.
+
     `keep_fp32` names nodes that stay in FP32 when `precision` is fp16 or bf16 (`trtconv check --find-fp32` finds them).
     `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
     """
@@ -71,6 +73,7 @@ class RewriteRequest:
     skip: tuple[str, ...] = ()
     proof: bool = True
     rule_files: tuple[Path, ...] = ()
+    script: str = ""
     plugins: str = "never"
     plugin_libraries: tuple[Path, ...] = ()
     precision: str = "auto"

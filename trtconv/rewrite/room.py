@@ -36,6 +36,8 @@ from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.precision.typed import HALF, require_half, typed
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
+from trtconv.rewrite.surgery.operate import Surgery, operate
+from trtconv.rewrite.surgery.script import load_script
 
 if TYPE_CHECKING:
     import onnx
@@ -58,7 +60,8 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
     require_distinct((request.output, ledger), read)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
-    given, undefined = settle_sizes(with_plugin_bodies(source), request, progress)
+    surgery = _operated(with_plugin_bodies(source), request, progress)
+    given, undefined = settle_sizes(surgery.model, request, progress)
     space, specs = model_space(given)
     narrowed = without_float64(given)
     if request.proof and narrowed.nodes:
@@ -76,19 +79,31 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     wide = () if request.precision not in HALF else kept_of(narrowed, model)
     model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
     result = RewriteResult(
-        request.output, ledger, tuple(record.entries), with_declined(record.skipped, record.entries, declined),
-        tuple(record.rejected),
-        time.perf_counter() - started, whole, (*undefined, *narrowed.notes, *record.notes, *seen, *notes),
+        request.output, ledger, (*surgery.entries, *record.entries),
+        with_declined(record.skipped, record.entries, declined), tuple(record.rejected),
+        time.perf_counter() - started, whole,
+        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *seen, *notes),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})
     return result
 
 
+def _operated(model: onnx.ModelProto, request: RewriteRequest, progress: Progress) -> Surgery:
+    """What the request's script makes of the model; the model itself when there is none."""
+    if not request.script:
+        return Surgery(model)
+    surgery = operate(model, request.script, request.target, progress, proof=request.proof)
+    with_plugin_bodies(surgery.model)
+    return surgery
+
+
 def require_request(request: RewriteRequest) -> None:
     """Raise InvalidRequestError for what is wrong with a request whatever the model: rules, files, plugins' names."""
     select_rules((*RULES, *load_rules(request.rule_files)), request)
     require_half(request.precision, request.keep_fp32)
+    if request.script:
+        load_script(request.script)
 
 
 def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, ...]:

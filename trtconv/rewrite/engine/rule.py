@@ -1,4 +1,4 @@
-"""What a rewrite rule is. A rule lives in one file of `rules/` and is named in the tuple of `rules/__init__.py`."""
+"""What a rewrite rule is. A rule lives in one file of `rules/`, from which the list of rules is made."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Rule:
     texts for the page of rules. `tolerance` is what the proof holds it to. `judged_as_float32` is for rules that
     mend overflow in half precision: the graph before is run in FP32 then. A rule with `plugin` makes nodes of that
     plugin and is used when the user asked for it; one with `native_of` takes such nodes apart when he did not.
-    `unproved` says why nothing can run the part before, for the few rules of which that is true.
+    `unproved` says why nothing can run the part before, for the few rules of which that is true. `after_rules` names
+    rules of the same group that come first; otherwise a group is in the order of names.
     """
 
     name: str
@@ -81,3 +82,4 @@ class Rule:
     unproved: str = ""
     plugin: str = ""
     native_of: str = ""
+    after_rules: tuple[str, ...] = ()

@@ -65,12 +65,29 @@ def cut(graph: Graph, matched: Sequence[Node], replacement: Exported) -> Fragmen
     pairs = [(o, v) for o, v, wanted in zip(root.outputs, replacement.outputs, used, strict=False) if wanted]
     before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
     after = _close(graph, list(replacement.nodes), list(replacement.constants), free=[v for _, v in pairs])
+    return _fragment((graph, graph), (before, after), pairs, replacement.opset)
+
+
+def cut_between(before: Graph, removed: Sequence[Node], after: Graph, added: Sequence[Node]) -> Fragment:
+    """The same of two graphs: `added` stand in `after` where `removed` stand in `before`, under the same names."""
+    inside = {id(n) for n in added}
+    names = dict.fromkeys(o for n in removed for o in n.outputs if o)
+    used = [o for o in names if o in after.outputs or any(id(u) not in inside for u in after.uses(o))]
+    first = _close(before, [n.proto for n in removed], [])
+    last = _close(after, [n.proto for n in added], [], free=used)
+    return _fragment((before, after), (first, last), [(o, o) for o in used], after.opset)
+
+
+def _fragment(
+    graphs: tuple[Graph, Graph], cuts: tuple[_Cut, _Cut], pairs: Sequence[tuple[str, str]], opset: int
+) -> Fragment:
+    before, after = cuts
     inputs = {**before.inputs, **{k: v for k, v in after.inputs.items() if k not in before.inputs}}
     outputs = [o for o, _ in pairs]
     aliases = [helper.make_node("Identity", [v], [_after(o)]) for o, v in pairs]
-    first = _model(graph, before, before.nodes, outputs, inputs, graph.opset)
-    last = _model(graph, after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, replacement.opset)
-    return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graph.dtype(o) for o in outputs))
+    first = _model(graphs[0], before, before.nodes, outputs, inputs, graphs[0].opset)
+    last = _model(graphs[1], after, [*after.nodes, *aliases], [_after(o) for o in outputs], inputs, opset)
+    return Fragment(first, last, tuple(inputs.values()), tuple(outputs), tuple(graphs[0].dtype(o) for o in outputs))
 
 
 def _after(output: str) -> str:

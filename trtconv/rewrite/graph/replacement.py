@@ -7,7 +7,9 @@ constants that `splice` puts into the model.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -112,7 +114,9 @@ def build_replacement(
 ) -> Exported:
     """Call a rule's `build` on a new graph and export the graph. Raises TypeError for what is no tensor."""
     replacement = Replacement(index, stem, opset)
-    result = build(replacement)
+    # graph-surgeon logs to stdout, which belongs to results.
+    with redirect_stdout(sys.stderr):
+        result = build(replacement)
     values = [result] if isinstance(result, (str, gs.Tensor)) else list(result)
     replacement.outputs = [replacement.tensor(v) for v in values]
     return export(replacement)

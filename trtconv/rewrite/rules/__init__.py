@@ -1,160 +1,43 @@
-"""The rules, in the order in which they are applied. A rule is one file here and one line in `RULES`."""
+"""The rules, in the order in which they are applied: one file each, found in the packages of `GROUPS`."""
 
 from __future__ import annotations
 
-from trtconv.rewrite.engine.rule import Rule
-from trtconv.rewrite.rules.canonical import (
-    adaptive_pool,
-    drop_expand,
-    known_branch,
-    l2norm,
-    masked_fill,
-    masked_reduce,
-    pool_whole_axis,
-    resize_by_size,
-    selection_count,
-    unique,
-    unique_values,
-)
-from trtconv.rewrite.rules.cleanup import drop_identity, fold_constants, merge_casts, merge_transposes
-from trtconv.rewrite.rules.missing.recurrent import recurrent_layout, unroll_lstm
-from trtconv.rewrite.rules.missing.spatial import (
-    affine_grid,
-    center_crop_pad,
-    col2im,
-    conv_weights,
-    deform_conv,
-    grid_sample_volume,
-    max_unpool,
-    pool_ceil_mode,
-    pool_dilated,
-    pool_indices,
-    resize_antialias,
-    resize_like_summand,
-    resize_nearest,
-    roi_align,
-)
-from trtconv.rewrite.rules.missing.tensor import (
-    bitwise,
-    cum_prod,
-    det,
-    einsum,
-    eye_like,
-    inverse,
-    log_sum_exp,
-    reduce_nothing,
-    scatter_elements,
-    scatter_nd,
-    sequence_at,
-    sin_cos,
-    squeeze_axes,
-    uint8,
-)
-from trtconv.rewrite.rules.newer.layers import (
-    attention,
-    gelu,
-    group_norm,
-    hardmax,
-    instance_norm,
-    layer_norm,
-    mish,
-    rms_norm,
-    rotary_embedding,
-    swish,
-)
-from trtconv.rewrite.rules.newer.operators import (
-    cast_like,
-    integer_power,
-    integer_sign,
-    pad_axes,
-    pad_negative,
-    pad_wrap,
-    pixel_unshuffle,
-    pow_exponent,
-    scatter_overwrite,
-    shape_window,
-    split_parts,
-    stft,
-    trilu,
-)
-from trtconv.rewrite.rules.plugin import plugin_instance_norm, plugin_l2norm, plugin_reflection_pad, removed_plugin
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
 
-RULES: tuple[Rule, ...] = (
-    # What says the same in a form that every size and every target takes.
-    known_branch.RULE,
-    pool_whole_axis.RULE,
-    masked_fill.RULE,
-    masked_reduce.RULE,
-    selection_count.RULE,
-    unique.RULE,
-    unique_values.RULE,
-    resize_by_size.RULE,
-    drop_expand.RULE,
-    l2norm.RULE,
-    adaptive_pool.RULE,
-    # One node of a plugin in the place of several, when the user asks for it.
-    plugin_l2norm.RULE,
-    plugin_instance_norm.RULE,
-    plugin_reflection_pad.RULE,
-    removed_plugin.RULE,
-    # Operators that no target has, or that a target computes wrongly.
-    resize_antialias.RULE,
-    resize_nearest.RULE,
-    resize_like_summand.RULE,
-    pool_ceil_mode.RULE,
-    pool_dilated.RULE,
-    pool_indices.RULE,
-    max_unpool.RULE,
-    log_sum_exp.RULE,
-    recurrent_layout.RULE,
-    unroll_lstm.RULE,
-    reduce_nothing.RULE,
-    sin_cos.RULE,
-    scatter_elements.RULE,
-    scatter_nd.RULE,
-    affine_grid.RULE,
-    grid_sample_volume.RULE,
-    deform_conv.RULE,
-    conv_weights.RULE,
-    col2im.RULE,
-    center_crop_pad.RULE,
-    bitwise.RULE,
-    uint8.RULE,
-    cum_prod.RULE,
-    sequence_at.RULE,
-    einsum.RULE,
-    eye_like.RULE,
-    det.RULE,
-    inverse.RULE,
-    roi_align.RULE,
-    squeeze_axes.RULE,
-    # Operators that came later than the target.
-    stft.RULE,
-    attention.RULE,
-    rotary_embedding.RULE,
-    rms_norm.RULE,
-    group_norm.RULE,
-    instance_norm.RULE,
-    layer_norm.RULE,
-    gelu.RULE,
-    mish.RULE,
-    swish.RULE,
-    hardmax.RULE,
-    cast_like.RULE,
-    pixel_unshuffle.RULE,
-    trilu.RULE,
-    pad_axes.RULE,
-    pad_negative.RULE,
-    pad_wrap.RULE,
-    split_parts.RULE,
-    shape_window.RULE,
-    pow_exponent.RULE,
-    integer_power.RULE,
-    integer_sign.RULE,
-    scatter_overwrite.RULE,
-    # Cleanup.
-    drop_identity.RULE,
-    merge_casts.RULE,
-    merge_transposes.RULE,
-    fold_constants.RULE,
-)
+from trtconv.rewrite.engine.rule import Rule
+
+# Say the same in a form that every size and target takes; one node of a plugin in the place of several, when the user
+# asks for it; operators that no target has or one computes wrongly; those that came later than the target; cleanup.
+GROUPS = (
+    "canonical", "plugin", "missing.spatial", "missing.tensor", "missing.recurrent", "newer.layers", "newer.operators",
+    "cleanup",
+)  # fmt: skip
+
+
+def rules_in(group: str) -> Iterator[Rule]:
+    """The rules of the files of a package, in no particular order."""
+    package = importlib.import_module(f"{__name__}.{group}")
+    for module in pkgutil.iter_modules(package.__path__):
+        rule = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "RULE", None)
+        if isinstance(rule, Rule):
+            yield rule
+
+
+def ordered(rules: Iterable[Rule]) -> list[Rule]:
+    """By name, but each after those that it names in `after`. Raises ValueError when they wait for each other."""
+    waiting = sorted(rules, key=lambda r: r.name)
+    names = {r.name for r in waiting}
+    result: list[Rule] = []
+    while waiting:
+        placed = {r.name for r in result}
+        following = next((r for r in waiting if names & set(r.after_rules) <= placed), None)
+        if following is None:
+            raise ValueError(f"these rules wait for each other: {', '.join(r.name for r in waiting)}")
+        result.append(following)
+        waiting.remove(following)
+    return result
+
+
+RULES: tuple[Rule, ...] = tuple(rule for group in GROUPS for rule in ordered(rules_in(group)))

@@ -43,4 +43,5 @@ RULE = Rule(
     find=find,
     before="Reshape(x, Concat(Constant, Constant))",
     after="Reshape(x, constant)",
+    after_rules=("drop-identity", "merge-casts", "merge-transposes"),
 )

@@ -47,4 +47,5 @@ RULE = Rule(
     find=find,
     before="Squeeze(x[N,1,8]), N from 2",
     after="Squeeze(x, axes=[1])",
+    after_rules=("uint8",),
 )
