@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +186,7 @@ class PycudaMemory:
         """False for memory of another context."""
         return owns_pointer(self.driver, self._context, pointer)
 
-    def _checked(self, call: Any, *arguments: object) -> None:
+    def _checked(self, call: Callable[..., object], *arguments: object) -> None:
         try:
             call(*arguments)
         except self.cuda.Error as error:
