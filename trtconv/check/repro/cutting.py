@@ -29,18 +29,6 @@ def reads(node: onnx.NodeProto) -> tuple[str, ...]:
     return tuple(names)
 
 
-def ancestors(nodes: Sequence[onnx.NodeProto], names: Iterable[str]) -> list[int]:
-    """Indices of the nodes that the values `names` depend on, in graph order."""
-    makers = {out: i for i, node in enumerate(nodes) for out in node.output if out}
-    waiting, found = list(names), set()
-    while waiting:
-        index = makers.get(waiting.pop())
-        if index is not None and index not in found:
-            found.add(index)
-            waiting += reads(nodes[index])
-    return sorted(found)
-
-
 def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str], list[str]]:
     """(values read from outside of the chosen nodes, values that the rest or the model's outputs read)."""
     nodes = model.graph.node
