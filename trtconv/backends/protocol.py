@@ -85,7 +85,7 @@ class EngineSettings:
     timing_cache: Path | None = None
     plugins: tuple[Path, ...] = ()
     embedded: tuple[EmbeddedPlugin, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 OPTIONS: Mapping[str, str] = {
@@ -126,7 +126,7 @@ class BuiltEngine:
     messages: tuple[str, ...]
     types: Mapping[str, int]
     environment: Mapping[str, str]
-    timing_cache: Mapping[str, Any] = field(default_factory=dict)
+    timing_cache: Mapping[str, object] = field(default_factory=dict)
     plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def detached(self) -> BuiltEngine:

@@ -31,6 +31,9 @@ EXPORT int cuDeviceGetName(char *name, int length, int device) { (void)device; s
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = LIMIT; return 0; }
 EXPORT int cuDeviceGetUuid(void *uuid, int device) { (void)device; memset(uuid, 7, 16); return 0; }
 EXPORT int cuDeviceGetAttribute(int *value, int what, int device) { (void)what, (void)device; *value = 9; return 0; }
+EXPORT int cuDeviceComputeCapability(int *major, int *minor, int device) {
+    (void)device; *major = 9, *minor = 0; return 0;
+}
 EXPORT int cuGetErrorName(int code, const char **text) { (void)code; *text = "CUDA_ERROR_STUB"; return 0; }
 EXPORT int cuGetErrorString(int code, const char **text) { (void)code; *text = "a stub's error"; return 0; }
 
@@ -81,6 +84,8 @@ EXPORT int cuMemcpyHtoDAsync_v2(ptr to, const void *from, size_t size, void *str
 EXPORT int cuMemcpyDtoHAsync_v2(void *to, ptr from, size_t size, void *stream) {
     (void)stream; need("cuMemcpyDtoHAsync"); memcpy(to, (void *)from, size); return 0;
 }
+EXPORT int cuMemcpyHtoD_v2(ptr to, const void *from, size_t size) { return cuMemcpyHtoDAsync_v2(to, from, size, 0); }
+EXPORT int cuMemcpyDtoH_v2(void *to, ptr from, size_t size) { return cuMemcpyDtoHAsync_v2(to, from, size, 0); }
 EXPORT int cuMemcpyDtoDAsync_v2(ptr to, ptr from, size_t size, void *stream) {
     (void)stream; need("cuMemcpyDtoDAsync"); memcpy((void *)to, (void *)from, size); return 0;
 }

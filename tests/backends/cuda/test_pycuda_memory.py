@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends import fake_tensorrt
-from tests.backends.cuda.fake_pycuda import FakeDriver, FakePycuda
+from tests.backends.cuda.fake_pycuda import FakeDriver, FakePycuda, LogicError
 from trtconv.backends.cuda import pycuda_memory
 from trtconv.backends.cuda.memory import CudaMemory, ForeignStream, open_cuda_memory
 from trtconv.backends.runtime.session import EngineSession
@@ -88,6 +88,20 @@ def test_out_of_memory(fake, memory):
     with pytest.raises(TrtconvError, match=r"1.0 MiB were wanted and 1.0 MiB are free"):
         memory.allocate(fake.limit + 1)
     assert memory.free_bytes() == fake.limit
+
+
+def test_errors_of_pycuda_are_errors_of_trtconv(fake, memory):
+    stream = memory.create_stream()
+
+    def fail():
+        raise LogicError("cuStreamSynchronize failed: an illegal memory access was encountered")
+
+    stream.native.synchronize = fail
+    with pytest.raises(TrtconvError, match=r"work on the GPU failed: .*illegal memory access"):
+        memory.synchronize(stream)
+    fake.limit = 0
+    with pytest.raises(TrtconvError, match="out of memory"):
+        memory.allocate(1)
 
 
 def test_intervals(memory):

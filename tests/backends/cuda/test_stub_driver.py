@@ -65,5 +65,10 @@ def test_the_process_ends_well_with_an_open_session(run):
 
 
 @needs_pycuda
+def test_gpuarrays_go_in_and_come_out(run):
+    assert run("gpuarrays") == {"equal": True, "live": 0}
+
+
+@needs_pycuda
 def test_a_context_of_the_callers_own(run):
     assert run("own_context") == {"same": True, "owns": False, "depth": 0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from ctypes import byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
+from types import TracebackType
 from typing import Any
 
 from trtconv.backends.cuda.driver import load_driver
@@ -78,7 +79,7 @@ class PrimaryContext:
         check(self.driver, "cuCtxPopCurrent", self.driver.cuCtxPopCurrent_v2(byref(c_void_p())))
 
 
-def owns_pointer(driver: Any, context: int, pointer: int) -> bool:
+def owns_pointer(driver: ctypes.CDLL, context: int, pointer: int) -> bool:
     """False when device memory at `pointer` belongs to another context than the one with this handle.
 
     Memory that belongs to no context (from a pool, or managed) can be used in all of them.
@@ -88,14 +89,14 @@ def owns_pointer(driver: Any, context: int, pointer: int) -> bool:
     return bool(code) or not owner.value or int(owner.value) == context
 
 
-def current_context(driver: Any) -> int:
+def current_context(driver: ctypes.CDLL) -> int:
     """The handle of the context that is current in the calling thread; 0 for none."""
     handle = c_void_p()
     check(driver, "cuCtxGetCurrent", driver.cuCtxGetCurrent(byref(handle)))
     return int(handle.value or 0)
 
 
-def check(driver: Any, what: str, code: int) -> None:
+def check(driver: ctypes.CDLL, what: str, code: int) -> None:
     """Raise TrtconvError with the driver's name for an error code other than 0."""
     if code:
         text = ctypes.c_char_p()
@@ -109,7 +110,7 @@ def check(driver: Any, what: str, code: int) -> None:
 class StreamOrder:
     """Orders streams with one event that is used again and again; a wait holds what was recorded when it was asked."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: ctypes.CDLL) -> None:
         self._driver = driver
         self._event = c_void_p()
 
@@ -127,7 +128,7 @@ class StreamOrder:
                 self._driver.cuEventDestroy_v2(self._event)
 
 
-def wait_for(driver: Any, waiting: int, working: int) -> None:
+def wait_for(driver: ctypes.CDLL, waiting: int, working: int) -> None:
     """Let stream `waiting` go on only after what stream `working` has been given so far."""
     StreamOrder(driver).wait(waiting, working)
 
@@ -135,7 +136,7 @@ def wait_for(driver: Any, waiting: int, working: int) -> None:
 class RetainedSet:
     """Objects that a stream's work still reads; they are let go when an event after that work has happened."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: ctypes.CDLL) -> None:
         self._driver = driver
         self._event = c_void_p()
         self._owners: tuple[object, ...] = ()
@@ -167,7 +168,7 @@ class RetainedSet:
 class CudaGraph:
     """Work captured from one stream, to be launched again with a single call."""
 
-    def __init__(self, driver: Any, stream: int) -> None:
+    def __init__(self, driver: ctypes.CDLL, stream: int) -> None:
         self._driver = driver
         self._stream = c_void_p(stream)
         self._exec = c_void_p()
@@ -178,7 +179,9 @@ class CudaGraph:
         check(self._driver, "CUDA graph capture", code)
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         graph = c_void_p()
         code = self._driver.cuStreamEndCapture(self._stream, byref(graph))
         if kind is None:

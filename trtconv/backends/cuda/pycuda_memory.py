@@ -10,9 +10,10 @@ let go is freed inside such a call (`ContextScope`).
 from __future__ import annotations
 
 import ctypes
-import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.backends.cuda.context import current_context, open_driver, owns_pointer
 from trtconv.backends.cuda.driver_memory import copy, download, out_of_memory, synchronize, upload
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+T = TypeVar("T")
 _NON_BLOCKING = 1
 
 
@@ -64,26 +66,26 @@ class PycudaInterval:
     def __init__(self, memory: PycudaMemory, stream: PycudaStream) -> None:
         self._memory, self._stream = memory, stream
         with memory.current():
-            self._start, self._end = (_Held(memory.scope, memory.cuda.Event()) for _ in range(2))
+            self._start, self._end = (_Held(memory.scope, memory.checked(memory.cuda.Event)) for _ in range(2))
 
     def begin(self) -> None:
         """Here the clock starts."""
         with self._memory.current():
-            self._start.native.record(self._stream.native)
+            self._memory.checked(self._start.native.record, self._stream.native)
 
     def end(self) -> None:
         """Here it stops."""
         with self._memory.current():
-            self._end.native.record(self._stream.native)
+            self._memory.checked(self._end.native.record, self._stream.native)
 
     def seconds(self) -> float:
         """Seconds between both places."""
         with self._memory.current():
-            self._end.native.synchronize()
-            return float(self._end.native.time_since(self._start.native)) / 1e3
+            self._memory.checked(self._end.native.synchronize)
+            return float(self._memory.checked(self._end.native.time_since, self._start.native)) / 1e3
 
 
-@functools.cache
+@cache
 def primary_context(device: int) -> Any:
     """The one `Context` by which this process uses a device; pycuda compares contexts by their Python object.
 
@@ -108,8 +110,8 @@ class PycudaMemory:
 
         self.cuda = cuda
         self.driver = open_driver()
-        primary = primary_context(device)
-        self.scope = ContextScope(primary.push, primary.pop)
+        primary = self.checked(primary_context, device)
+        self.scope = ContextScope(partial(self.checked, primary.push), partial(self.checked, primary.pop))
         with self.scope:
             self._context = current_context(self.driver)
 
@@ -122,14 +124,17 @@ class PycudaMemory:
         with self.scope:
             self.scope.free_discarded()
             try:
-                return PycudaBuffer(self.scope, self.cuda.mem_alloc(max(size, 1)), size)
+                native = self.cuda.mem_alloc(max(size, 1))
             except self.cuda.MemoryError as error:
                 raise out_of_memory(size, int(self.cuda.mem_get_info()[0])) from error
+            except self.cuda.Error as error:
+                raise _failure(error) from error
+            return PycudaBuffer(self.scope, native, size)
 
     def create_stream(self) -> Stream:
         """A new stream."""
         with self.scope:
-            return PycudaStream(self.scope, self.cuda.Stream(_NON_BLOCKING))
+            return PycudaStream(self.scope, self.checked(self.cuda.Stream, _NON_BLOCKING))
 
     def upload(self, pointer: int, array: Array, stream: Stream) -> None:
         """Host to device."""
@@ -137,7 +142,7 @@ class PycudaMemory:
             return
         with self.scope:
             if isinstance(stream, PycudaStream):
-                self._checked(self.cuda.memcpy_htod_async, pointer, _bytes_of(array), stream.native)
+                self.checked(self.cuda.memcpy_htod_async, pointer, _bytes_of(array), stream.native)
             else:
                 upload(self.driver, pointer, array, stream.handle)
 
@@ -147,7 +152,7 @@ class PycudaMemory:
             return
         with self.scope:
             if isinstance(stream, PycudaStream):
-                self._checked(self.cuda.memcpy_dtoh_async, _bytes_of(array), pointer, stream.native)
+                self.checked(self.cuda.memcpy_dtoh_async, _bytes_of(array), pointer, stream.native)
             else:
                 download(self.driver, array, pointer, stream.handle)
 
@@ -157,7 +162,7 @@ class PycudaMemory:
             return
         with self.scope:
             if isinstance(stream, PycudaStream):
-                self._checked(self.cuda.memcpy_dtod_async, target, source, size, stream.native)
+                self.checked(self.cuda.memcpy_dtod_async, target, source, size, stream.native)
             else:
                 copy(self.driver, target, source, size, stream.handle)
 
@@ -165,7 +170,7 @@ class PycudaMemory:
         """Wait for a stream."""
         with self.scope:
             if isinstance(stream, PycudaStream):
-                self._checked(stream.native.synchronize)
+                self.checked(stream.native.synchronize)
             else:
                 synchronize(self.driver, stream.handle)
 
@@ -179,17 +184,24 @@ class PycudaMemory:
         """Free memory of the device."""
         with self.scope:
             self.scope.free_discarded()
-            return int(self.cuda.mem_get_info()[0])
+            return int(self.checked(self.cuda.mem_get_info)[0])
 
     def owns(self, pointer: int) -> bool:
         """False for memory of another context."""
         return owns_pointer(self.driver, self._context, pointer)
 
-    def _checked(self, call: Any, *arguments: object) -> None:
+    def checked(self, call: Callable[..., T], *arguments: object) -> T:
+        """What `call` gives; errors of pycuda become TrtconvError."""
         try:
-            call(*arguments)
+            return call(*arguments)
+        except self.cuda.MemoryError as error:
+            raise TrtconvError(f"the GPU is out of memory ({error})", hint="close what else uses the GPU") from error
         except self.cuda.Error as error:
-            raise TrtconvError(f"the work on the GPU failed: {error}", hint="see `trtconv doctor`") from error
+            raise _failure(error) from error
+
+
+def _failure(error: Exception) -> TrtconvError:
+    return TrtconvError(f"the work on the GPU failed: {error}", hint="see `trtconv doctor`")
 
 
 def _bytes_of(array: Array) -> Array:

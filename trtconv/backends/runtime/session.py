@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from trtconv.backends.cuda.array_interface import import_array_interface
 from trtconv.backends.cuda.device_array import DeviceArray
@@ -108,7 +108,7 @@ class EngineSession:
             self._made.add(lane)
             return lane
 
-    def _lane(self, given: Mapping[str, Any]) -> Prepared:
+    def _lane(self, given: Mapping[str, object]) -> Prepared:
         """What runs these shapes in this thread: its own context, or a context with a CUDA graph for these shapes."""
         local = self._local
         if getattr(local, "main", None) is None:
@@ -122,7 +122,13 @@ class EngineSession:
             local.graphs[key] = self._make(cuda_graph=True)
         return cast("Prepared", local.graphs[key] or local.main)
 
-    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+    @overload
+    def __call__(self, inputs: Mapping[str, Array], /) -> dict[str, Array]: ...
+
+    @overload
+    def __call__(self, inputs: Mapping[str, object] | None = None, /, **named: object) -> dict[str, Any]: ...
+
+    def __call__(self, inputs: Mapping[str, object] | None = None, /, **named: object) -> dict[str, Any]:
         """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
         given = {**(inputs or {}), **named}
         require_inputs(given, self.inputs)
@@ -157,7 +163,7 @@ class EngineSession:
         if warnings:
             self.warnings = tuple(dict.fromkeys((*self.warnings, *warnings)))
 
-    def _imported(self, value: Any, lane: Prepared) -> Imported | None:
+    def _imported(self, value: object, lane: Prepared) -> Imported | None:
         """A tensor that is on the GPU, with the lane made to wait for what fills it; None for anything else."""
         stream = lane.stream.handle
         if isinstance(value, DeviceArray):
@@ -166,7 +172,7 @@ class EngineSession:
             return Imported(value.pointer, value.shape, value.dtype, value.device, value)
         return import_cuda(value, stream) or import_array_interface(value, stream, self._memory)
 
-    def prepare(self, inputs: Mapping[str, Any], *, cuda_graph: bool = False) -> Prepared:
+    def prepare(self, inputs: Mapping[str, object], *, cuda_graph: bool = False) -> Prepared:
         """A context of its own with these inputs in its buffers: what launches the engine with next to no cost.
 
         With `cuda_graph` launches replay a captured graph. Raises UnsupportedError when a graph cannot hold the run.
@@ -199,7 +205,7 @@ class EngineSession:
                 self._memory.upload(buffer.pointer, array, execution.stream)
 
     def _run_device(
-        self, lane: Prepared, given: Mapping[str, Any], imported: Mapping[str, Imported], released: list[object]
+        self, lane: Prepared, given: Mapping[str, object], imported: Mapping[str, Imported], released: list[object]
     ) -> dict[str, DeviceArray]:
         execution, own = lane.execution, lane is self._local.main
         for tensor in self._device_inputs:
@@ -247,7 +253,7 @@ class EngineSession:
         wanted = self._declared.get(name)
         return array if wanted is None or wanted.numpy() == array.dtype else array.astype(wanted.numpy())
 
-    def watched(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    def watched(self, inputs: Mapping[str, object], names: Sequence[str]) -> dict[str, Array]:
         """Run once; the outputs, and those of the named inner tensors that the engine gives out, as NumPy arrays.
 
         Before TensorRT 10 these are outputs (`debug_outputs`), later also debug tensors (`debug_tensors`).
@@ -256,7 +262,7 @@ class EngineSession:
         with self._memory.current(), self._heard():
             return self._watched(inputs, names)
 
-    def _watched(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    def _watched(self, inputs: Mapping[str, object], names: Sequence[str]) -> dict[str, Array]:
         lane = self._make()
         listener = None
         if hasattr(self._engine, "is_debug_tensor"):

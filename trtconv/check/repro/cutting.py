@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.tensors import TensorSpec
@@ -27,18 +27,6 @@ def reads(node: onnx.NodeProto) -> tuple[str, ...]:
                 names |= dict.fromkeys(n for n in reads(inner) if n not in own)
                 own |= set(inner.output)
     return tuple(names)
-
-
-def ancestors(nodes: Sequence[onnx.NodeProto], names: Iterable[str]) -> list[int]:
-    """Indices of the nodes that the values `names` depend on, in graph order."""
-    makers = {out: i for i, node in enumerate(nodes) for out in node.output if out}
-    waiting, found = list(names), set()
-    while waiting:
-        index = makers.get(waiting.pop())
-        if index is not None and index not in found:
-            found.add(index)
-            waiting += reads(nodes[index])
-    return sorted(found)
 
 
 def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str], list[str]]:
