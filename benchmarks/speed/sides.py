@@ -60,14 +60,15 @@ class TorchSide:
         torch.set_num_threads(2)
 
     def open(self, name: str, batch: int) -> dict[str, Any]:
-        from trtconv.cli.assemble import load_config, module_source, shape_space, tensor_specs
+        from trtconv.cli.assemble import input_specs, load_config, module_source, shape_space
+        from trtconv.cli.command_line import CommandLine
         from trtconv.export.module.source import load_module
         from trtconv.proof.points import SamplePoint, sample_inputs
 
         config = load_config(ROOT / "examples" / f"{name}.toml")
-        self.module = load_module(module_source(config, None, {})).to("cuda").eval()
-        dims = tuple({**shape_space(config, ()).pick("opt"), "N": batch}.items())
-        given = sample_inputs(tensor_specs(config, ()), SamplePoint("bench", dims))
+        self.module = load_module(module_source(config, None, CommandLine())).to("cuda").eval()
+        dims = tuple({**shape_space(config).pick("opt"), "N": batch}.items())
+        given = sample_inputs(input_specs(config), SamplePoint("bench", dims))
         self.arguments = [self.torch.as_tensor(a).to("cuda") for a in given.values()]
         self.ready: dict[str, Any] = {}
         self.torch._dynamo.reset()

@@ -11,7 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.examples.catalogue import NAMES, ROOT, config_of, made, make, python_file  # noqa: E402
-from trtconv.cli.assemble import module_source, shape_space, tensor_specs, tolerance  # noqa: E402
+from trtconv.cli.assemble import input_specs, module_source, shape_space, tolerance  # noqa: E402
+from trtconv.cli.command_line import CommandLine  # noqa: E402
 from trtconv.core.tensors import require_ranges  # noqa: E402
 from trtconv.core.tolerance import DEFAULT_TOLERANCE  # noqa: E402
 from trtconv.export.module.outputs import flatten_outputs  # noqa: E402
@@ -22,8 +23,8 @@ LABELS = ("min", "interior-1", "corner-1")
 
 def inputs_at(name: str, label: str, seed: int = 0) -> tuple[Any, ...]:
     config = config_of(name)
-    specs = tensor_specs(config, ())
-    space = shape_space(config, ())
+    specs = input_specs(config)
+    space = shape_space(config)
     points = sample_points(space, specs, seed=seed)
     # Where min and opt are the same there is one point for both.
     point = next(p for p in points if p.label == label or (label == "min" and p.sizes == space.pick("min")))
@@ -42,13 +43,13 @@ def outputs_of(module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_config_fits_the_module(name: str) -> None:
     config = config_of(name)
-    specs = tensor_specs(config, ())
-    source = module_source(config, None, {})
+    specs = input_specs(config)
+    source = module_source(config, None, CommandLine())
     assert (source.base / source.spec.partition(":")[0]).is_file()
     if source.sample:
         assert (source.base / source.sample.partition(":")[0]).is_file()
     assert [s.name for s in specs] == list(inspect.signature(made(name).forward).parameters)
-    require_ranges(specs, shape_space(config, ()))
+    require_ranges(specs, shape_space(config))
     asked = tolerance(config.check, None, None)
     assert (asked.rtol, asked.atol) == (DEFAULT_TOLERANCE.rtol, DEFAULT_TOLERANCE.atol)
     assert not asked.mismatched

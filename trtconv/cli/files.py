@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from trtconv.cli.help_groups import GroupedCommand
+
 # Parameters that name Python files, as `file.py:function`.
 _SPECS = ("module", "against", "sample")
 
@@ -36,7 +38,7 @@ OUTPUT_FOLDER_OR_FILE = FilePath("folder or file")
 UPDATED_FILE = FilePath("update")
 
 
-class FileCommand(click.Command):
+class FileCommand(GroupedCommand):
     """A command that refuses outputs which are its inputs, each other, or no regular files, before it begins."""
 
     def invoke(self, ctx: click.Context) -> Any:

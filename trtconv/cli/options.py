@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 
-from trtconv.cli.files import FILE, UPDATED_FILE, FileCommand
+from trtconv.cli.files import FileCommand
+from trtconv.core.option import option
+from trtconv.core.requests.export import PAD_FLAG as PAD
 from trtconv.core.shape_space.padding import MODES
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-PAD = "--pad-to-multiple"
 _SWALLOWED = {
     # Wider than a range, so that a wrong one is named; but no path, which may be the model.
     "--dynamic": re.compile(r"(?!-)[^/\\=]*=[^/\\]*(?<!\.onnx)(?<!\.pt2)\Z"),
     "--input": re.compile(r"[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
     "--arg": re.compile(r"[A-Za-z_]\w*=.*\Z"),
 }
-
-
-class Number(click.FloatRange):
-    """A finite number within bounds; click's own range takes nan for one."""
-
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Raise InvalidRequestError for nan, inf, 1e400 and what lies out of the bounds."""
-        from trtconv.core.numbers import parse_number
-
-        what = param.opts[0] if param is not None else "the number"
-        assert self.min is not None
-        assert self.max is not None
-        return parse_number(value, what, self.min, self.max)
 
 
 class ListCommand(FileCommand):
@@ -77,73 +62,59 @@ def spread_lists(args: list[str]) -> list[str]:
     return result
 
 
-def compose(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """One decorator out of several, listed in the order in which `--help` shows them."""
+@dataclass(frozen=True)
+class ConfigOption:
+    """The config of a command; `Config()` where none is named."""
 
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-output_options = compose(
-    click.option("-v", "--verbose", count=True, help="Show notes and the tools' own messages."),
-    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
-)
-json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")
-config_option = click.option("--config", type=FILE, help="A trtconv.toml; options given here win over it.")
-
-SEED = click.IntRange(0, 2**63 - 1)
-module_options = compose(
-    click.option("--arg", "args", multiple=True, metavar="KEY=VALUE", help="Keyword argument of the factory."),
-    click.option("--weights", type=FILE, help="Safetensors file, or a state dict (loaded with weights_only)."),
-    click.option("--sample", metavar="FILE.py:FUNCTION", help="Makes inputs that random values would not make valid."),
-    click.option("--seed", type=SEED, help="Seed of the factory's weights and of the sample values (default 0)."),
-)
-shape_options = compose(
-    click.option(
-        "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="An input; dims: integers or names."
-    ),
-    click.option("--dynamic", multiple=True, metavar="NAME=MIN:OPT:MAX[%MULTIPLE]", help="The range of a named dim."),
-)
-export_options = compose(
-    click.option("--exporter", type=click.Choice(["auto", "dynamo", "torchscript"]), help="Default auto: by evidence."),
-    click.option("--opset", type=click.IntRange(1, 1000), help="ONNX opset (default: the exporter's best)."),
-)
-align_option = click.option("--align", is_flag=True, help="Narrow ranges to the multiples at which all is defined.")
-pad_option = click.option(
-    PAD, type=click.Choice(MODES), metavar="[MODE]",
-    help="Pad inputs to such multiples and cut outputs back. MODE: auto, reflect, edge, zero.",
-)  # fmt: skip
-tolerance_options = compose(
-    click.option("--rtol", type=Number(0.0, 1e30), help="Relative tolerance (default 1e-4)."),
-    click.option("--atol", type=Number(0.0, 1e30), help="Absolute tolerance (default 1e-4)."),
-)
-rewrite_options = compose(
-    click.option("--target", metavar="TARGET", help="tensorrt==8.6, tensorrt==10, tensorrt==11 or tensorrt-rtx."),
-    click.option("--only", multiple=True, metavar="RULE", help="Apply only this rule (repeatable)."),
-    click.option("--skip", multiple=True, metavar="RULE", help="Leave this rule out (repeatable)."),
-    click.option("--rules", "rule_files", multiple=True, type=FILE, help="A Python file with rules of your own."),
-    click.option("--script", metavar="FILE:FUNCTION", help="A graph-surgeon script to run first, and prove."),
-    click.option("--plugins", metavar="auto|never|NAME,...", help="Use plugin nodes where they pay (default never)."),
-    click.option("--keep-fp32", multiple=True, metavar="NODE", help="With a half precision: this node stays FP32."),
-    click.option("--no-proof", is_flag=True, help="Skip the numeric proof of each rewrite."),
-)
-build_options = compose(
-    click.option("--profile", "profiles", multiple=True, metavar='"N=1:1:1 H=..."', help="A profile (repeatable)."),
-    click.option("--backend", type=click.Choice(["auto", "tensorrt", "tensorrt-rtx"]), help="What builds the engine."),
-    click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="Default: as the graph is."),
-    click.option("--workspace", metavar="SIZE", help="Limit of scratch memory, e.g. 4GiB."),
-    click.option("--timing-cache", type=UPDATED_FILE, help="Timing cache to read and update."),
-    click.option("--opt-level", type=click.IntRange(0, 5), help="Builder optimization level."),
-    click.option("--compute-capability", metavar="8.6,8.9,...", help="GPUs to build for (tensorrt-rtx)."),
-    click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library to load."),
-    click.option("--option", "build_options", multiple=True, metavar="KEY=VALUE", help="tf32, refit and others."),
-)  # fmt: skip
+    config: Path | None = field(
+        default=None,
+        metadata=option("--config", help="A trtconv.toml; options given here win over it.", group="Model", form="path"),
+    )
 
 
-def verbosity(verbose: int, quiet: bool) -> int:
-    """-1 quiet, 0 normal, 1 and more verbose."""
-    return -1 if quiet else verbose
+@dataclass(frozen=True)
+class JsonOption:
+    """Whether the result is printed for a machine."""
+
+    as_json: bool = field(
+        default=False,
+        metadata=option("--json", help="Print the result as JSON on stdout.", group="Output", form="flag"),
+    )
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """How much a command says on stderr."""
+
+    verbose: int = field(
+        default=0,
+        metadata=option(
+            "-v", "--verbose", help="Show notes and the tools' own messages.", group="Output", form="count"
+        ),
+    )
+    quiet: bool = field(
+        default=False, metadata=option("-q", "--quiet", help="Print errors only.", group="Output", form="flag")
+    )
+
+    @property
+    def verbosity(self) -> int:
+        """-1 quiet, 0 normal, 1 and more verbose."""
+        return -1 if self.quiet else self.verbose
+
+
+@dataclass(frozen=True)
+class ToleranceOptions:
+    """A tolerance of the command line; None leaves it to the config or the default."""
+
+    rtol: float | None = field(
+        default=None,
+        metadata=option(
+            "--rtol", help="Relative tolerance (default 1e-4).", group="Check", form="number", bounds=(0.0, 1e30)
+        ),
+    )
+    atol: float | None = field(
+        default=None,
+        metadata=option(
+            "--atol", help="Absolute tolerance (default 1e-4).", group="Check", form="number", bounds=(0.0, 1e30)
+        ),
+    )

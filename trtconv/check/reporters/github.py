@@ -7,11 +7,13 @@ Markdown that is appended to the file that the variable GITHUB_STEP_SUMMARY name
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from trtconv.check.reporters.markdown import markdown_text
 from trtconv.check.reporters.problems import Problem, from_here, problems
+from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.report import CheckReport
 
@@ -52,3 +54,12 @@ def append_summary(report: CheckReport, environment: Mapping[str, str] | None = 
     except OSError as error:
         raise InvalidRequestError(f"the step summary '{name}' cannot be written: {error.strerror}") from error
     return Path(name)
+
+
+def write_github(report: CheckReport, path: Path) -> None:
+    """Print the annotations, and append to the step summary; there is no file."""
+    sys.stdout.write("".join(line + "\n" for line in annotation_lines(report)))
+    append_summary(report)
+
+
+REPORTER = Reporter("github", "Write GitHub annotations and the step summary.", "", write_github)

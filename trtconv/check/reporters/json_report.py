@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from trtconv.check.reporters.reporter import Reporter
+from trtconv.core.artifacts import write_report_json
 from trtconv.core.report import SCHEMA, CheckReport
 
 
@@ -26,3 +29,12 @@ def report_dict(report: CheckReport) -> dict[str, Any]:
         "environment": dict(report.environment),
         "extras": dict(report.extras),
     }
+
+
+def write_json_report(report: CheckReport, path: Path) -> None:
+    """Write the report as JSON."""
+    write_report_json(path, report_dict(report))
+
+
+# Programs read it, and JSON escapes by itself.
+REPORTER = Reporter("json", "Write the report as JSON (- for stdout).", ".report.json", write_json_report, shown=False)

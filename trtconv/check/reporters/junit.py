@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
+from pathlib import Path
 
 from trtconv.check.reporters.problems import Problem, problems
+from trtconv.check.reporters.reporter import Reporter
+from trtconv.core.artifacts import write_report_text
 from trtconv.core.display import display_text
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.proof.comparison import describe_failure
@@ -80,3 +83,11 @@ def _totals(suite: ET.Element, report: CheckReport, cases: Iterable[ET.Element])
 def _clean(text: str) -> str:
     """XML 1.0 has neither control characters nor U+FFFE, not even escaped."""
     return display_text(text)
+
+
+def write_junit(report: CheckReport, path: Path) -> None:
+    """Write the report as JUnit XML."""
+    write_report_text(path, junit_xml(report))
+
+
+REPORTER = Reporter("junit", "Write JUnit XML.", ".junit.xml", write_junit)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from trtconv.check.reporters.problems import problems, worst_of
+from trtconv.check.reporters.reporter import Reporter
+from trtconv.core.artifacts import write_report_text
 from trtconv.core.report import CheckReport
 
 MOST_PROBLEMS = 20
@@ -93,3 +96,11 @@ def _cell(text: str) -> str:
 
 def _code(text: str) -> str:
     return text.replace("`", "'").replace("\n", " ").replace("|", "\\|")
+
+
+def write_markdown(report: CheckReport, path: Path) -> None:
+    """Write the report as Markdown."""
+    write_report_text(path, markdown_text(report))
+
+
+REPORTER = Reporter("markdown", "Write Markdown for a pull request.", ".report.md", write_markdown)

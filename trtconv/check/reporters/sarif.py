@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
 from trtconv.check.reporters.problems import Problem, from_here, problems
+from trtconv.check.reporters.reporter import Reporter
+from trtconv.core.artifacts import write_report_json
 from trtconv.core.report import CheckReport
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -75,3 +77,11 @@ def _location(problem: Problem, report: CheckReport) -> dict[str, Any]:
 def _uri(path: str) -> str:
     pure = PurePath(from_here(path))
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
+
+
+def write_sarif(report: CheckReport, path: Path) -> None:
+    """Write the report as SARIF."""
+    write_report_json(path, sarif_dict(report))
+
+
+REPORTER = Reporter("sarif", "Write SARIF 2.1.0.", ".sarif", write_sarif)

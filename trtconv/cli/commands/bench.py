@@ -2,61 +2,90 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
-from trtconv.cli.files import FILE, OUTPUT_REPORT
-from trtconv.cli.options import ListCommand, Number, config_option, module_options, output_options, verbosity
+from trtconv.cli.files import FILE
+from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions
+from trtconv.core.option import option
+from trtconv.core.requests import CheckRequest, ModuleSource
 
 if TYPE_CHECKING:
     from trtconv.check.gate.bench import BenchReport
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """What only this command asks."""
+
+    points: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--point", help="A sample point (default min opt max).", group="Check", metavar="LABEL", many=True
+        ),
+    )
+    seconds: float = field(
+        default=1.0,
+        metadata=option(
+            "--seconds",
+            help="Time for each loop.",
+            group="Check",
+            form="number",
+            bounds=(0.05, 60.0),
+            shows_default=True,
+        ),
+    )
+    against: str | None = field(
+        default=None,
+        metadata=option(
+            "--against",
+            help="Measure this module in torch too: eager, compiled, CUDA graph.",
+            group="Model",
+            metavar="MODULE",
+        ),
+    )
+    json: Path | None = field(
+        default=None,
+        metadata=option(
+            "--json", help="Write all percentiles as JSON (- for stdout).", group="Output", form="path", role="report"
+        ),
+    )
+
+
 @click.command("bench", cls=ListCommand)
 @click.argument("subject", type=FILE)
-@click.option("--reference", type=FILE, help="Reference file with the inputs (default: the one beside SUBJECT).")
-@click.option("--point", "points", multiple=True, metavar="LABEL", help="A sample point (default min opt max).")
-@click.option("--seconds", type=Number(0.05, 60.0), default=1.0, show_default=True, help="Time for each loop.")
-@click.option("--against", metavar="MODULE", help="Measure this module in torch too: eager, compiled, CUDA graph.")
-@click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
-@click.option("--json", "json_file", type=OUTPUT_REPORT, help="Write all percentiles as JSON (- for stdout).")
-@module_options
-@config_option
-@output_options
-def command(
-    subject: Path,
-    reference: Path | None,
-    points: tuple[str, ...],
-    seconds: float,
-    against: str | None,
-    json_file: Path | None,
-    config: Path | None,
-    **values: Any,
-) -> None:
+@options_of(
+    CheckRequest, BenchOptions, ModuleSource, ConfigOption, OutputOptions, without=("--foreign-engine",)
+)  # fmt: skip
+def command(subject: Path, line: CommandLine) -> None:
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""
     from trtconv.cli.assemble import load_config, module_source
     from trtconv.cli.console import ConsoleProgress, make_console
     from trtconv.core.artifacts import write_report_json
     from trtconv.pipeline import bench
 
-    settings = load_config(config)
-    source = module_source(settings, against, values) if against or (config and settings.model.module) else None
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    options, output = line.of(BenchOptions), line.of(OutputOptions)
+    config = load_config(line.of(ConfigOption).config)
+    has_module = options.against or (config.path and config.model.module)
+    source = module_source(config, options.against, line) if has_module else None
+    files = line.request(CheckRequest, config, subject=subject)
+    with ConsoleProgress(output.verbosity) as progress:
         progress.stage("bench")
         report = bench(
-            subject, source, progress, reference=reference, seconds=seconds,
-            plugins=tuple(values["plugin_libraries"]), **({"points": points} if points else {}),
+            subject, source, progress, reference=files.reference, seconds=options.seconds, plugins=files.plugins,
+            **({"points": options.points} if options.points else {}),
         )  # fmt: skip
-    if json_file is not None and str(json_file) == "-":
-        echo(json.dumps(report.as_dict(), indent=1))
+    if options.json is not None:
+        write_report_json(options.json, report.as_dict())
+    if str(options.json) == "-":
         return
-    if json_file is not None:
-        write_report_json(json_file, report.as_dict())
-    if not values["quiet"]:
+    if not output.quiet:
         make_console().print(_table(report))
         for name, reason in report.failed.items():
             echo(f"not measured: {name}: {reason}")

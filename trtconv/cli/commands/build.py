@@ -2,71 +2,77 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from trtconv.cli.files import FILE, OUTPUT_FILE
-from trtconv.cli.options import (
-    ListCommand,
-    align_option,
-    build_options,
-    config_option,
-    json_flag,
-    output_options,
-    verbosity,
-)
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
+from trtconv.cli.files import FILE
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
+from trtconv.core.option import described_fields, option
+from trtconv.core.requests import BuildRequest
+from trtconv.core.requests.export import ALIGN_FLAG, ALIGN_HELP
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What only this command asks."""
+
+    output: Path | None = field(
+        default=None,
+        metadata=option(
+            "-o",
+            "--output",
+            help="The engine to write (default: MODEL with .engine).",
+            group="Output",
+            form="path",
+            role="file",
+        ),
+    )
+    align: bool = field(default=False, metadata=option(ALIGN_FLAG, help=ALIGN_HELP, group="Shapes", form="flag"))
+    no_cache: bool = field(
+        default=False,
+        metadata=option(
+            "--no-cache",
+            help="Build although the engine cache may hold this engine.",
+            group="Build",
+            form="flag",
+        ),
+    )
 
 
 @click.command("build", cls=ListCommand)
 @click.argument("model", type=FILE)
-@click.option("-o", "--output", type=OUTPUT_FILE, help="The engine to write (default: MODEL with .engine).")
-@click.option(
-    "--dynamic",
-    multiple=True,
-    metavar="[NAME=MIN:OPT:MAX[%MULTIPLE]]",
-    help="Dynamic shapes: alone with the ranges that export recorded, or with your own.",
-)
-@click.option(
-    "--input", "inputs", multiple=True, metavar="NAME:DTYPE[D0,...]", help="Names dims of a foreign ONNX file."
-)
-@build_options
-@align_option
-@click.option("--no-cache", is_flag=True, help="Build although the engine cache may hold this engine.")
-@config_option
-@json_flag
-@output_options
-def command(
-    model: Path, output: Path | None, dynamic: tuple[str, ...], config: Path | None, as_json: bool, no_cache: bool,
-    **values: Any,
-) -> None:
+@options_of(BuildRequest, BuildOptions, ConfigOption, JsonOption, OutputOptions)
+def command(model: Path, line: CommandLine) -> None:
     """Build an engine from MODEL: static at opt, or with --dynamic for a range of shapes.
 
     \b
     trtconv build model.trt.onnx -o model.engine --dynamic
     trtconv build other.onnx -o other.engine --input x:float32[N,3,H,W] --dynamic N=1:4:8 H=32:64:128 W=32:64:128
-    """  # fmt: skip
-    from trtconv.cli.assemble import build_request, load_config, shape_space
+    """
+    from trtconv.cli.assemble import build_request, load_config
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import build_summary, show
     from trtconv.core.artifacts import beside
     from trtconv.pipeline import aligned_build
 
-    settings = load_config(config)
-    wanted = bool(dynamic) or bool(config and settings.build.dynamic)
-    space = shape_space(settings, dynamic) if wanted else None
-    request = build_request(settings, model, output or beside(model, ".engine"), space, values)
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    options, output = line.of(BuildOptions), line.of(OutputOptions)
+    config = load_config(line.of(ConfigOption).config)
+    is_dynamic = line.has(described_fields(BuildRequest)["dynamic"]) or bool(config.path and config.build.dynamic)
+    dynamic = line.field_value(BuildRequest, "dynamic", config) if is_dynamic else None
+    request = build_request(config, model, options.output or beside(model, ".engine"), dynamic, line)
+    with ConsoleProgress(output.verbosity) as progress:
         from trtconv.build.cache.lookup import build_cached
         from trtconv.build.cache.store import user_cache
 
         progress.stage("build")
-        if values["align"]:
+        if options.align:
             request = aligned_build(request, progress)
-        built = build_cached(request, progress, cache=None if no_cache else user_cache())
+        built = build_cached(request, progress, cache=None if options.no_cache else user_cache())
     summary = build_summary(built.result)
     lines = (*summary.lines, ("cache", built.reason))
-    told = dataclasses.replace(summary, lines=lines, data={**summary.data, "cached": built.hit, "cache": built.reason})
-    show(told, as_json=as_json, quiet=values["quiet"])
+    data = {**summary.data, "cached": built.hit, "cache": built.reason}
+    show(replace(summary, lines=lines, data=data), as_json=line.of(JsonOption).as_json, quiet=output.quiet)

@@ -2,110 +2,172 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from trtconv.check.reporters.registry import REPORTERS
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
-from trtconv.cli.files import FILE, OUTPUT_FOLDER, OUTPUT_REPORT, UPDATED_FILE
-from trtconv.cli.options import (
-    ListCommand,
-    compose,
-    config_option,
-    module_options,
-    output_options,
-    tolerance_options,
-    verbosity,
-)
+from trtconv.cli.files import FILE
+from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.core.option import option
+from trtconv.core.requests import CheckRequest, ModuleSource
 
 if TYPE_CHECKING:
-    from trtconv.core.config import Config
     from trtconv.core.progress import Progress
     from trtconv.core.report import CheckReport
-    from trtconv.core.requests import CheckRequest
-    from trtconv.core.tolerance import Tolerance
 
-report_options = compose(
-    click.option("--json", "json_file", type=OUTPUT_REPORT, help="Write the report as JSON (- for stdout)."),
-    click.option("--junit", type=OUTPUT_REPORT, help="Write JUnit XML."),
-    click.option("--sarif", type=OUTPUT_REPORT, help="Write SARIF 2.1.0."),
-    click.option("--html", type=OUTPUT_REPORT, help="Write one offline HTML file."),
-    click.option("--markdown", type=OUTPUT_REPORT, help="Write Markdown for a pull request."),
-    click.option("--github", is_flag=True, help="Write GitHub annotations and the step summary."),
-)
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What only this command asks."""
+
+    against: str | None = field(
+        default=None,
+        metadata=option(
+            "--against", help="Compare with this module instead of a reference file.", group="Model", metavar="MODULE"
+        ),
+    )
+    layers: bool = field(
+        default=False,
+        metadata=option(
+            "--layers",
+            help="Compare inner tensors of an engine too; names the first that differs.",
+            group="Check",
+            form="flag",
+        ),
+    )
+    dump: Path | None = field(
+        default=None,
+        metadata=option(
+            "--dump",
+            help="With --layers: write all inner tensors of the engine into this folder.",
+            group="Check",
+            form="path",
+            role="folder",
+        ),
+    )
+    find_fp32: bool = field(
+        default=False,
+        metadata=option(
+            "--find-fp32",
+            help="Find the nodes that have to stay FP32 for half precision to be right.",
+            group="Check",
+            form="flag",
+        ),
+    )
+    baseline: Path | None = field(
+        default=None,
+        metadata=option(
+            "--baseline",
+            help="Fail when errors, latency or sizes grew against this earlier report.",
+            group="Check",
+            form="path",
+            role="update",
+        ),
+    )
+    update_baseline: bool = field(
+        default=False,
+        metadata=option(
+            "--update-baseline",
+            help="Write the report to --baseline instead of comparing.",
+            group="Check",
+            form="flag",
+        ),
+    )
+    target: str | None = field(
+        default=None,
+        metadata=option(
+            "--target",
+            help="Static: will this TensorRT take the graph? Nothing is compared.",
+            group="Check",
+            metavar="TARGET",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """Where reports go, by the name of their format; `-` is stdout."""
+
+    paths: dict[str, Path]
+
+    @classmethod
+    def of(cls, line: CommandLine) -> Destinations:
+        """The reports that the command line asks for."""
+        return cls({r.name: line.option_value(r.option) for r in REPORTERS if line.has(r.option)})
+
+    @property
+    def json(self) -> Path | None:
+        """Where the JSON goes."""
+        return self.paths.get("json")
+
+    @property
+    def others(self) -> dict[str, Path]:
+        """All but the JSON, whose content is another one for `--target` and `--find-fp32`."""
+        return {name: path for name, path in self.paths.items() if name != "json"}
+
+    @property
+    def json_on_stdout(self) -> bool:
+        """True where stdout belongs to the JSON."""
+        return str(self.json) == "-"
 
 
 @click.command("check", cls=ListCommand)
 @click.argument("subject", type=FILE)
-@click.option("--reference", type=FILE, help="Reference file (default: the one beside SUBJECT).")
-@click.option("--against", metavar="MODULE", help="Compare with this module instead of a reference file.")
-@module_options
-@tolerance_options
-@click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
-@click.option("--foreign-engine", is_flag=True, help="Take an engine that trtconv did not build: it has no manifest.")
-@click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
-@click.option(
-    "--dump", type=OUTPUT_FOLDER, help="With --layers: write all inner tensors of the engine into this folder."
-)
-@click.option("--find-fp32", is_flag=True, help="Find the nodes that have to stay FP32 for half precision to be right.")
-@click.option(
-    "--baseline", type=UPDATED_FILE, help="Fail when errors, latency or sizes grew against this earlier report."
-)
-@click.option("--update-baseline", is_flag=True, help="Write the report to --baseline instead of comparing.")
-@click.option("--target", metavar="TARGET", help="Static: will this TensorRT take the graph? Nothing is compared.")
-@report_options
-@config_option
-@output_options
-def command(subject: Path, reference: Path | None, against: str | None, config: Path | None, **values: Any) -> int:
+@options_of(
+    CheckRequest, ModuleSource, ToleranceOptions, CheckOptions, ConfigOption, OutputOptions,
+    extra=[r.option for r in REPORTERS],
+)  # fmt: skip
+def command(subject: Path, line: CommandLine) -> int:
     """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
     from trtconv.check.gate.judge import read_gate
     from trtconv.check.reporters import print_report, write_reports
-    from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance
+    from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance_of
     from trtconv.cli.console import ConsoleProgress, make_console
-    from trtconv.core.requests import CheckRequest
     from trtconv.pipeline import check, exit_code
 
-    if values["target"] and not values["find_fp32"]:
-        return _check_target(subject, values)
-    settings = load_config(config)
-    chosen = tolerance(settings.check, values["rtol"], values["atol"])
-    if values["find_fp32"]:
-        return _find_fp32(subject, settings, chosen, {**values, "reference": reference})
-    request = CheckRequest(
+    options, output, reports = line.of(CheckOptions), line.of(OutputOptions), Destinations.of(line)
+    if options.target and not options.find_fp32:
+        return _check_target(subject, options.target, output, reports)
+    if options.find_fp32:
+        return _find_fp32(subject, line)
+    config = load_config(line.of(ConfigOption).config)
+    tolerance = tolerance_of(config, line)
+    request = line.request(
+        CheckRequest,
+        config,
         subject=subject,
-        reference=reference,
-        against=module_source(settings, against, values) if against else None,
-        tolerance=chosen,
-        outputs=output_tolerances(settings.check, chosen),
-        plugins=tuple(values["plugin_libraries"]),
-        foreign=values["foreign_engine"],
+        against=module_source(config, options.against, line) if options.against else None,
+        tolerance=tolerance,
+        outputs=output_tolerances(config.check, tolerance),
     )
-    if values["update_baseline"] and not values["baseline"]:
+    if options.update_baseline and not options.baseline:
         raise click.UsageError("--update-baseline needs --baseline FILE")
-    limits = settings.check
-    gate = read_gate(limits.budgets, limits.baseline, values["baseline"], update=values["update_baseline"])
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    limits = config.check
+    gate = read_gate(limits.budgets, limits.baseline, options.baseline, update=options.update_baseline)
+    with ConsoleProgress(output.verbosity) as progress:
         progress.stage("check")
-        report = check(request, progress, gate=gate, heat=values["html"] is not None)
+        report = check(request, progress, gate=gate, heat="html" in reports.paths)
         layers: tuple[str, ...] = ()
         # An engine that does not run here has no layers to compare; the report says why.
-        if (values["layers"] or values["dump"]) and (report.comparisons or report.subject_kind != "engine"):
-            report, layers = _with_layers(report, request, values["dump"], progress)
-    json_file = values["json_file"]
-    names = ("junit", "sarif", "html", "markdown", "github")
-    write_reports(report, json=json_file, **{n: values[n] for n in names if values[n]})
-    if not values["quiet"] and str(json_file) != "-":
+        if (options.layers or options.dump) and (report.comparisons or report.subject_kind != "engine"):
+            report, layers = _with_layers(report, request, options.dump, progress)
+    write_reports(report, **reports.paths)
+    if not output.quiet and not reports.json_on_stdout:
         print_report(report, make_console())
-    if str(json_file) != "-":
-        for line in layers:
-            echo(line)
+    if not reports.json_on_stdout:
+        for text in layers:
+            echo(text)
     return exit_code(report)
 
 
-def _check_target(model: Path, values: dict[str, Any]) -> int:
+def _check_target(model: Path, target: str, output: OutputOptions, reports: Destinations) -> int:
     """`--target`: a verdict for each node, in the same reports."""
-    import json
     from collections import Counter
 
     from trtconv.check.reporters import write_reports
@@ -113,25 +175,20 @@ def _check_target(model: Path, values: dict[str, Any]) -> int:
     from trtconv.core.artifacts import write_report_json
     from trtconv.pipeline import check_target
 
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    with ConsoleProgress(output.verbosity) as progress:
         progress.stage("check")
-        report = check_target(model, values["target"], progress)
-    json_file = values["json_file"]
-    if json_file is not None and str(json_file) == "-":
-        echo(json.dumps(report.as_dict(), indent=1))
-    elif json_file is not None:
-        write_report_json(json_file, report.as_dict())
-    told = report.as_check_report()
-    names = ("junit", "sarif", "html", "markdown", "github")
-    write_reports(told, **{n: values[n] for n in names if values[n]})
-    if not values["quiet"] and str(json_file) != "-":
+        report = check_target(model, target, progress)
+    if reports.json is not None:
+        write_report_json(reports.json, report.as_dict())
+    write_reports(report.as_check_report(), **reports.others)
+    if not output.quiet and not reports.json_on_stdout:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
         rules = sorted({n.rule for n in report.nodes if n.status == "rewritten"})
-        named = f"{len(report.nodes)} node" + ("s" if len(report.nodes) != 1 else "")
-        echo(f"{named}: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
+        nodes = f"{len(report.nodes)} node" + ("s" if len(report.nodes) != 1 else "")
+        echo(f"{nodes}: {counts}" + (f" (rules: {', '.join(rules)})" if rules else ""))
         for finding in report.findings:
-            place = f"  [{finding.source}]" if finding.source else ""
-            echo(f"{finding.level:<8} {finding.message}{place}" + (f" -> {finding.hint}" if finding.hint else ""))
+            source = f"  [{finding.source}]" if finding.source else ""
+            echo(f"{finding.level:<8} {finding.message}{source}" + (f" -> {finding.hint}" if finding.hint else ""))
         verdict = "PASSED" if report.passed else "FAILED"
         echo(f"{verdict}  {model} for {report.target}, judged by {report.judged_by}")
     return report.exit_code
@@ -144,53 +201,52 @@ def _with_layers(
 
     The layers are compared at the first sample point that differs, else at the first of all.
     """
-    from dataclasses import replace
-
     from trtconv.check.compare.layer_check import check_layers
     from trtconv.check.compare.layers import describe_layers, layer_finding
     from trtconv.check.compare.reference_fit import find_reference
 
     failed = next((c.point for c in report.comparisons if not c.passed), "")
-    found = check_layers(
+    differences = check_layers(
         request.subject, find_reference(request.subject, request.reference), report.tolerance,
         point=failed.split(" ")[0], dump=dump, plugins=request.plugins, progress=progress,
     )  # fmt: skip
-    cause = layer_finding(found) if failed else None
+    cause = layer_finding(differences) if failed else None
     findings = (cause, *report.findings) if cause else report.findings
-    return replace(report, findings=findings), describe_layers(found)
+    return replace(report, findings=findings), describe_layers(differences)
 
 
-def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[str, Any]) -> int:
+def _find_fp32(subject: Path, line: CommandLine) -> int:
     """`--find-fp32`: the nodes for which half precision misses the tolerance, and the options that keep them."""
     import json
 
     from trtconv.check.compare.tolerances import HALF_TOLERANCES, recorded_precision
+    from trtconv.cli.assemble import load_config, tolerance_of
     from trtconv.cli.console import ConsoleProgress
     from trtconv.core.artifacts import write_report_json
     from trtconv.core.tolerance import DEFAULT_TOLERANCE
     from trtconv.pipeline import find_fp32
 
+    config = load_config(line.of(ConfigOption).config)
+    reports, chosen = Destinations.of(line), tolerance_of(config, line)
+    request = line.request(CheckRequest, config, subject=subject, tolerance=chosen)
     recorded = recorded_precision(subject)
     precision = recorded if recorded != "fp32" else "fp16"
     tolerance = HALF_TOLERANCES[precision] if chosen == DEFAULT_TOLERANCE else chosen
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    target = line.of(CheckOptions).target or config.rewrite.target
+    with ConsoleProgress(line.of(OutputOptions).verbosity) as progress:
         progress.stage("find-fp32")
-        source, found = find_fp32(
-            subject, values["reference"], values["target"] or settings.rewrite.target, precision, tolerance, progress
-        )
-    json_file = values["json_file"]
-    if json_file is not None and str(json_file) == "-":
-        echo(json.dumps(found.as_dict(), indent=1))
+        source, search = find_fp32(subject, request.reference, target, precision, tolerance, progress)
+    if reports.json is not None:
+        write_report_json(reports.json, search.as_dict())
+    if reports.json_on_stdout:
         return 0
-    if json_file is not None:
-        write_report_json(json_file, found.as_dict())
-    allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {found.points} sample points"
-    echo(f"{len(found.nodes)} of {found.half} nodes have to stay FP32 for {precision} within {allowed}"
-               f" ({found.runs} emulated runs{'' if found.complete else ', not all that were needed'})")  # fmt: skip
-    for node in found.nodes:
+    allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {search.points} sample points"
+    runs = f"({search.runs} emulated runs{'' if search.complete else ', not all that were needed'})"
+    echo(f"{len(search.nodes)} of {search.half} nodes have to stay FP32 for {precision} within {allowed} {runs}")
+    for node in search.nodes:
         echo(f"  {node.name}  {node.op}  {node.origin}".rstrip())
-    if found.nodes:
-        options = " ".join(f"--keep-fp32 {n.name}" for n in found.nodes)
-        echo(f"-> trtconv rewrite {source} --target {found.target} --precision {precision} {options}")
-        echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in found.nodes])}")
+    if search.nodes:
+        options = " ".join(f"--keep-fp32 {n.name}" for n in search.nodes)
+        echo(f"-> trtconv rewrite {source} --target {search.target} --precision {precision} {options}")
+        echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in search.nodes])}")
     return 0

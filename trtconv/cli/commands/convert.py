@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
-from trtconv.cli.files import OUTPUT_FOLDER
-from trtconv.cli.options import (
-    ListCommand,
-    align_option,
-    build_options,
-    config_option,
-    export_options,
-    json_flag,
-    module_options,
-    output_options,
-    pad_option,
-    rewrite_options,
-    shape_options,
-    tolerance_options,
-    verbosity,
-)
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.core.option import option
+from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """What only this command asks."""
+
+    output: Path = field(
+        default=Path("out"),
+        metadata=option(
+            "-o",
+            "--output",
+            help="The directory to write into.",
+            group="Output",
+            form="path",
+            role="folder",
+            shows_default=True,
+        ),
+    )
+    static: bool = field(
+        default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
+    )
+    force: bool = field(
+        default=False,
+        metadata=option(
+            "--force",
+            help="Convert although nothing changed; build although the engine is cached.",
+            group="Output",
+            form="flag",
+        ),
+    )
 
 
 @click.command("convert", cls=ListCommand)
 @click.argument("module", required=False)
-@click.option(
-    "-o", "--output", type=OUTPUT_FOLDER, default=Path("out"), show_default=True, help="The directory to write into."
-)
-@shape_options
-@module_options
-@export_options
-@align_option
-@pad_option
-@rewrite_options
-@build_options
-@click.option("--static", is_flag=True, help="Build at the opt sizes only.")
-@click.option("--force", is_flag=True, help="Convert although nothing changed; build although the engine is cached.")
-@tolerance_options
-@config_option
-@json_flag
-@output_options
-def command(
-    module: str | None, output: Path, config: Path | None, static: bool, as_json: bool, force: bool, **values: Any
-) -> None:
+@options_of(
+    ModuleSource, ExportRequest, BuildRequest, RewriteRequest, ToleranceOptions, ConvertOptions, ConfigOption,
+    JsonOption, OutputOptions,
+)  # fmt: skip
+def command(module: str | None, line: CommandLine) -> None:
     """Export, rewrite, build and check MODULE; write all files and manifests into a directory.
 
     \b
@@ -56,13 +61,14 @@ def command(
     from trtconv.cli.summary import Summary, show
     from trtconv.core.files.conversion_stamp import FilesRead, read_stamp, write_stamp
 
-    quiet = values["quiet"]
-    spoken = {"verbose": 0, "quiet": 0}
-    asked = {**values, "module": module, "config": config, "static": static, "folder": Path.cwd(), **spoken}
-    before, _ = (None, "") if force else read_stamp(output, asked)
-    if before is not None:
-        lines = (*before.lines, ("unchanged", "nothing changed since; --force converts again"))
-        show(Summary(lines, {**before.data, "unchanged": True}), as_json=as_json, quiet=quiet)
+    options, output, as_json = line.of(ConvertOptions), line.of(OutputOptions), line.of(JsonOption).as_json
+    # Everything that decides the files, not how much is said about them.
+    silent = {"verbose": 0, "quiet": 0, "json": 0, "force": 0, "output": 0}
+    request_key = {**line.values, "module": module, "folder": Path.cwd(), **silent}
+    stamp, _ = (None, "") if options.force else read_stamp(options.output, request_key)
+    if stamp is not None:
+        lines = (*stamp.lines, ("unchanged", "nothing changed since; --force converts again"))
+        show(Summary(lines, {**stamp.data, "unchanged": True}), as_json=as_json, quiet=output.quiet)
         return
     from trtconv.build.cache.store import user_cache
     from trtconv.cli.assemble import convert_request, load_config
@@ -70,12 +76,13 @@ def command(
     from trtconv.cli.summary import convert_summary
     from trtconv.pipeline import convert
 
-    with FilesRead() as seen, ConsoleProgress(verbosity(values["verbose"], quiet)) as progress:
-        request = convert_request(load_config(config), module, output, static, values)
-        result = convert(request, progress, cache=None if force else user_cache())
+    with FilesRead() as files_read, ConsoleProgress(output.verbosity) as progress:
+        config = load_config(line.of(ConfigOption).config)
+        request = convert_request(config, module, options.output, options.static, line)
+        result = convert(request, progress, cache=None if options.force else user_cache())
     summary = convert_summary(result)
     if result.passed:
         source = request.export.source
         files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
-        write_stamp(output, asked, {*seen.paths, *files}, summary.lines, summary.data)
-    show(summary, as_json=as_json, quiet=quiet)
+        write_stamp(options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data)
+    show(summary, as_json=as_json, quiet=output.quiet)

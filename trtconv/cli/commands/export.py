@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
-from trtconv.cli.files import OUTPUT_FILE
-from trtconv.cli.options import (
-    ListCommand,
-    align_option,
-    config_option,
-    export_options,
-    json_flag,
-    module_options,
-    output_options,
-    pad_option,
-    shape_options,
-    tolerance_options,
-    verbosity,
-)
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.core.option import option
+from trtconv.core.requests import ExportRequest, ModuleSource
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What only this command asks."""
+
+    output: Path = field(
+        default=Path("model.onnx"),
+        metadata=option(
+            "-o", "--output", help="The file to write.", group="Output", form="path", role="file", shows_default=True
+        ),
+    )
 
 
 @click.command("export", cls=ListCommand)
 @click.argument("module", required=False)
-@click.option(
-    "-o", "--output", type=OUTPUT_FILE, default=Path("model.onnx"), show_default=True, help="The file to write."
-)
-@shape_options
-@module_options
-@export_options
-@align_option
-@pad_option
-@tolerance_options
-@config_option
-@json_flag
-@output_options
-def command(module: str | None, output: Path, config: Path | None, as_json: bool, **values: Any) -> None:
+@options_of(
+    ModuleSource, ExportRequest, ToleranceOptions, ExportOptions, ConfigOption, JsonOption, OutputOptions
+)  # fmt: skip
+def command(module: str | None, line: CommandLine) -> None:
     """Write MODULE as an ONNX file that equals it at every sample point of the shape space.
 
     MODULE is path/to/file.py:factory, package.module:factory or an exported program *.pt2.
@@ -50,10 +44,12 @@ def command(module: str | None, output: Path, config: Path | None, as_json: bool
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import export_summary, show
 
-    request = export_request(load_config(config), module, output, values)
-    with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
+    output = line.of(OutputOptions)
+    config = load_config(line.of(ConfigOption).config)
+    request = export_request(config, module, line.of(ExportOptions).output, line)
+    with ConsoleProgress(output.verbosity) as progress:
         from trtconv.export import export_model
 
         progress.stage("export")
         result = export_model(request, progress)
-    show(export_summary(result), as_json=as_json, quiet=values["quiet"])
+    show(export_summary(result), as_json=line.of(JsonOption).as_json, quiet=output.quiet)

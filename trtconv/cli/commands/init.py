@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trtconv.cli.click_options import options_of
+from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
-from trtconv.cli.files import OUTPUT_FILE, FileCommand
-from trtconv.cli.options import module_options
+from trtconv.cli.files import FileCommand
+from trtconv.core.option import option
+from trtconv.core.requests import ModuleSource
 
 _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
@@ -55,23 +59,36 @@ atol = 1e-4
 """
 
 
+@dataclass(frozen=True)
+class InitOptions:
+    """What only this command asks."""
+
+    output: Path = field(
+        default=Path("trtconv.toml"),
+        metadata=option(
+            "-o", "--output", help="The file to write.", group="Output", form="path", role="file", shows_default=True
+        ),
+    )
+    force: bool = field(
+        default=False, metadata=option("--force", help="Replace an existing file.", group="Output", form="flag")
+    )
+
+
 @click.command("init", cls=FileCommand)
 @click.argument("module")
-@click.option(
-    "-o", "--output", type=OUTPUT_FILE, default=Path("trtconv.toml"), show_default=True, help="The file to write."
-)
-@click.option("--force", is_flag=True, help="Replace an existing file.")
-@module_options
-def command(module: str, output: Path, force: bool, **values: Any) -> None:
+@options_of(ModuleSource, InitOptions)
+def command(module: str, line: CommandLine) -> None:
     """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""
     from trtconv.cli.assemble import module_source
     from trtconv.core.artifacts import write_text
     from trtconv.core.config import Config
     from trtconv.core.errors import InvalidRequestError
 
-    if output.exists() and not force:
+    options = line.of(InitOptions)
+    output = options.output
+    if output.exists() and not options.force:
         raise InvalidRequestError(f"'{output}' exists", hint="choose another name with -o, or replace it with --force")
-    source = module_source(Config(), module, values)
+    source = module_source(Config(), module, line)
     names = _forward_parameters(source)
     file, colon, factory = module.rpartition(":")
     relative = f"{_relative(Path(file), output.parent)}:{factory}" if colon and file.endswith(".py") else module

@@ -31,7 +31,5 @@ def command(
         return
     echo(f"model      {result.model}")
     echo(f"config     {result.config}")
-    echo(
-        f"batching   {'up to ' + str(result.max_batch) if result.max_batch else 'none: no leading dim in common'}"
-    )
+    echo(f"batching   {'up to ' + str(result.max_batch) if result.max_batch else 'none: no leading dim in common'}")
     echo(f"serve it   {result.command}")

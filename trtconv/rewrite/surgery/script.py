@@ -15,7 +15,7 @@ import onnx_graphsurgeon as gs
 from onnx_graphsurgeon.ir.tensor import LazyValues
 
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
-from trtconv.core.python_file import load_python
+from trtconv.core.files.python_file import load_python
 
 HINT = "docs/how-to/run-a-surgery-script.md"
 

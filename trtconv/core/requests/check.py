@@ -1,0 +1,53 @@
+"""What `trtconv check` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.option import option
+from trtconv.core.requests.module_source import ModuleSource
+from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
+
+    `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
+    trtconv did not build is taken without a manifest.
+    """
+
+    subject: Path
+    reference: Path | None = field(
+        default=None,
+        metadata=option(
+            "--reference",
+            help="Reference file (default: the one beside SUBJECT).",
+            group="Check",
+            form="path",
+        ),
+    )
+    against: ModuleSource | None = None
+    tolerance: Tolerance = DEFAULT_TOLERANCE
+    outputs: tuple[tuple[str, Tolerance], ...] = ()
+    plugins: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "--plugin",
+            help="A plugin library that the engine needs.",
+            group="Check",
+            form="path",
+            many=True,
+        ),
+    )
+    allow_unrunnable: bool = False
+    foreign: bool = field(
+        default=False,
+        metadata=option(
+            "--foreign-engine",
+            help="Take an engine that trtconv did not build: it has no manifest.",
+            group="Check",
+            form="flag",
+        ),
+    )

@@ -1,0 +1,162 @@
+"""What `trtconv rewrite` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trtconv.core.option import option, paths_seen_from
+from trtconv.core.requests.export import (
+    ALIGN_FLAG,
+    ALIGN_HELP,
+    PAD_FLAG,
+    PAD_HELP,
+    RANGE_METAVAR,
+    parse_ranges,
+)
+from trtconv.core.shape_space.padding import MODES
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.targets import Target, parse_target
+
+
+@dataclass(frozen=True)
+class RewriteRequest:
+    """`trtconv rewrite`. `rule_files` are the user's own rules; `plugins` is `auto`, `never` or names with commas.
+
+    `plugin_libraries` are those that will be loaded, which `auto` wants to know; nothing is loaded by a rewrite.
+
+    `script` is `file.py:function`, which changes the graph before any rule looks at it.
+
+    `keep_fp32` names nodes that stay in FP32 when `precision` is fp16 or bf16 (`trtconv check --find-fp32` finds them).
+    `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
+    """
+
+    model: Path
+    output: Path
+    target: Target = field(
+        metadata=option(
+            "--target",
+            help="tensorrt==8.6, tensorrt==10, tensorrt==11 or tensorrt-rtx.",
+            group="Rewrite",
+            metavar="TARGET",
+            key="rewrite.target",
+            parse=parse_target,
+            parse_config=lambda text, base: parse_target(text) if text else None,
+        )
+    )
+    only: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--only",
+            help="Apply only this rule (repeatable).",
+            group="Rewrite",
+            metavar="RULE",
+            many=True,
+            key="rewrite.only",
+        ),
+    )
+    skip: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--skip",
+            help="Leave this rule out (repeatable).",
+            group="Rewrite",
+            metavar="RULE",
+            many=True,
+            key="rewrite.skip",
+        ),
+    )
+    proof: bool = field(
+        default=True,
+        metadata=option(
+            "--no-proof",
+            help="Skip the numeric proof of each rewrite.",
+            group="Rewrite",
+            form="flag",
+            key="rewrite.proof",
+            parse=lambda skipped: not skipped,
+        ),
+    )
+    rule_files: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "--rules",
+            help="A Python file with rules of your own.",
+            group="Rewrite",
+            form="path",
+            many=True,
+            key="rewrite.rules",
+            parse_config=paths_seen_from,
+        ),
+    )
+    script: str = field(
+        default="",
+        metadata=option(
+            "--script",
+            help="A graph-surgeon script to run first, and prove.",
+            group="Rewrite",
+            metavar="FILE:FUNCTION",
+            key="rewrite.script",
+            parse_config=lambda text, base: str(base / text) if text else "",
+        ),
+    )
+    plugins: str = field(
+        default="never",
+        metadata=option(
+            "--plugins",
+            help="Use plugin nodes where they pay (default never).",
+            group="Rewrite",
+            metavar="auto|never|NAME,...",
+            key="rewrite.plugins",
+        ),
+    )
+    plugin_libraries: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "--plugin",
+            help="A library that build will load, for --plugins auto; rewrite loads nothing.",
+            group="Rewrite",
+            form="path",
+            many=True,
+            key="build.plugins",
+            parse_config=paths_seen_from,
+        ),
+    )
+    precision: str = field(
+        default="auto",
+        metadata=option(
+            "--precision",
+            help="Type the graph (default: as it is).",
+            group="Rewrite",
+            form="choice",
+            choices=("fp32", "fp16", "bf16"),
+            key="build.precision",
+        ),
+    )
+    keep_fp32: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--keep-fp32",
+            help="With a half precision: this node stays FP32.",
+            group="Rewrite",
+            metavar="NODE",
+            many=True,
+            key="rewrite.keep_fp32",
+        ),
+    )
+    space: ShapeSpace = field(
+        default_factory=ShapeSpace,
+        metadata=option(
+            "--dynamic",
+            help="Ranges of the dims.",
+            group="Shapes",
+            metavar=RANGE_METAVAR,
+            many=True,
+            parse=parse_ranges,
+        ),
+    )
+    align: bool = field(default=False, metadata=option(ALIGN_FLAG, help=ALIGN_HELP, group="Shapes", form="flag"))
+    pad_to_multiple: str = field(
+        default="",
+        metadata=option(PAD_FLAG, help=PAD_HELP, group="Shapes", form="choice", choices=MODES, metavar="[MODE]"),
+    )
