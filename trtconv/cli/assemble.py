@@ -144,6 +144,7 @@ def export_request(config: Config, module: str | None, output: Path, values: Map
         tolerance=tolerance(config.check, values.get("rtol"), values.get("atol")),
         align=bool(values.get("align")) or (config.export.align and not values.get("pad_to_multiple")),
         pad_to_multiple=values.get("pad_to_multiple") or ("" if values.get("align") else config.export.pad_to_multiple),
+        config=config.path,
     )
 
 

@@ -40,7 +40,8 @@ class ExportRequest:
     """`trtconv export`. `exporter` is `auto`, `dynamo` or `torchscript`; `opset` None takes the exporter's best.
 
     `align` narrows the space to sizes at which the module is defined; `pad_to_multiple` is a mode (`auto`, `reflect`,
-    `edge`, `zero`) in which inputs are padded to such sizes, or empty.
+    `edge`, `zero`) in which inputs are padded to such sizes, or empty. `config` is the file that the request came from;
+    its digest is recorded, nothing is read from it.
     """
 
     source: ModuleSource
@@ -52,6 +53,7 @@ class ExportRequest:
     tolerance: Tolerance = DEFAULT_TOLERANCE
     align: bool = False
     pad_to_multiple: str = ""
+    config: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
-    trtconv did not build is taken without a manifest.
+    trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
+    export are an error.
     """
 
     subject: Path
@@ -124,3 +127,4 @@ class CheckRequest:
     plugins: tuple[Path, ...] = ()
     allow_unrunnable: bool = False
     foreign: bool = False
+    source_check: bool = True

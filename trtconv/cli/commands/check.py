@@ -44,6 +44,7 @@ report_options = compose(
 @tolerance_options
 @click.option("--plugin", "plugin_libraries", multiple=True, type=FILE, help="A plugin library that the engine needs.")
 @click.option("--foreign-engine", is_flag=True, help="Take an engine that trtconv did not build: it has no manifest.")
+@click.option("--no-source-check", is_flag=True, help="Take an artifact that was moved away from its sources.")
 @click.option("--layers", is_flag=True, help="Compare inner tensors of an engine too; names the first that differs.")
 @click.option(
     "--dump", type=OUTPUT_FOLDER, help="With --layers: write all inner tensors of the engine into this folder."
@@ -80,6 +81,7 @@ def command(subject: Path, reference: Path | None, against: str | None, config: 
         outputs=output_tolerances(settings.check, chosen),
         plugins=tuple(values["plugin_libraries"]),
         foreign=values["foreign_engine"],
+        source_check=not values["no_source_check"],
     )
     if values["update_baseline"] and not values["baseline"]:
         raise click.UsageError("--update-baseline needs --baseline FILE")

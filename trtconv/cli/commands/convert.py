@@ -77,5 +77,5 @@ def command(
     if result.passed:
         source = request.export.source
         files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
-        write_stamp(output, asked, {*seen.paths, *files}, summary.lines, summary.data)
+        write_stamp(output, asked, {*seen.paths, *files}, summary.lines, summary.data, config=config)
     show(summary, as_json=as_json, quiet=quiet)
