@@ -116,7 +116,7 @@ class CheckRequest:
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
     trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
-    export are an error.
+    export are an error. `power` is the number of faults to try (0: none), within about `power_seconds`.
     """
 
     subject: Path
@@ -128,3 +128,5 @@ class CheckRequest:
     allow_unrunnable: bool = False
     foreign: bool = False
     source_check: bool = True
+    power: int = 0
+    power_seconds: float = float("inf")
