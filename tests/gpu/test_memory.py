@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -127,16 +128,20 @@ def test_the_callers_thread_is_as_it_was(tmp_path, built, run):
     assert seen == [0, 0, 0]
 
 
-@pytest.fixture
-def primary():
-    """The primary context, current by the user's own hand."""
+@cache
+def users_context():
+    """The primary context by an object of the user's own, for the life of the process as `pycuda.autoprimaryctx`'s."""
     import pycuda.driver as cuda
 
     cuda.init()
-    context = cuda.Device(0).retain_primary_context()
-    context.push()
+    return cuda.Device(0).retain_primary_context()
+
+
+@pytest.fixture
+def primary():
+    users_context().push()
     yield
-    context.pop()
+    users_context().pop()
 
 
 @needs_pycuda

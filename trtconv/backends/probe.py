@@ -82,15 +82,16 @@ def probe_machine() -> MachineReport:
     ]
     system = f"{platform.system()} {platform.machine()}"
     python = platform.python_version()
-    return MachineReport(system, python, packages, cuda, tuple(abilities), _cuda_library(), versions)
+    return MachineReport(system, python, packages, cuda, tuple(abilities), _cuda_library(cuda), versions)
 
 
-def _cuda_library() -> CudaChoice:
-    """What carries device memory here; a choice that cannot be made has an empty name and says why."""
+def _cuda_library(cuda: CudaState) -> CudaChoice:
+    """What carries device memory here; where nothing can, the name is empty and the reason says why."""
     try:
-        return choose_cuda()
+        choice = choose_cuda()
     except TrtconvError as error:
         return CudaChoice("", f"{error.message} ({error.hint})")
+    return choice if cuda.gpus else CudaChoice("", cuda.reason)
 
 
 def _version(package: str) -> str:

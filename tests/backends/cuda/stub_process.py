@@ -66,6 +66,33 @@ def calls(memory):
     return {"live": driver.stub_live()}
 
 
+def growth(memory):
+    """Python's own blocks over 1,000 calls from four threads; outputs on the device change threads."""
+    session, exchanged = open_session(memory), [None] * 4
+
+    def blocks_after(count):
+        def work(number):
+            for i in range(count // 4):
+                call(session, 1 + (number * 7 + i) % 60)
+                if i % 25 == 0:
+                    lane = session.prepare({"x": np.ones((2, 2), np.float32), "ids": np.zeros(2, np.int32)})
+                    exchanged[(number + 1) % 4] = lane.outputs()["y"]
+                    lane.close()
+
+        for number in range(4):
+            # One after another, so that the number of blocks does not depend on the order of the threads.
+            in_a_thread(lambda number=number: work(number))
+        exchanged[:] = [None] * 4
+        # The fake engine keeps what it made; the real one does not.
+        session._engine.contexts.clear()
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    blocks_after(200)
+    before = blocks_after(200)
+    return {"blocks": blocks_after(1000) - before, "live": memory.driver.stub_live()}
+
+
 def unclosed(memory):
     """A session and outputs that live until the interpreter ends."""
     session = open_session(memory)

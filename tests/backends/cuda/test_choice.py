@@ -6,6 +6,7 @@ import pytest
 from tests.backends.cuda.fake_pycuda import FakePycuda
 from trtconv.backends import probe
 from trtconv.backends.cuda import choice
+from trtconv.backends.cuda.driver import CudaState, Gpu
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError
 
 
@@ -88,8 +89,11 @@ def test_what_cannot_be_forced(no_pycuda, monkeypatch):
 
 
 def test_the_doctor_says_which_and_why(no_pycuda, monkeypatch):
-    assert vars(probe._cuda_library()) == {"library": "driver", "reason": "pycuda is not installed"}
+    state = CudaState("13.0", (Gpu(0, "H200", "9.0", 1, 1, "00"),))
+    assert vars(probe._cuda_library(state)) == {"library": "driver", "reason": "pycuda is not installed"}
+    without = probe._cuda_library(CudaState("", (), "the driver sees no GPU"))
+    assert vars(without) == {"library": "", "reason": "the driver sees no GPU"}
     monkeypatch.setenv(choice.VARIABLE, "cuda")
-    wrong = probe._cuda_library()
+    wrong = probe._cuda_library(state)
     assert wrong.library == ""
     assert "names no CUDA library: 'cuda'" in wrong.reason

@@ -60,6 +60,12 @@ def test_four_threads_and_nothing_is_left(run):
     assert run("calls") == {"live": 0}
 
 
+def test_nothing_grows_with_the_number_of_calls(run):
+    facts = run("growth")
+    assert facts["live"] == 0
+    assert facts["blocks"] < 100, "1,000 calls more"
+
+
 def test_the_process_ends_well_with_an_open_session(run):
     assert run("unclosed") == {}
 

@@ -70,13 +70,15 @@ class PrimaryContext:
         code = self.driver.cuDevicePrimaryCtxRetain(byref(handle), device)
         check(self.driver, "cuDevicePrimaryCtxRetain", code)
         self.handle = int(handle.value or 0)
+        # What is popped is of no interest, so that all threads may write it to the same place.
+        self._popped = byref(c_void_p())
         self.scope = ContextScope(self._push, self._pop)
 
     def _push(self) -> None:
         check(self.driver, "cuCtxPushCurrent", self.driver.cuCtxPushCurrent_v2(self.handle))
 
     def _pop(self) -> None:
-        check(self.driver, "cuCtxPopCurrent", self.driver.cuCtxPopCurrent_v2(byref(c_void_p())))
+        check(self.driver, "cuCtxPopCurrent", self.driver.cuCtxPopCurrent_v2(self._popped))
 
 
 def owns_pointer(driver: ctypes.CDLL, context: int, pointer: int) -> bool:

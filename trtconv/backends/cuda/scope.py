@@ -15,6 +15,12 @@ from collections.abc import Callable
 from types import TracebackType
 
 
+class _Depth(threading.local):
+    """How many blocks the calling thread is in."""
+
+    depth = 0
+
+
 class ContextScope:
     """`with scope:` has the context current in the calling thread. Blocks nest and any thread may enter.
 
@@ -23,33 +29,35 @@ class ContextScope:
 
     def __init__(self, push: Callable[[], object], pop: Callable[[], object]) -> None:
         self._push, self._pop = push, pop
-        self._local = threading.local()
+        self._local = _Depth()
         self._discarded: deque[Callable[[], object]] = deque()
 
     def __enter__(self) -> None:
-        depth = getattr(self._local, "depth", 0)
-        if not depth:
-            self._push()
-        self._local.depth = depth + 1
-        if not depth and self._discarded:
+        local = self._local
+        if local.depth:
+            local.depth += 1
+            return
+        self._push()
+        local.depth = 1
+        if self._discarded:
             self.free_discarded()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        depth = self._local.depth
-        if depth == 1:
-            if self._discarded:
-                self.free_discarded()
-            self._local.depth = 0
-            self._pop()
-        else:
-            self._local.depth = depth - 1
+        local = self._local
+        if local.depth > 1:
+            local.depth -= 1
+            return
+        if self._discarded:
+            self.free_discarded()
+        local.depth = 0
+        self._pop()
 
     @property
     def entered(self) -> bool:
         """True inside a block of the calling thread."""
-        return getattr(self._local, "depth", 0) > 0
+        return self._local.depth > 0
 
     def discard(self, free: Callable[[], object]) -> None:
         """Call `free` with the context current: at once outside of a block, else when the block is left."""
