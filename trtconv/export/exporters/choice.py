@@ -35,6 +35,7 @@ WAYS = (
 )  # fmt: skip
 
 
+ORDERING = ("TopK", "NonMaxSuppression", "Unique")
 IN_WHOLE_NUMBERS = (
     "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
@@ -170,8 +171,10 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
             return job, made
         if verdict.failure.max_abs is None:
             return job, made
-        look = without_breakdown if verdict.failure.max_abs == float("inf") else with_rounding
-        measured = look(job.samples, verdict.at, job.runner)
+        if verdict.failure.max_abs == float("inf"):
+            measured = without_breakdown(job.samples, verdict.at, job.runner)
+        else:
+            measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(made.candidate))
         if measured is None:
             return job, made
         job = replace(job, samples=measured)
@@ -179,6 +182,11 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
         if made.verdict is not None and made.verdict.at == verdict.at:
             return job, made
     return job, made
+
+
+def puts_in_order(candidate: Candidate) -> bool:
+    """True when the file sorts: which of two equal elements comes first is said nowhere."""
+    return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
 
 
 def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
