@@ -15,6 +15,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.sizes import format_bytes
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.probes.masks import MASK_KINDS
 from trtconv.proof.probes.values import INFINITE_KINDS, PROBE_KINDS, probe_kinds, probe_values
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class SamplePoint:
         is told in a note.
         """
         return self.values == "nan" or self.values in INFINITE_KINDS
+
+    @property
+    def masks(self) -> bool:
+        """True for values that differ from random ones in their masks only."""
+        return self.values in MASK_KINDS
 
     @property
     def probes(self) -> bool:
