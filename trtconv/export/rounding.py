@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.proof.noise_floor import rounding_allowance
+from trtconv.proof.probes.stability import probe_allowance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,11 +36,13 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
 
 
 def rounding_errors(
-    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array], twin: ModuleRunner | None = None
-) -> dict[str, float | Array]:
+    runner: ModuleRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array], twin: ModuleRunner | None = None,
+    *, probe: bool = False,
+) -> dict[str, float | Array]:  # fmt: skip
     """What |FP32 - FP64| of each FP32 or FP16 output allows; empty when the module cannot be run in FP64.
 
-    One number where all elements round alike, else one for each (see `core.rounding`).
+    One number where all elements round alike, else one for each (see `proof.noise_floor`); at a `probe` the elements
+    that fell to another side tell nothing of the others (see `proof.probes.stability`).
 
     Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
     """
@@ -54,12 +57,14 @@ def rounding_errors(
         return {}
     errors: dict[str, float | Array] = {}
     for name, value in outputs.items():
-        if value.dtype in (np.float16, np.float32) and name in exact and exact[name].shape == value.shape:
+        rounds = value.dtype in (np.float16, np.float32) or (probe and value.dtype.kind in "iub")
+        if rounds and name in exact and exact[name].shape == value.shape:
             with np.errstate(all="ignore"):
-                difference = np.abs(value.astype(np.float64) - exact[name])
+                difference = np.abs(value.astype(np.float64) - exact[name].astype(np.float64))
             # `finfo(dtype).min` as a filling is another number in FP64, and no rounding.
             counted = np.isfinite(difference) & (np.abs(exact[name]) <= np.finfo(np.float32).max)
-            errors[name] = rounding_allowance(np.where(counted, difference, 0.0))
+            moved = np.where(counted, difference, 0.0)
+            errors[name] = probe_allowance(moved, value) if probe else rounding_allowance(moved)
     return errors
 
 

@@ -155,7 +155,7 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
     return notes
 
 
-def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Samples | None:
+def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner, sorts: bool = False) -> Samples | None:
     """The samples with the module's own uncertainty measured at a point; None when that tells nothing new.
 
     It is the rounding (FP32 against FP64); at special values also how far the outputs jump when the inputs move by
@@ -167,7 +167,7 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     if index is None:
         return None
     sample = samples.items[index]
-    rounding = own_rounding(runner, sample)
+    rounding = own_rounding(runner, sample, sorts)
     if not any(np.any(error > sample.rounding.get(n, 0.0)) for n, error in rounding.items()):
         return None
     measured = replace(sample, rounding=rounding)
@@ -177,11 +177,17 @@ def with_rounding(samples: Samples, at: SamplePoint, runner: ModuleRunner) -> Sa
     return replace(samples, items=items, notes=(*samples.notes, note))
 
 
-def own_rounding(runner: ModuleRunner, sample: ReferenceSample) -> dict[str, float | Array]:
-    """What the module's uncertainty at a sample allows, by output; see `with_rounding`."""
-    rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs)
+def own_rounding(runner: ModuleRunner, sample: ReferenceSample, sorts: bool = False) -> dict[str, float | Array]:
+    """What the module's uncertainty at a sample allows, by output; see `with_rounding`.
+
+    `sorts` says that equal elements are put into an order: of ties at a probe that is an accident, of a boundary not.
+    """
+    probe = sample.point.probes and not sorts
+    rounding = dict(sample.rounding) or rounding_errors(runner, sample.inputs, sample.outputs, probe=probe)
     if sample.point.values == "random":
         return {n: e for n, e in rounding.items() if _leaves_something(e, sample.outputs[n])}
+    if probe:
+        return rounding
     jumps = jump_errors(runner, sample.inputs, sample.outputs)
     return {n: combined(rounding.get(n, 0.0), jumps.get(n, 0.0)) for n in sample.outputs}
 

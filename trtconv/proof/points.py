@@ -8,18 +8,22 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.sizes import format_bytes
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.probes.masks import MASK_KINDS
+from trtconv.proof.probes.values import INFINITE_KINDS, PROBE_KINDS, probe_kinds, probe_values
 
 if TYPE_CHECKING:
     import numpy as np
 
-VALUE_KINDS = ("random", "zeros", "large", "denormal", "full", "nan")
+VALUE_KINDS = ("random", "zeros", "large", "denormal", "full", "nan", *PROBE_KINDS)
+# Values made for the decisions of one graph; they cannot be drawn from a spec.
+BOUNDARY = "boundary"
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,22 @@ class SamplePoint:
 
     @property
     def advisory(self) -> bool:
-        """NaN inputs are advisory: frameworks differ in `max(NaN, 0)` and no author relies on it."""
-        return self.values == "nan"
+        """NaN inputs are advisory: frameworks differ in `max(NaN, 0)` and no author relies on it.
+
+        So are infinities, which become NaN in any sum that has both and in Winograd's transforms; a difference there
+        is told in a note.
+        """
+        return self.values == "nan" or self.values in INFINITE_KINDS
+
+    @property
+    def masks(self) -> bool:
+        """True for values that differ from random ones in their masks only."""
+        return self.values in MASK_KINDS
+
+    @property
+    def probes(self) -> bool:
+        """True for values that were made to lie where something is decided."""
+        return self.values in PROBE_KINDS or self.values == BOUNDARY
 
     def __str__(self) -> str:
         shape = " ".join(f"{n}={v}" for n, v in self.dims) or "static"
@@ -99,7 +117,8 @@ def sample_points(
     Traced size (when given), min, opt, max, two corners (every second dim at its other end), three interior ones
     that divide by nothing, one with a batch over 1 at the min of everything else, and at an interior size the
     values zero, large (1e4), denormal and NaN. Where an input has a range, at max its highest values: no mask is ever
-    all true at random, and no length as long as its axis. Points with equal sizes and values are given once.
+    all true at random, and no length as long as its axis. Then the probes that the dtypes ask for (`probes.values`), at a
+    small size with a batch over 1. Points with equal sizes and values are given once.
     """
     batch = batch_dims(specs)
     low, high = space.pick("min"), space.pick("max")
@@ -126,6 +145,8 @@ def sample_points(
     ]
     if any(has_highest(s) for s in specs):
         wanted.append(("full", high, "full"))
+    rows = min(shown, key=lambda s: (any(s[n] == 1 < space[n].max for n in batch), math.prod(s.values())))
+    wanted += [(f"probe-{kind}", rows, kind) for kind in probe_kinds((s.dtype.kind, s.value_range) for s in specs)]
     points: dict[tuple[Any, str], SamplePoint] = {}
     for label, sizes, values in wanted:
         dims = tuple((n, sizes[n]) for n in names)
@@ -144,10 +165,14 @@ def sample_array(spec: TensorSpec, point: SamplePoint) -> np.ndarray[Any, np.dty
     Random floats are standard normal, or uniform in the value range; random integers are uniform in the value range
     (default 0 to 9, inclusive), booleans are fair. `large` is random times 1e4 and `denormal` is random times 1e-40
     (float types only, and only without a value range; others stay random). `nan` sets one element in 64 to NaN.
-    `full` is the highest value everywhere (true for booleans); floats without a value range stay random.
+    `full` is the highest value everywhere (true for booleans); floats without a value range stay random. Probes:
+    see `probes.values`.
     """
     import numpy as np
 
+    if point.values in PROBE_KINDS:
+        random = sample_array(spec, replace(point, values="random"))
+        return probe_values(point.values, random, spec.value_range, point.seed)
     # One stream per input, so that adding an input does not change the values of the others.
     rng = np.random.default_rng([point.seed, zlib.crc32(spec.name.encode()), zlib.crc32(point.label.encode())])
     shape, dtype = spec.shape(point.sizes), spec.dtype.numpy()

@@ -12,18 +12,19 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.explain import Fork, find_fork, where
 from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
-from trtconv.export.branches.value_branches import branches_in_words, value_branches
+from trtconv.export.branches.value_exits import exits_in_words, value_exits
 from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
 from trtconv.export.module.nested import nested_hint
-from trtconv.export.module.user_code import blame
+from trtconv.export.module.user_code import blame, shown
 from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scanned
 from trtconv.proof.comparison import describe_failure
+from trtconv.proof.probes.values import IN_WORDS
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
@@ -35,6 +36,7 @@ WAYS = (
 )  # fmt: skip
 
 
+ORDERING = ("TopK", "NonMaxSuppression", "Unique")
 IN_WHOLE_NUMBERS = (
     "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
@@ -105,13 +107,16 @@ def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
 def decided(job: Job, made: Attempt) -> Attempt:
     """A recorded run with a note on the branches by value in it; no longer equal when a sample point goes another way.
 
-    torch.export refuses to trace a branch by value, TorchScript records what the values led to. Outputs may be equal
-    by chance where another way is taken: an image of zeros stays one whether it is divided by 255 or not.
+    torch.export refuses to trace a branch by value, TorchScript records what the values led to, however they left
+    torch. Outputs may be equal by chance where another way is taken: an image of zeros stays one whether it is divided
+    by 255 or not.
     """
-    branches = value_branches(job.runner, job.samples.items[0].inputs)
-    if not branches or made.candidate is None or made.verdict is None:
+    items = job.samples.items
+    looked_at = [s.inputs for s in items if s is items[0] or (s.point.values != "random" and not s.point.advisory)]
+    exits = value_exits(job.runner, looked_at)
+    if not exits or made.candidate is None or made.verdict is None:
         return made
-    for sample in job.samples.items:
+    for sample in items:
         if sample.point.advisory or sample.point.values == "random":
             continue
         usual = job.make(replace(sample.point, values="random"))
@@ -121,8 +126,8 @@ def decided(job: Job, made: Attempt) -> Attempt:
         reason = "the module goes another way through its lines there"
         failure = OutputComparison(name, str(sample.point), False, reason, tuple(want.shape), ())
         return replace(made, verdict=replace(made.verdict, failure=failure, at=sample.point))
-    note = branches_in_words(branches, job.request.source.base)
-    return replace(made, candidate=replace(made.candidate, notes=(*made.candidate.notes, note)))
+    notes = exits_in_words(exits, job.request.source.base)
+    return replace(made, candidate=replace(made.candidate, notes=(*made.candidate.notes, *notes)))
 
 
 def rounds_sizes(made: Attempt) -> bool:
@@ -170,8 +175,10 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
             return job, made
         if verdict.failure.max_abs is None:
             return job, made
-        look = without_breakdown if verdict.failure.max_abs == float("inf") else with_rounding
-        measured = look(job.samples, verdict.at, job.runner)
+        if verdict.failure.max_abs == float("inf"):
+            measured = without_breakdown(job.samples, verdict.at, job.runner)
+        else:
+            measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(made.candidate))
         if measured is None:
             return job, made
         job = replace(job, samples=measured)
@@ -179,6 +186,11 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
         if made.verdict is not None and made.verdict.at == verdict.at:
             return job, made
     return job, made
+
+
+def puts_in_order(candidate: Candidate) -> bool:
+    """True when the file sorts: which of two equal elements comes first is said nowhere."""
+    return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
 
 
 def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
@@ -198,17 +210,21 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
             details=details, where=where(fork, base),
         )  # fmt: skip
     if wrong is not None and wrong.failure is not None:
-        special = wrong.at is not None and wrong.at.values != "random"
         hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
-        if special and wrong.at is not None:
+        if wrong.at is not None and wrong.at.values != "random" and not wrong.at.masks:
             hint = (
-                f"the inputs are all {wrong.at.values} there; if yours never are, say what they are with a value range "
-                "(--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
+                f"{IN_WORDS.get(wrong.at.values, f'the inputs are all {wrong.at.values}')} there; if yours never are, "
+                "say what they are with a value range (--input NAME:float32[...]=LOW:HIGH) or a function "
+                "(--sample FILE.py:FUNCTION)"
             )
+        line = reading_line(job, wrong)
+        if line:
+            hint = "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor "
+            hint += "operations, or say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
         if any(v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _judged(attempts)):
             hint = IN_WHOLE_NUMBERS
         message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
-        return AccuracyError(message, hint=hint, details=details)
+        return AccuracyError(message, hint=hint, details=details, where=line)
     error = attempts[0].error
     assert error is not None
     return TrtconvError(
@@ -216,6 +232,16 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
         hint="rewrite that line with operations that the exporters know",
         details=details, where=blame(error, base),
     )  # fmt: skip
+
+
+def reading_line(job: Job, wrong: Verdict) -> str | None:
+    """`net.py:12` of the first line at which another value leaves torch at the first sample than where a file differs."""
+    failing = next((s.inputs for s in job.samples.items if s.point == wrong.at), None)
+    if failing is None:
+        return None
+    exits = value_exits(job.runner, [job.samples.items[0].inputs, failing])
+    lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low < leaving.high]
+    return shown(lines[0], job.request.source.base) if lines else None
 
 
 def _judged(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:

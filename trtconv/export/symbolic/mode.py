@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.symbolic import convolution, fourier, grids, linear_algebra, numerics, order, resize, short_time
+from trtconv.export.symbolic import (
+    convolution,
+    division,
+    fourier,
+    grids,
+    linear_algebra,
+    numerics,
+    order,
+    resize,
+    short_time,
+)
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, max_pool
 
@@ -27,6 +37,11 @@ def handlers() -> dict[str, Handler]:
         "__setitem__": order.set_item, "diagonal": order.diagonal, "remainder": numerics.remainder,
         "__rshift__": numerics.shift_right, "bitwise_right_shift": numerics.shift_right,
         "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
+        "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,
+        "special_expm1": numerics.expm1, "floor_divide": division.floor_divide,
+        "__floordiv__": division.floor_divide, "__rfloordiv__": division.reversed_floor_divide,
+        "div": division.divide, "divide": division.divide, "div_": division.divide_in_place,
+        "__ifloordiv__": division.floor_divide_in_place, "floor_divide_": division.floor_divide_in_place,
         "linalg_inv": linear_algebra.inverse, "inverse": linear_algebra.inverse,
         "linalg_det": linear_algebra.determinant, "det": linear_algebra.determinant,
         "linalg_solve": linear_algebra.solve,

@@ -1,0 +1,71 @@
+"""However a value leaves torch, the user's line is noted; a value that Python decides by is tried on both sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trtconv.core.errors import AccuracyError
+from trtconv.export.branches.value_exits import exits_in_words, value_exits
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.source import load_module
+from trtconv.core.requests import ModuleSource
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+# The line of `forward` that lets a value out is line 7 of the file.
+LEAVING = {
+    "item": "v = x.max().item()", "float": "v = float(x.max())", "int": "v = int(x.max())",
+    "index": "v = [1, 2, 3, 4][x.argmax() % 4]", "tolist": "v = x[0, 0].tolist()", "numpy": "v = x.numpy().max()",
+    "array": "import numpy as np; v = np.asarray(x).max()", "format": "v = f'{x.max():.1f}'",
+    "equal": "v = torch.equal(x, -x)", "allclose": "v = torch.allclose(x, -x)", "bool": "v = bool(x.max() > 1)",
+    "length": "v = len(x.nonzero())", "shape": "v = x[x > 1].shape[0]", "contains": "v = 3.0 in x",
+    "text": "v = str(x.max())",
+}  # fmt: skip
+
+
+def runner_of(path: Path) -> ModuleRunner:
+    return ModuleRunner(load_module(ModuleSource(f"{path}:Net", base=path.parent)), None, path.parent)
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_a_value_that_leaves_is_seen(write_module, way):
+    path = write_module(HEAD + f"        {LEAVING[way]}\n        return x * 2\n")
+    feeds = [{"x": np.full((2, 3), v, np.float32)} for v in (0.5, 200.0)]
+    exits = value_exits(runner_of(path), feeds)
+    assert [line for _, line in exits] == [7]
+    notes = exits_in_words(exits, path.parent)
+    assert len(notes) == 1
+    assert f"`{LEAVING[way]}` at net.py:7" in notes[0]
+    if way in ("item", "float"):
+        assert "0.5 to 200 at the points compared" in notes[0]
+
+
+def test_a_module_that_keeps_its_values_has_no_exits(write_module):
+    path = write_module(HEAD + "        n = len(x) + x.shape[1] + x.numel()\n        return x * n\n")
+    assert value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}]) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = (x - .5) / .5 if 0 <= float(x.min()) and float(x.max()) <= 1 else x",
+        "x = x / (255 if 6 < x.max().item() < 1000 else 1)",
+        "x = x / [1, 255][int(x.max() > 100)]",
+        "x = x / (255 if x.numpy().max() > 20 and x.numpy().max() < 1000 else 1)",
+    ],
+)
+def test_a_decision_by_a_range_that_users_feed_is_refused(write_module, export, tmp_path, line):
+    path = write_module(HEAD + f"        {line}\n        return x * 2\n")
+    with pytest.raises(AccuracyError) as caught:
+        export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
+    assert caught.value.where == "net.py:7"
+
+
+def test_a_value_read_without_effect_at_any_point_is_noted(write_module, export):
+    path = write_module(HEAD + "        if 4e7 < x.max().item() < 5e7:\n            x = x * 0\n        return x * 2\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
+    (note,) = [n for n in result.notes if "reads values" in n]
+    assert "net.py:7 (" in note
+    assert "what the module does for other values is not shown" in note

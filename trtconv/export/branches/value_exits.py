@@ -1,0 +1,174 @@
+"""Where values leave torch for Python: a recorded run keeps what they were, and nothing in the file says so.
+
+A bool is only one way out. A number (`item`, `float`, `int`, an index), a list, a NumPy array, a text, the length of
+what `nonzero` found, the answer of `equal`: Python may decide by any of them, or compute with it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.user_code import Frame, innermost_user_frame, shown_path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# What makes a Python bool of a tensor. In an ordinary run sizes are ints, so that only values come here.
+DECIDING = ("__bool__", "equal", "allclose", "is_nonzero", "__contains__")
+READING = (
+    "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__format__",
+    "__repr__", "__str__", "__reversed__", "data_ptr", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage",
+)  # fmt: skip
+# Their results have sizes that are values, which leave when Python asks for them.
+SIZED_BY_VALUE = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "_unique2", "bincount")
+ASKING_SIZE = ("__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split")
+# What the operations below those functions are called, in case one is reached in another way.
+LEAVING = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")
+MOST_SHOWN = 3
+
+
+@dataclass
+class Exit:
+    """A line at which values leave. `decides` says that a bool was asked for; low and high bound the numbers read."""
+
+    decides: bool = False
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, value: Any) -> None:
+        """Widen the range by a number that left; other things leave it as it is."""
+        if isinstance(value, (int, float)) and math.isfinite(value):
+            self.low, self.high = min(self.low, value), max(self.high, value)
+
+
+@dataclass
+class Exits:
+    """The user's lines at which values left during some runs, in the order of their first use."""
+
+    lines: dict[Frame, Exit] = field(default_factory=dict)
+    _sized: list[Any] = field(default_factory=list)
+
+    def note(self, decides: bool, value: Any = None) -> None:
+        """Something left at the user's line that is being run."""
+        frame = innermost_user_frame(_frames())
+        if frame is None:
+            return
+        leaving = self.lines.setdefault(frame, Exit())
+        leaving.decides = leaving.decides or decides
+        leaving.add(value)
+
+    def sized_by_value(self, result: Any) -> None:
+        """Remember tensors whose sizes are values. They are kept, so that no other gets their identity."""
+        self._sized += list(result) if isinstance(result, (tuple, list)) else [result]
+
+    def has_sized(self, args: tuple[Any, ...]) -> bool:
+        """True when the first argument is one of those."""
+        return bool(args) and any(args[0] is t for t in self._sized)
+
+    def forget(self) -> None:
+        """Let go of the tensors of a run."""
+        self._sized.clear()
+
+
+def value_exits(runner: ModuleRunner, inputs: Iterable[Mapping[str, Array]]) -> dict[Frame, Exit]:
+    """The user's lines at which values leave in eager runs with these inputs."""
+    exits = Exits()
+    for feed in inputs:
+        try:
+            with _watched(exits):
+                runner(feed)
+        except TrtconvError:
+            continue
+        finally:
+            exits.forget()
+    return exits.lines
+
+
+@contextmanager
+def _watched(exits: Exits) -> Iterator[None]:
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Functions(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = getattr(func, "__name__", "")
+            result = func(*args, **(kwargs or {}))
+            if name in DECIDING or name in READING:
+                exits.note(name in DECIDING, result)
+            elif name in SIZED_BY_VALUE or (name == "__getitem__" and _by_mask(args)):
+                exits.sized_by_value(result)
+            elif name in ASKING_SIZE and exits.has_sized(args):
+                exits.note(False, result)
+            return result
+
+    class Operations(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            if getattr(func, "name", lambda: "")().split(".")[0] in LEAVING:
+                exits.note(False, result)
+            return result
+
+    with ExitStack() as stack:
+        stack.enter_context(Functions())
+        stack.enter_context(Operations())
+        yield
+
+
+def _by_mask(args: tuple[Any, ...]) -> bool:
+    import torch
+
+    index = args[1] if len(args) > 1 else None
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(p, torch.Tensor) and p.dtype in (torch.bool, torch.uint8) for p in parts)
+
+
+def _frames() -> list[Frame]:
+    """The frames of this call inside the module's forward, outermost first; empty outside of it."""
+    frame, frames = sys._getframe(1), []
+    while frame is not None:
+        code = frame.f_code
+        if code is ModuleRunner._run.__code__:
+            return frames[::-1]
+        frames.append((code.co_filename, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return []
+
+
+def exits_in_words(exits: Mapping[Frame, Exit], base: Path) -> tuple[str, ...]:
+    """Notes for a file that holds one way only: on decisions by value, and on numbers that Python reads."""
+    notes = []
+    deciding = [f for f, e in exits.items() if e.decides]
+    if deciding:
+        notes.append(
+            f"the module decides by values: {_shown(deciding, exits, base)}; the file goes the way that every sample "
+            "point takes, whatever the values are"
+        )
+    reading = [f for f, e in exits.items() if not e.decides]
+    if reading:
+        notes.append(
+            f"the module reads values: {_shown(reading, exits, base)}; the file equals it at the points compared, what "
+            "the module does for other values is not shown"
+        )
+    return tuple(notes)
+
+
+def _shown(frames: list[Frame], exits: Mapping[Frame, Exit], base: Path) -> str:
+    texts = []
+    for frame in frames[:MOST_SHOWN]:
+        leaving = exits[frame]
+        span = "" if leaving.low > leaving.high else f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)"
+        text = linecache.getline(*frame).strip()
+        texts.append(f"`{text}` at {shown_path(frame[0], base)}:{frame[1]}{'' if leaving.decides else span}")
+    more = f" and {len(frames) - MOST_SHOWN} more" if len(frames) > MOST_SHOWN else ""
+    return ", ".join(texts) + more

@@ -1,0 +1,63 @@
+"""Division of floats rounded down, as torch does it: by the exact remainder.
+
+`floor(x / y)` is one too high where the quotient rounds up to a whole number: 0.7 / 0.1 is 7 in FP32, and 0.7 is less
+than seven times 0.1 there (c10/util/BFloat16-math.h and aten's div_floor_kernel have the formula).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def floor_divide(func: Any, x: Any, other: Any, *, out: Any = None) -> Any:
+    """x // other. Integers are traced as they are."""
+    return _floored(x, other) if out is None and _of_floats(x, other) else NotImplemented
+
+
+def floor_divide_in_place(func: Any, x: Any, other: Any) -> Any:
+    """x //= other."""
+    return x.copy_(_floored(x, other)) if x.dtype.is_floating_point and _of_floats(x, other) else NotImplemented
+
+
+def reversed_floor_divide(func: Any, x: Any, other: Any) -> Any:
+    """other // x, for a number `other`."""
+    return _floored(other, x) if _of_floats(x, other) else NotImplemented
+
+
+def divide(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """torch.div; only with `rounding_mode="floor"` of floats is it another thing than ONNX's."""
+    if rounding_mode != "floor" or out is not None:
+        return NotImplemented
+    return _floored(x, other) if _of_floats(x, other) else NotImplemented
+
+
+def divide_in_place(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """x.div_(other, rounding_mode="floor")."""
+    return floor_divide_in_place(func, x, other) if rounding_mode == "floor" else NotImplemented
+
+
+def _of_floats(x: Any, other: Any) -> bool:
+    import torch
+
+    operands = [v for v in (x, other) if isinstance(v, torch.Tensor)]
+    numbers = [v for v in (x, other) if isinstance(v, float)]
+    if not operands or any(v.dtype == torch.bool or v.dtype.is_complex for v in operands):
+        return False
+    return any(v.dtype.is_floating_point for v in operands) or bool(numbers)
+
+
+def _floored(x: Any, other: Any) -> Any:
+    """(x - fmod(x, y)) / y, one less where the remainder has the other sign than y; of y = 0 it is x / y."""
+    import torch
+
+    kind = torch.result_type(x, other)
+    tensors = [v for v in (x, other) if isinstance(v, torch.Tensor)]
+    x, y = (v.to(kind) if isinstance(v, torch.Tensor) else torch.full((), v, dtype=kind) for v in (x, other))
+    x = x.to(tensors[0].device)
+    rest = torch.fmod(x, y)
+    whole = (x - rest) / y
+    whole = torch.where(torch.logical_and(rest != 0, (y < 0) != (rest < 0)), whole - 1.0, whole)
+    low = torch.floor(whole)
+    # What is left is rounding, to either side of a whole number.
+    nearest = torch.where(whole - low > 0.5, low + 1.0, low)
+    return torch.where(y == 0, x / y, nearest)
