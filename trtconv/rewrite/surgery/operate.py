@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import onnx
-import onnx_graphsurgeon as gs
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.provenance import INPUTS_KEY, origin_of
@@ -18,9 +17,17 @@ from trtconv.rewrite.engine.rounds import NOT_PROVED, node_text
 from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.graph.splice import write_back
-from trtconv.rewrite.surgery.carry import Change, Changes, carry_graph, carry_model, scope_of, without_data
+from trtconv.rewrite.surgery.carry import (
+    Change,
+    Changes,
+    carry_graph,
+    carry_model,
+    scope_of,
+    without_data,
+    without_rare_types,
+)
 from trtconv.rewrite.surgery.prove import prove_script
-from trtconv.rewrite.surgery.script import Script, export_graph, import_graph, load_script, run_script
+from trtconv.rewrite.surgery.script import Script, export_graph, import_graph, load_script, round_trip, run_script
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,10 @@ def changed_by(script: Script, model: onnx.ModelProto, target: Target) -> tuple[
     """The model that the script leaves behind, with what graph-surgeon drops, and what is not as it was."""
     working = onnx.ModelProto()
     working.CopyFrom(model)
-    plain = export_graph(script, gs.import_onnx(without_data(model)))
-    graph = import_graph(working)
+    bare = without_data(model)
+    without_rare_types(bare.graph)
+    without_rare_types(working.graph)
+    plain, graph = round_trip(bare), import_graph(working)
     scope = scope_of(model.graph, plain.graph, graph)
     result = run_script(script, graph)
     exported = export_graph(script, result)
