@@ -52,8 +52,7 @@ def operate(model: onnx.ModelProto, spec: str, target: Target, progress: Progres
         return Surgery(model, (), (f"the script {script} changed nothing",))
     verdict = prove_script(str(script), model, exported, changes, target) if proof else NOT_PROVED
     entries = tuple(_entry(script, change, verdict) for change in changes.all)
-    counted = f"{len(entries)} node{'s' * (len(entries) != 1)} and constants" if entries else "inputs or outputs"
-    return Surgery(exported, entries, (f"the script {script} changed {counted}: {proof_text(verdict)}",))
+    return Surgery(exported, entries, (f"the script {script} changed {_counted(changes)}: {proof_text(verdict)}",))
 
 
 def changed_by(script: Script, model: onnx.ModelProto, target: Target) -> tuple[onnx.ModelProto, Changes]:
@@ -81,6 +80,13 @@ def _sort(script: Script, model: onnx.ModelProto, target: Target) -> None:
     write_back(Graph(model.graph, {}, opset=opset_of(model), target=target))
     if len(model.graph.node) < count:
         raise TrtconvError(f"the script {script} leaves a cycle behind: a node uses what follows from it")
+
+
+def _counted(changes: Changes) -> str:
+    """`2 nodes and 1 constant`."""
+    constants = sum(isinstance(c.after, onnx.TensorProto) for c in changes.all)
+    counts = ((len(changes.all) - constants, "node"), (constants, "constant"))
+    return " and ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n) or "inputs or outputs"
 
 
 def _reshaped(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
