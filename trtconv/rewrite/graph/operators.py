@@ -79,7 +79,9 @@ class OperatorGraph(gs.Graph):  # type: ignore[misc]
         present = list(inputs)
         while present and isinstance(present[-1], str) and not present[-1]:
             present.pop()
-        typed = next((d for i in present if isinstance(i, _VALUES) and (d := self.dtype(i))), FLOAT)
+        values = [i for i in present if isinstance(i, _VALUES)]
+        # Types are looked up for numbers alone: it costs more than the rest.
+        typed = FLOAT if len(values) == len(present) else next((d for v in values if (d := self.dtype(v))), FLOAT)
         return [self.tensor(i, typed) for i in present]
 
     def tensor(self, value: Any, dtype: int = FLOAT) -> gs.Tensor:

@@ -73,6 +73,19 @@ def without_data(model: onnx.ModelProto) -> onnx.ModelProto:
     return bare
 
 
+def without_rare_types(graph: onnx.GraphProto) -> None:
+    """Take types that graph-surgeon cannot write (of sequences and optionals) out of a graph, bodies included."""
+    infos = [v for v in graph.value_info if v.type.HasField("tensor_type")]
+    if len(infos) < len(graph.value_info):
+        copies = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in infos]
+        graph.ClearField("value_info")
+        graph.value_info.extend(copies)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                without_rare_types(attribute.g)
+
+
 def scope_of(original: onnx.GraphProto, plain: onnx.GraphProto, graph: gs.Graph, name: str = "") -> Scope:
     """Pair the nodes of a graph with those of its untouched round trip and with graph-surgeon's, right after import."""
     twins = []
@@ -87,6 +100,9 @@ def scope_of(original: onnx.GraphProto, plain: onnx.GraphProto, graph: gs.Graph,
 def carry_model(original: onnx.ModelProto, plain: onnx.ModelProto, exported: onnx.ModelProto) -> None:
     """Put back what belongs to the model as a whole, and functions that were not touched."""
     _copy_fields(original, exported, _OWN_FIELDS["model"])
+    for name in ("producer_name", "producer_version"):
+        if not getattr(exported, name):
+            exported.ClearField(name)
     untouched = {_bytes(p): o for p, o in zip(plain.functions, original.functions, strict=True)}
     for function in exported.functions:
         if (source := untouched.get(_bytes(function))) is not None:
@@ -192,7 +208,8 @@ def _carry_types(scope: Scope, exported: onnx.GraphProto, changed: list[onnx.Nod
         plain = {v.name: _bytes(v) for v in getattr(scope.plain, name)}
         infos = list(getattr(exported, name))
         if name == "value_info":
-            infos = [v for v in infos if v.name not in stale or plain.get(v.name) != _bytes(v)]
+            # A body gets types of values around it, which were not there.
+            infos = [v for v in infos if plain.get(v.name) != _bytes(v) or v.name in before.keys() - stale]
         for info in infos:
             if plain.get(info.name) == _bytes(info):
                 info.CopyFrom(before[info.name])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import onnx
-import onnx_graphsurgeon as gs
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.provenance import INPUTS_KEY, origin_of
@@ -18,9 +17,17 @@ from trtconv.rewrite.engine.rounds import NOT_PROVED, node_text
 from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.graph.splice import write_back
-from trtconv.rewrite.surgery.carry import Change, Changes, carry_graph, carry_model, scope_of, without_data
+from trtconv.rewrite.surgery.carry import (
+    Change,
+    Changes,
+    carry_graph,
+    carry_model,
+    scope_of,
+    without_data,
+    without_rare_types,
+)
 from trtconv.rewrite.surgery.prove import prove_script
-from trtconv.rewrite.surgery.script import Script, export_graph, import_graph, load_script, run_script
+from trtconv.rewrite.surgery.script import Script, export_graph, import_graph, load_script, round_trip, run_script
 
 
 @dataclass(frozen=True)
@@ -45,16 +52,17 @@ def operate(model: onnx.ModelProto, spec: str, target: Target, progress: Progres
         return Surgery(model, (), (f"the script {script} changed nothing",))
     verdict = prove_script(str(script), model, exported, changes, target) if proof else NOT_PROVED
     entries = tuple(_entry(script, change, verdict) for change in changes.all)
-    counted = f"{len(entries)} node{'s' * (len(entries) != 1)} and constants" if entries else "inputs or outputs"
-    return Surgery(exported, entries, (f"the script {script} changed {counted}: {proof_text(verdict)}",))
+    return Surgery(exported, entries, (f"the script {script} changed {_counted(changes)}: {proof_text(verdict)}",))
 
 
 def changed_by(script: Script, model: onnx.ModelProto, target: Target) -> tuple[onnx.ModelProto, Changes]:
     """The model that the script leaves behind, with what graph-surgeon drops, and what is not as it was."""
     working = onnx.ModelProto()
     working.CopyFrom(model)
-    plain = export_graph(script, gs.import_onnx(without_data(model)))
-    graph = import_graph(working)
+    bare = without_data(model)
+    without_rare_types(bare.graph)
+    without_rare_types(working.graph)
+    plain, graph = round_trip(bare), import_graph(working)
     scope = scope_of(model.graph, plain.graph, graph)
     result = run_script(script, graph)
     exported = export_graph(script, result)
@@ -72,6 +80,13 @@ def _sort(script: Script, model: onnx.ModelProto, target: Target) -> None:
     write_back(Graph(model.graph, {}, opset=opset_of(model), target=target))
     if len(model.graph.node) < count:
         raise TrtconvError(f"the script {script} leaves a cycle behind: a node uses what follows from it")
+
+
+def _counted(changes: Changes) -> str:
+    """`2 nodes and 1 constant`."""
+    constants = sum(isinstance(c.after, onnx.TensorProto) for c in changes.all)
+    counts = ((len(changes.all) - constants, "node"), (constants, "constant"))
+    return " and ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n) or "inputs or outputs"
 
 
 def _reshaped(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:

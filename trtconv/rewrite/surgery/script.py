@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Callable
@@ -56,9 +57,23 @@ def load_script(spec: str) -> Script:
     return Script(Path(path), name, function)
 
 
+def round_trip(model: onnx.ModelProto) -> onnx.ModelProto:
+    """What graph-surgeon makes of a model that nobody touched. Raises TrtconvError for one that it cannot write."""
+    try:
+        with redirect_stdout(io.StringIO()):
+            return gs.export_onnx(gs.import_onnx(model), do_type_check=False)
+    except Exception as error:
+        raise TrtconvError(
+            f"graph-surgeon cannot read or write this model: {type(error).__name__}: {error}",
+            hint="run without --script; rules of your own see every model",
+        ) from error
+
+
 def import_graph(model: onnx.ModelProto) -> gs.Graph:
     """The model as a graph-surgeon graph, which shares the messages of its weights. Nothing is read from disk."""
-    graph = gs.import_onnx(model)
+    # What it warns of is put back afterwards.
+    with redirect_stdout(io.StringIO()):
+        graph = gs.import_onnx(model)
     for scope in (graph, *graph.subgraphs(recursive=True)):
         for tensor in scope.tensors().values():
             values = getattr(tensor, "_values", None)
