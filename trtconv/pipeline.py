@@ -17,6 +17,7 @@ from trtconv.core.errors import (
     OverBudgetError,
     TrtconvError,
 )
+from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
@@ -275,7 +276,7 @@ def find_fp32(
 
     graph = graph_of(subject)
     source = (exported_beside(graph) or graph) if graph is not None else None
-    if source is None or recorded_precision(source) != "fp32":
+    if source is None or recorded_precision(source) != FP32.name:
         raise InvalidRequestError(
             f"there is no FP32 model beside '{subject}'", hint="name the exported model: trtconv check model.onnx"
         )

@@ -1,4 +1,4 @@
-"""Make trtconv/check/target/support/*.json from what was measured: tables/support_tables.py [--check]
+"""Make trtconv/core/targets/tables/*.json from what was measured: tables/support_tables.py [--check]
 
 Sources, all in benchmarks/:
   results/parser_*.json       what a parser said to every operator and node test (tables/parser_support.py)
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "benchmarks"
-SUPPORT = ROOT / "trtconv/check/target/support"
+SUPPORT = ROOT / "trtconv/core/targets/tables"
 TABLES = ("8.6", "10", "11", "rtx")
 # No parser of TensorRT 11 was run; that of RTX 1.7 has the same importers, and no plugins.
 PARSER_OF = {"8.6": "parser_tensorrt_8.6.json", "11": "parser_tensorrt_rtx.json", "rtx": "parser_tensorrt_rtx.json"}
@@ -116,7 +116,7 @@ def make(table: str) -> dict:
     constructs = [c for c in json.loads((HERE / "tables/constructs.json").read_text()) if table in c["targets"]]
     return {
         "schema": 1, "table": f"tensorrt-{table}", **head,
-        "ops": operators(table, documented, measured_of(table), head["max_opset"]),
+        "ops": operators(table, documented, measured_of(table), head["facts"]["max_opset"]),
         "constructs": [{k: v for k, v in c.items() if k != "targets"} for c in constructs],
     }  # fmt: skip
 
@@ -132,10 +132,10 @@ def text_of(table: dict) -> str:
 def agreement(table: str) -> tuple[Counter, list[str]]:
     """(table's word, parser's word) counted over the node tests, and the tests that the table takes and it refuses."""
     from benchmarks.tables.parser_support import frozen, node_tests
-    from trtconv.check.target.support.node_facts import read_facts
-    from trtconv.check.target.support.table import load_table
+    from trtconv.check.target.node_facts import read_facts
     from trtconv.check.target.verdicts import by_table
     from trtconv.core.targets import parse_target
+    from trtconv.core.targets.table import load_table
 
     measured = measured_of(table)
     target = parse_target("tensorrt-rtx" if table == "rtx" else f"tensorrt=={table}")

@@ -26,12 +26,12 @@ struct Op
 
 inline constexpr int32_t kMaxTensors = 8;
 
-// All ops, in the order of trtconv/plugins/described/registry.py.
+// All ops, in the order of trtconv/plugins/described.
 extern Op const* const kOps[];
 extern int32_t const kOpCount;
 
-extern Op const kL2Norm;
-extern Op const kInstanceNorm;
-extern Op const kReflectionPad;
 extern Op const kAdaptivePool;
+extern Op const kInstanceNorm;
+extern Op const kL2Norm;
+extern Op const kReflectionPad;
 } // namespace trtconv

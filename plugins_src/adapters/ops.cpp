@@ -3,6 +3,6 @@
 
 namespace trtconv
 {
-Op const* const kOps[] = {&kL2Norm, &kInstanceNorm, &kReflectionPad, &kAdaptivePool};
+Op const* const kOps[] = {&kAdaptivePool, &kInstanceNorm, &kL2Norm, &kReflectionPad};
 int32_t const kOpCount = sizeof(kOps) / sizeof(kOps[0]);
 } // namespace trtconv

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from trtconv.core.precision import FP32, TF32
 from trtconv.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class EngineSettings:
     profiles: tuple[Profile, ...]
     pinned: tuple[tuple[str, int, int], ...] = ()
     shape_values: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
-    precision: str = "fp32"
+    precision: str = FP32.name
     workspace: int | None = None
     opt_level: int | None = None
     compute_capabilities: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class EngineSettings:
 
 
 OPTIONS: Mapping[str, str] = {
-    "tf32": "true lets fp32 use TF32 tensor cores (10-bit mantissa); off by default",
+    TF32.name: "true lets fp32 use TF32 tensor cores (10-bit mantissa); off by default",
     "version_compatible": "true makes a plan that newer minor versions run",
     "hardware_compatibility": "none, ampere_plus or same_compute_capability",
     "refit": "true makes the weights replaceable",

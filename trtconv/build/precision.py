@@ -6,21 +6,22 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trtconv.core.precision import AUTO, FP32, HALF_NAMES, TYPED, TYPED_NAMES
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import all_tensors
 
 if TYPE_CHECKING:
     import onnx
 
-PRECISIONS = ("auto", "fp32", "fp16", "bf16")
-_NAMES = {1: "fp32", 10: "fp16", 16: "bf16"}
+REQUESTED = (AUTO, *TYPED_NAMES)
+_NAMES = {p.onnx: p.name for p in TYPED}
 _SMALL = 2
 
 
 def require_request_precision(precision: str) -> None:
     """Raise InvalidRequestError for a word that names no precision."""
-    if precision not in PRECISIONS:
-        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(PRECISIONS))
+    if precision not in REQUESTED:
+        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(REQUESTED))
 
 
 def float_types(model: onnx.ModelProto) -> Counter[str]:
@@ -47,10 +48,10 @@ def float_types(model: onnx.ModelProto) -> Counter[str]:
 
 def resolve_precision(model: onnx.ModelProto, precision: str) -> str:
     """What `auto` means for a graph: the lowest precision that its author typed it with. Others stay as they are."""
-    if precision != "auto":
+    if precision != AUTO:
         return precision
     counts = float_types(model)
-    return next((p for p in ("fp16", "bf16") if counts[p]), "fp32")
+    return next((p for p in HALF_NAMES if counts[p]), FP32.name)
 
 
 def require_precision(model: onnx.ModelProto, path: Path, precision: str) -> None:
@@ -59,16 +60,16 @@ def require_precision(model: onnx.ModelProto, path: Path, precision: str) -> Non
     `fp32` wants no fp16 or bf16 tensors, `fp16` and `bf16` want some: an engine is never silently FP32.
     """
     counts = float_types(model)
-    if precision == "fp32":
-        for other in ("fp16", "bf16"):
+    if precision == FP32.name:
+        for other in HALF_NAMES:
             if counts[other]:
                 raise InvalidRequestError(
                     f"{path} has {counts[other]} {other} tensors, and --precision is fp32",
                     hint=f"build with --precision {other}, or rewrite the fp32 model",
                 )
         return
-    if precision not in ("fp16", "bf16"):
-        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of fp32, fp16, bf16")
+    if precision not in HALF_NAMES:
+        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(TYPED_NAMES))
     if not counts[precision]:
         raise InvalidRequestError(
             f"--precision {precision}, but {path} is an fp32 graph",

@@ -12,6 +12,7 @@ from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import load_model, model_files, save_model
+from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.alignment.align import settle_sizes
@@ -33,7 +34,7 @@ from trtconv.rewrite.lowering.float64 import kept_of, require_equal, without_flo
 from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.lower import lower_opset
-from trtconv.rewrite.precision.typed import HALF, require_half, typed
+from trtconv.rewrite.precision.typed import require_half, typed
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.surgery.operate import Surgery, operate
@@ -76,7 +77,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     model, record, whole = _proved(original, rules, setting, progress)
     seen = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     # What the author computed in FP64 has need of more than half precision.
-    wide = () if request.precision not in HALF else kept_of(narrowed, model)
+    wide = () if request.precision not in HALF_NAMES else kept_of(narrowed, model)
     model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
     result = RewriteResult(
         request.output, ledger, (*surgery.entries, *record.entries),

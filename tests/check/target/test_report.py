@@ -7,17 +7,17 @@ import pytest
 from onnx import TensorProto, helper
 
 from trtconv.check.target.report import check_target
-from trtconv.check.target.support.conditions import _KINDS
-from trtconv.check.target.support.table import load_table
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
+from trtconv.core.targets.conditions import _KINDS
+from trtconv.core.targets.table import load_table
 from trtconv.rewrite import rewrite_model
 
-SUPPORT = sorted((Path(__file__).parents[3] / "trtconv/check/target/support").glob("*.json"))
+SUPPORT = sorted((Path(__file__).parents[3] / "trtconv/core/targets/tables").glob("*.json"))
 BEFORE_RTX = ("tensorrt==8.6", "tensorrt==10", "tensorrt==11")
 
 

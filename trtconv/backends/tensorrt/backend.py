@@ -37,12 +37,13 @@ from trtconv.backends.tensorrt.plugin_loading import load_plugins
 from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import load_model
+from trtconv.core.precision import FP32, HALVES
 from trtconv.core.progress import Progress
 
 if TYPE_CHECKING:
     import onnx
 
-_LOW = {"fp16": "float16", "bf16": "bfloat16"}
+_LOW = {p.name: p.dtype for p in HALVES}
 
 
 class TensorRTBackend:
@@ -132,7 +133,7 @@ class TensorRTBackend:
         cache = self._open_cache(capabilities, config, settings, gpu)
         layers = int(parsed.network.num_layers)
         started = time.monotonic()
-        weak = settings.precision != "fp32" and not capabilities.strongly_typed
+        weak = settings.precision != FP32.name and not capabilities.strongly_typed
         if weak:
             narrow = pin_types(trt, parsed.network, model)
             plan = build_pinned(trt, parsed.builder, parsed.network, config, narrow, messages)

@@ -21,6 +21,7 @@ from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities, EngineSettings
 from trtconv.core.artifacts import replacing
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.precision import TF32
 
 _LOCK_TIMEOUT_S = 60
 _ENTRY_FORM = re.compile(r"[0-9a-f]{24}\.(timing|json)")
@@ -43,7 +44,7 @@ class CacheKey:
 
 def cache_key(capabilities: Capabilities, gpu: Gpu, driver: str, settings: EngineSettings) -> CacheKey:
     """Version, GPU, CUDA driver, and the settings that change which kernels are tried."""
-    flags = {k: str(settings.options[k]) for k in ("tf32", "refit", "sparse_weights") if k in settings.options}
+    flags = {k: str(settings.options[k]) for k in (TF32.name, "refit", "sparse_weights") if k in settings.options}
     facts = {
         "tensorrt": capabilities.version, "gpu": gpu.name, "uuid": gpu.uuid,
         "compute_capability": gpu.compute_capability, "driver": driver, "precision": settings.precision, **flags,

@@ -15,6 +15,7 @@ from trtconv.check.compare.subjects import is_engine, open_subject
 from trtconv.check.compare.tolerances import recorded_precision
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model
+from trtconv.core.precision import FP32
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.comparison import compare_outputs
@@ -40,7 +41,7 @@ def blame(
     is to blame and how to look further. None when there is no graph to look at.
     """
     rewritten = first_difference(differences)
-    if rewritten is not None and not rewritten.hint and recorded_precision(request.subject) != "fp32":
+    if rewritten is not None and not rewritten.hint and recorded_precision(request.subject) != FP32.name:
         hint = f"the nodes that have to stay FP32: trtconv check {request.subject} --find-fp32"
         rewritten = replace(rewritten, hint=hint)
     if rewritten is not None or sample is None:

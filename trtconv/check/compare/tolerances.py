@@ -9,13 +9,13 @@ from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import PRECISION_KEY
+from trtconv.core.precision import FP32, HALVES
 from trtconv.core.requests import CheckRequest
 from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
 
-# Twenty unit roundoffs: 2^-11 for fp16 and 2^-8 for bf16 (IEEE 754-2019; bfloat16 has 8 bits of significand).
+# ROUNDINGS unit roundoffs: 2^-11 for fp16 and 2^-8 for bf16 (IEEE 754-2019; bfloat16 has 8 bits of significand).
 HALF_TOLERANCES = {
-    "fp16": Tolerance(1e-2, 1e-2, why="twenty roundings of fp16"),
-    "bf16": Tolerance(8e-2, 8e-2, why="twenty roundings of bf16"),
+    p.name: Tolerance(p.allowance, p.allowance, why=f"twenty roundings of {p.name}") for p in HALVES
 }
 
 
@@ -32,8 +32,8 @@ def recorded_precision(subject: Path) -> str:
         from trtconv.backends.tensorrt.manifest import read_engine_manifest
 
         try:
-            return read_engine_manifest(subject).precision if manifest_path(subject).exists() else "fp32"
+            return read_engine_manifest(subject).precision if manifest_path(subject).exists() else FP32.name
         except InvalidRequestError:
-            return "fp32"
+            return FP32.name
     found: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
-    return found.get(PRECISION_KEY, "fp32")
+    return found.get(PRECISION_KEY, FP32.name)

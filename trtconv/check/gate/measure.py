@@ -16,6 +16,7 @@ from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import origin_of
+from trtconv.core.precision import TYPED
 from trtconv.core.progress import Progress
 from trtconv.core.requests import CheckRequest
 
@@ -144,7 +145,7 @@ def is_plugin(domain: str, op_type: str) -> bool:
 def _precision_share(request: CheckRequest) -> Measurement:
     """Of the engine's own layers where it runs; elsewhere of the float tensors of the network it was built from."""
     manifest = _manifest(request)
-    wanted = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(manifest.precision, manifest.precision)
+    wanted = {p.name: p.dtype for p in TYPED}.get(manifest.precision, manifest.precision)
     layers = _float_layers(request)
     if layers:
         others = tuple({"node": n.rpartition(" + ")[2]} for n, dtype in layers if dtype != wanted)

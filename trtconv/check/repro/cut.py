@@ -20,6 +20,7 @@ from trtconv.check.repro.files import require_repro_output, write_repro
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model, model_files, signature
+from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.reference import ReferenceSample, read_samples
@@ -49,7 +50,7 @@ class Repro:
 
 
 def make_repro(
-    request: CheckRequest, output: Path, *, kind: str = "auto", backend: str = "auto", precision: str = "fp32",
+    request: CheckRequest, output: Path, *, kind: str = "auto", backend: str = "auto", precision: str = FP32.name,
     progress: Progress | None = None,
 ) -> Repro | None:  # fmt: skip
     """Find the failure of a model and cut it down. None when nothing fails.

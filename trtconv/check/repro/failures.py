@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trtconv.core.errors import MissingDependencyError, TrtconvError
+from trtconv.core.precision import FP32
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 
@@ -83,7 +84,7 @@ class BuildFailure:
     """
 
     backend: str = "auto"
-    precision: str = "fp32"
+    precision: str = FP32.name
     profile: Profile | None = None
     tolerance: Tolerance | None = None
     kind: str = "build"

@@ -18,6 +18,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
+from trtconv.core.precision import FP32
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -109,7 +110,7 @@ def command_of(failure: Failure) -> str:
     if not isinstance(failure, BuildFailure):
         return "trtconv check repro.onnx --reference repro.reference.safetensors"
     options = [f"--backend {failure.backend}"] if failure.backend != "auto" else []
-    options += [f"--precision {failure.precision}"] if failure.precision != "fp32" else []
+    options += [f"--precision {failure.precision}"] if failure.precision != FP32.name else []
     if failure.profile:
         ranges = {}
         for low, opt, high in failure.profile.values():

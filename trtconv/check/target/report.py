@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.check.target.support.node_facts import GraphFacts, NodeFacts, read_facts
-from trtconv.check.target.support.table import SupportTable, load_table
+from trtconv.check.target.node_facts import GraphFacts, NodeFacts, read_facts
 from trtconv.check.target.undefined_sizes import find_undefined_sizes
 from trtconv.check.target.verdicts import NodeVerdict, by_table, refusal
 from trtconv.core.errors import TrtconvError, UnsupportedError
@@ -23,6 +22,7 @@ from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target
+from trtconv.core.targets.table import SupportTable, load_table
 from trtconv.core.tolerance import DEFAULT_TOLERANCE
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def check_target(
 def _too_new(model: onnx.ModelProto, target: Target, table: SupportTable) -> tuple[Finding, ...]:
     """TensorRT 8.6 reads newer opsets and drops what came with them; later ones say what they do not know."""
     opset = signature(model).opset
-    if target.generation != 8 or opset <= table.max_opset:
+    if not target.facts.drops_newer_opsets or opset <= table.max_opset:
         return ()
     message = f"the graph has opset {opset}; {target} drops what came after {table.max_opset} without a word"
     return (Finding("error", "unsupported", message, f"rewrite it: trtconv rewrite --target {target}"),)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from trtconv.check.target.support.conditions import holds
-from trtconv.check.target.support.node_facts import GraphFacts, NodeFacts
-from trtconv.check.target.support.table import SupportTable
+from trtconv.check.target.node_facts import GraphFacts, NodeFacts
 from trtconv.core.model.provenance import Origin
 from trtconv.core.targets import Target
+from trtconv.core.targets.table import SupportTable
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportT
     for construct in table.of(node.op):
         if construct.before and not _older(target, construct.before):
             continue
-        if all(holds(c, node, graph) for c in construct.when):
+        if construct.matches(node, graph):
             words = ", without a word" if construct.effect == "wrong" else ""
             return NodeVerdict.of(
                 node, construct.effect, f"{what}: {target} {construct.problem}{words}", remedy=construct.remedy,

@@ -15,6 +15,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
+from trtconv.core.precision import FP16, FP32
 from trtconv.core.requests import CheckRequest, ModuleSource
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     reports, chosen = Destinations.of(line), tolerance_of(config, line)
     request = line.request(CheckRequest, config, subject=subject, tolerance=chosen)
     recorded = recorded_precision(subject)
-    precision = recorded if recorded != "fp32" else "fp16"
+    precision = recorded if recorded != FP32.name else FP16.name
     tolerance = HALF_TOLERANCES[precision] if chosen == DEFAULT_TOLERANCE else chosen
     target = line.of(CheckOptions).target or config.rewrite.target
     with ConsoleProgress(line.of(OutputOptions).verbosity) as progress:

@@ -14,6 +14,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, FileCommand
 from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
+from trtconv.core.precision import FP32, TYPED_NAMES
 from trtconv.core.requests import CheckRequest
 
 
@@ -51,9 +52,9 @@ class ReproOptions:
         ),
     )
     precision: str = field(
-        default="fp32",
+        default=FP32.name,
         metadata=option(
-            "--precision", help="Element type.", group="Build", form="choice", choices=("fp32", "fp16", "bf16")
+            "--precision", help="Element type.", group="Build", form="choice", choices=TYPED_NAMES
         ),
     )
 

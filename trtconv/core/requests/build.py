@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.option import key_values, option, paths_seen_from
+from trtconv.core.precision import AUTO, TYPED_NAMES
 from trtconv.core.requests.export import INPUT_METAVAR, config_ranges, merge_ranges, parse_ranges
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.sizes import parse_bytes
@@ -85,13 +86,13 @@ class BuildRequest:
         ),
     )
     precision: str = field(
-        default="auto",
+        default=AUTO,
         metadata=option(
             "--precision",
             help="Default: as the graph is.",
             group="Build",
             form="choice",
-            choices=("fp32", "fp16", "bf16"),
+            choices=TYPED_NAMES,
             key="build.precision",
         ),
     )

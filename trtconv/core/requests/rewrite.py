@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.option import option, paths_seen_from
+from trtconv.core.precision import AUTO, TYPED_NAMES
 from trtconv.core.requests.export import (
     ALIGN_FLAG,
     ALIGN_HELP,
@@ -123,13 +124,13 @@ class RewriteRequest:
         ),
     )
     precision: str = field(
-        default="auto",
+        default=AUTO,
         metadata=option(
             "--precision",
             help="Type the graph (default: as it is).",
             group="Rewrite",
             form="choice",
-            choices=("fp32", "fp16", "bf16"),
+            choices=TYPED_NAMES,
             key="build.precision",
         ),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.embedded import EmbeddedAttribute, EmbeddedPlugin, MakeKernel, OutputDims
-from trtconv.plugins.aot import adaptive_pool, instance_norm, l2norm, reflection_pad
+from trtconv.core.errors import UnsupportedError
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.plugins.libraries.finding import used_plugins
@@ -14,17 +15,24 @@ from trtconv.plugins.libraries.finding import used_plugins
 if TYPE_CHECKING:
     import onnx
 
-_LAUNCHES: dict[str, tuple[OutputDims, MakeKernel]] = {
-    "l2norm": (l2norm.output_dims, l2norm.make_kernel),
-    "instance_norm": (instance_norm.output_dims, instance_norm.make_kernel),
-    "reflection_pad": (reflection_pad.output_dims, reflection_pad.make_kernel),
-    "adaptive_pool": (adaptive_pool.output_dims, adaptive_pool.make_kernel),
-}
+PACKAGE = "trtconv.plugins.aot"
+
+
+def _launch_of(plugin: PluginDescription) -> tuple[OutputDims, MakeKernel]:
+    """`output_dims` and `make_kernel` of the module that is called like the plugin's folder."""
+    try:
+        module = importlib.import_module(f"{PACKAGE}.{plugin.folder}")
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"the kernel of {plugin.op_type} cannot go into an engine: there is no {PACKAGE}.{plugin.folder}",
+            hint="leave embed_plugins out, and build with the plugin library",
+        ) from error
+    return module.output_dims, module.make_kernel
 
 
 def embedded(plugin: PluginDescription) -> EmbeddedPlugin:
-    """What the builder needs of a plugin whose kernel goes into the engine."""
-    output_dims, make_kernel = _LAUNCHES[plugin.folder]
+    """What the builder needs of a plugin whose kernel goes into the engine. Raises UnsupportedError for one without."""
+    output_dims, make_kernel = _launch_of(plugin)
     types = [t.type for t in plugin.inputs]
     return EmbeddedPlugin(
         op_type=plugin.op_type,

@@ -1,15 +1,27 @@
-"""The plugins, in the order in which libraries and docs list them. A test compares this tuple with the folders."""
+"""The plugins, made from the files of this folder: adding one is adding its file (and its folder in plugins_src)."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from pathlib import Path
+
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.plugins.described.adaptive_pool import ADAPTIVE_POOL
-from trtconv.plugins.described.instance_norm import INSTANCE_NORM
-from trtconv.plugins.described.l2norm import L2NORM
-from trtconv.plugins.described.reflection_pad import REFLECTION_PAD
 from trtconv.plugins.description import PluginDescription
 
-PLUGINS: tuple[PluginDescription, ...] = (L2NORM, INSTANCE_NORM, REFLECTION_PAD, ADAPTIVE_POOL)
+PACKAGE = "trtconv.plugins.described"
+
+
+def discover_plugins() -> tuple[PluginDescription, ...]:
+    """The `PluginDescription` of every module of this package, by folder name."""
+    package = importlib.import_module(PACKAGE)
+    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name != Path(__file__).stem]
+    modules = [importlib.import_module(f"{PACKAGE}.{name}") for name in names]
+    plugins = {v.folder: v for m in modules for v in vars(m).values() if isinstance(v, PluginDescription)}
+    return tuple(plugins[folder] for folder in sorted(plugins))
+
+
+PLUGINS: tuple[PluginDescription, ...] = discover_plugins()
 
 
 def find_plugin(op_type: str) -> PluginDescription:

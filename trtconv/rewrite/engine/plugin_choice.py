@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.precision import HALVES, TYPED
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -26,7 +27,7 @@ from trtconv.rewrite.graph.replacement import build_replacement
 if TYPE_CHECKING:
     import onnx
 
-DTYPES = {1: "float32", 10: "float16", 16: "bfloat16"}
+DTYPES = {p.onnx: p.dtype for p in TYPED}
 AUTO, NEVER = "auto", "never"
 
 
@@ -158,7 +159,7 @@ class Choice:
 
     def _typed(self, dtype: str) -> str:
         """The element type that the node has once the graph is typed, which comes after the rules."""
-        half = {"fp16": "float16", "bf16": "bfloat16"}.get(self.request.precision, dtype)
+        half = {p.name: p.dtype for p in HALVES}.get(self.request.precision, dtype)
         return half if dtype == "float32" else dtype
 
     def _refused(self, plugin: PluginDescription) -> str:

@@ -8,15 +8,12 @@ import onnx
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.targets import Target
+from trtconv.core.targets.table import load_table
 from trtconv.rewrite.engine.result import Skipped
 from trtconv.rewrite.engine.rounds import describe
+from trtconv.rewrite.engine.table_view import IndexedGraph, IndexedNode
 from trtconv.rewrite.graph.facts import index_model, opset_of
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.lowering.opset import GRID_MODES, REDUCTIONS
-
-# A bound of Slice that is clamped still lies beyond every axis.
-CLAMPED_RIGHT = ("Slice", "Constant", "Identity")
-
 
 LAYOUT_HINT = (
     "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1, as 1.17), "
@@ -37,23 +34,30 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
     """Raise UnsupportedError for the first node that the target would take and compute wrongly."""
     if _may_be_misread(model.graph):
         _refuse_everywhere(index_model(model, target), target)
-    if target.generation != 8:
+    if target.facts.int8_is_quantised:
+        _refuse_int8_ends(model, target)
+    _refuse_by_table(model, target, skipped)
+    if target.facts.drops_newer_opsets and opset_of(model) > target.max_opset:
+        raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
+
+
+def _refuse_by_table(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:
+    """Raise for the first node that the target's table calls wrong; `trtconv check --target` reads the same entries."""
+    table = load_table(target)
+    if not any(c.effect == "wrong" for c in table.constructs):
         return
-    _refuse_int8_ends(model, target)
-    graph = index_model(model, target)
-    for scope in graph.scopes():
+    for scope in index_model(model, target).scopes():
+        view = IndexedGraph(scope)
         for node in list(scope.nodes.values()):
-            problem = silently_wrong(scope, node)
-            if problem:
+            construct = None if node.domain else table.silently_wrong(IndexedNode(node), view)
+            if construct is not None:
                 reasons = [s.reason for s in skipped if s.node == node.name and s.reason]
                 raise UnsupportedError(
-                    f"{describe(node)}: {target} {problem}, without a word",
+                    f"{describe(node)}: {target} {construct.problem}, without a word",
                     hint="choose a newer target, or change the module there",
                     details=[f"no rewrite: {r}" for r in reasons],
                     where=node.origin.source or None,
                 )
-    if opset_of(model) > target.max_opset:
-        raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
 
 
 def _refuse_int8_ends(model: onnx.ModelProto, target: Target) -> None:
@@ -113,36 +117,3 @@ def _layout(node: Node) -> tuple[str, str]:
 def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:
     found = graph.dim_range(dim)
     return found is not None and found[0] == 1 and found[1] > 1
-
-
-def _over_32_bits(graph: Graph, name: str) -> bool:
-    """True for an integer constant with a value that 32 bits do not hold."""
-    if graph.dtype(name) != onnx.TensorProto.INT64:
-        return False
-    values = graph.ints(name)
-    return values is not None and any(not -(1 << 31) <= v < 1 << 31 for v in values)
-
-
-def silently_wrong(graph: Graph, node: Node) -> str:
-    """What TensorRT 8.6 does with a node that it takes and gets wrong; empty for the others."""
-    if node.domain:
-        return ""
-    if node.op in REDUCTIONS and node.input(1):
-        return "ignores the axes input and reduces over all axes"
-    if node.op == "ReduceSum" and node.attr("noop_with_empty_axes", 0) and not graph.reduced_axes(node):
-        return "ignores noop_with_empty_axes and reduces over all axes"
-    if node.op == "Shape" and (node.attr("start", 0) or node.attr("end") is not None):
-        return "ignores start and end and gives the whole shape"
-    if node.op == "AveragePool" and node.attr("ceil_mode", 0) and max(node.attr("strides", [1])) > 1:
-        return "counts what hangs over the end of a window in ceil_mode"
-    if node.op == "Resize" and node.attr("antialias", 0):
-        return "ignores antialiasing"
-    if node.op == "Resize" and node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return "ignores the aspect ratio policy"
-    if node.op in ("ScatterND", "ScatterElements") and node.attr("reduction", "none") != "none":
-        return "drops the reduction and overwrites"
-    if node.op not in CLAMPED_RIGHT and any(_over_32_bits(graph, i) for i in node.inputs if i):
-        return "clamps 64-bit integers to 32 bits"
-    if node.op == "GridSample" and node.attr("mode") in GRID_MODES:
-        return f"takes mode '{node.attr('mode')}' for nearest"
-    return ""

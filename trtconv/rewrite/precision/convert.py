@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 import onnx
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.precision import BF16, FP32
 from trtconv.core.targets import parse_target
 from trtconv.rewrite.graph.facts import Types, opset_of, types_in
 from trtconv.rewrite.graph.index import Graph, Node
@@ -38,7 +39,7 @@ def convert_precision(
     source, plan, root = _planned(model, precision, keep_io, block_ops, keep_nodes)
     to = plan.to
     counts = _counts(plan, root)
-    if not counts[to.name] and not counts["fp32"]:
+    if not counts[to.name] and not counts[FP32.name]:
         raise InvalidRequestError(f"the model computes nothing in FP32 that could become {to.name}")
     result = onnx.ModelProto()
     copy_fields(source, result, without=("graph",))
@@ -67,7 +68,7 @@ def _planned(
     source, _ = inline_functions(model)
     types_given = Types(types_in(source.graph), {})
     root = Graph(source.graph, types_given, opset=opset_of(source), target=parse_target("tensorrt-rtx"))
-    raised = to.name == "bf16" and root.opset < OPSET
+    raised = to.name == BF16.name and root.opset < OPSET
     if raised:
         require_raisable(root)
     signatures = Signatures(OPSET if raised else root.opset, tuple(source.functions))
@@ -77,12 +78,12 @@ def _planned(
 
 
 def _counts(plan: Plan, root: Graph) -> Counter[str]:
-    counts = Counter({plan.to.name: 0, "fp32": 0, "other": 0})
+    counts = Counter({plan.to.name: 0, FP32.name: 0, "other": 0})
     for graph, node in _all(root):
         if not plan.floats(graph, node.inputs + node.outputs):
             counts["other"] += 1
         elif node.key != "Constant":
-            counts["fp32" if id(node) in plan.kept else plan.to.name] += 1
+            counts[FP32.name if id(node) in plan.kept else plan.to.name] += 1
     return counts
 
 

@@ -10,6 +10,7 @@ import onnx
 from onnx import numpy_helper
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.precision import HALF_NAMES, HALVES
 from trtconv.rewrite.graph.index import Array
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -33,10 +34,7 @@ class HalfFormat:
     least: float
 
 
-FORMATS = (
-    HalfFormat("fp16", onnx.TensorProto.FLOAT16, "tensor(float16)", 65504.0, 2.0**-14, 2.0**-24),
-    HalfFormat("bf16", onnx.TensorProto.BFLOAT16, "tensor(bfloat16)", 255 * 2.0**120, 2.0**-126, 2.0**-133),
-)
+FORMATS = tuple(HalfFormat(p.name, p.onnx, p.onnx_type, p.largest, p.normal, p.least) for p in HALVES)
 
 
 def half_format(precision: str) -> HalfFormat:
@@ -44,7 +42,7 @@ def half_format(precision: str) -> HalfFormat:
     for entry in FORMATS:
         if entry.name == precision:
             return entry
-    raise InvalidRequestError(f"a graph cannot be typed as '{precision}'", hint="one of fp16, bf16")
+    raise InvalidRequestError(f"a graph cannot be typed as '{precision}'", hint="one of " + ", ".join(HALF_NAMES))
 
 
 @dataclass(frozen=True)

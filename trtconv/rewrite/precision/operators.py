@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trtconv.core.precision import BF16
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -60,7 +62,7 @@ REASONS: Mapping[str, Reason] = {
 ALWAYS = frozenset(op for op, r in REASONS.items() if r.kind in ("quantized", "random", "schema", "loop"))
 # Operators that the parser or the builder refuses in a type, whatever ONNX allows: each was tried on TensorRT-RTX 1.7
 # (parse and build of one node), where every other operator that ONNX allows in FP16 and BF16 was built.
-LACKING: Mapping[str, frozenset[str]] = {"bf16": frozenset({"ConvTranspose", "GRU", "HardSwish", "Mish"})}
+LACKING: Mapping[str, frozenset[str]] = {BF16.name: frozenset({"ConvTranspose", "GRU", "HardSwish", "Mish"})}
 BLOCK_OPS = frozenset(REASONS) - ALWAYS
 """The operators that stay in FP32 unless the caller names others."""
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_weights, set_metadata
 from trtconv.core.model.provenance import PRECISION_KEY
+from trtconv.core.precision import HALF_NAMES
 
 if TYPE_CHECKING:
     import onnx
 
-HALF = ("fp16", "bf16")
-
 
 def require_half(precision: str, keep_fp32: Collection[str]) -> None:
     """Raise InvalidRequestError when nodes are to stay FP32 in a model that is not to be in half precision."""
-    if keep_fp32 and precision not in HALF:
+    if keep_fp32 and precision not in HALF_NAMES:
         raise InvalidRequestError(
             f"nodes are to stay FP32, but the precision is {precision}", hint="add --precision fp16, or bf16"
         )
@@ -32,7 +31,7 @@ def typed(
     External weights are read from `folder`, since their bytes change. The nodes named by `keep_fp32` stay in FP32.
     Raises what `convert_precision` raises.
     """
-    if precision not in HALF:
+    if precision not in HALF_NAMES:
         require_half(precision, keep_fp32)
         return model, ()
     from trtconv.rewrite.precision import convert_precision

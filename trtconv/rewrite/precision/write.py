@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.precision import TYPED
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.constants import Constants, Use, constant_as, constant_node, defining_scope
 from trtconv.rewrite.precision.half import FLOAT, WeightCounts
@@ -17,7 +18,7 @@ from trtconv.rewrite.precision.slots import AS_IT_IS, Slots, slots_of
 from trtconv.rewrite.precision.state import Plan
 
 RULE = "precision"
-NAMES = {FLOAT: "fp32", onnx.TensorProto.FLOAT16: "fp16", onnx.TensorProto.BFLOAT16: "bf16"}
+NAMES = {p.onnx: p.name for p in TYPED}
 
 
 @dataclass

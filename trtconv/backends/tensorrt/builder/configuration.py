@@ -7,6 +7,7 @@ from typing import Any
 from trtconv.backends.protocol import OPTIONS, Capabilities, EngineSettings, Profile
 from trtconv.backends.tensorrt.library import as_bool, as_count
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError, did_you_mean
+from trtconv.core.precision import FP32, TF32, precision_named
 
 # What `trtconv plugins build` calls its library.
 OWN_LIBRARY = "libtrtconv_plugins.so"
@@ -19,7 +20,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
             raise InvalidRequestError(
                 f"no build option is called '{name}'{did_you_mean(name, OPTIONS)}", hint="one of " + ", ".join(OPTIONS)
             )
-    for name in ("tf32", "sparse_weights", "embed_plugins"):
+    for name in (TF32.name, "sparse_weights", "embed_plugins"):
         _on(settings, name)
     as_count("max_aux_streams", settings.options.get("max_aux_streams", 0))
     if settings.workspace is not None and settings.workspace <= 0:
@@ -99,11 +100,11 @@ def leave_out_foreign_tactics(trt: Any, config: Any, settings: EngineSettings) -
 
 def _set_precision(trt: Any, capabilities: Capabilities, config: Any, settings: EngineSettings) -> None:
     # TF32 is on by default in every version and rounds fp32 products to 10 bits of mantissa.
-    if not _on(settings, "tf32"):
-        config.clear_flag(trt.BuilderFlag.TF32)
-    if settings.precision == "fp32":
+    if not _on(settings, TF32.name):
+        config.clear_flag(getattr(trt.BuilderFlag, TF32.flag))
+    if settings.precision == FP32.name:
         return
-    flag = settings.precision.upper()
+    flag = precision_named(settings.precision).flag
     if capabilities.strongly_typed:
         return
     if flag not in capabilities.precision_flags:

@@ -9,6 +9,7 @@ import onnx
 
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.core.errors import AccuracyError
+from trtconv.core.precision import FP16
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.rewrite.graph.index import Array
@@ -65,8 +66,8 @@ class _Trial:
 
 
 def bisect_fp32_nodes(
-    run: Run, model: onnx.ModelProto, tolerance: Tolerance, *, precision: str = "fp16", keep_nodes: Sequence[str] = (),
-    max_runs: int = 200,
+    run: Run, model: onnx.ModelProto, tolerance: Tolerance, *, precision: str = FP16.name,
+    keep_nodes: Sequence[str] = (), max_runs: int = 200,
 ) -> Fp32Search:  # fmt: skip
     """Find nodes to keep in FP32 so that the typed model's outputs agree with the FP32 model's.
 

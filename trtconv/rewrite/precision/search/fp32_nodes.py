@@ -11,12 +11,12 @@ from trtconv.core.errors import AccuracyError
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import Origin, origin_of
+from trtconv.core.precision import FP16, HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.reference import ReferenceSample, read_samples
-from trtconv.rewrite.precision.typed import HALF
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,9 +69,9 @@ def find_fp32_nodes(
     from trtconv.rewrite.precision.search.bisect import bisect_fp32_nodes
     from trtconv.rewrite.room import rewrite_model
 
-    if request.precision not in HALF:
-        request = replace(request, precision="fp16")
-    with private_temporary_folder("fp32") as folder:
+    if request.precision not in HALF_NAMES:
+        request = replace(request, precision=FP16.name)
+    with private_temporary_folder("fp32-nodes") as folder:
         plain = replace(request, precision="auto", keep_fp32=(), output=Path(folder) / "model.onnx", proof=False)
         rewrite_model(plain, progress)
         model = load_model(plain.output, weights=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from trtconv.core.targets import Target
+from trtconv.core.targets.conditions import GraphView, NodeView, holds
+from trtconv.core.targets.facts import read_table
+from trtconv.core.targets.target import Target
 
 SCHEMA = 1
 
@@ -38,6 +38,10 @@ class Construct:
     evidence: str
     before: tuple[int, ...] = ()
 
+    def matches(self, node: NodeView, graph: GraphView) -> bool:
+        """True when a node uses its operator in this way."""
+        return all(holds(condition, node, graph) for condition in self.when)
+
 
 @dataclass(frozen=True)
 class SupportTable:
@@ -52,16 +56,15 @@ class SupportTable:
         """The constructs of one operator, and those of all (`*`)."""
         return tuple(c for c in self.constructs if op in c.ops or "*" in c.ops)
 
-
-def table_name(target: Target) -> str:
-    """`tensorrt-8.6`, `tensorrt-10`, `tensorrt-11` or `tensorrt-rtx`."""
-    return "tensorrt-rtx" if target.is_rtx else f"tensorrt-{'8.6' if target.generation == 8 else target.generation}"
+    def silently_wrong(self, node: NodeView, graph: GraphView) -> Construct | None:
+        """The first construct by which the target takes a node of ONNX's own domain and computes something else."""
+        wrong = (c for c in self.of(node.op) if c.effect == "wrong")
+        return next((c for c in wrong if c.matches(node, graph)), None)
 
 
 def load_table(target: Target) -> SupportTable:
     """The table of a target; a bare major version means its first minor one, the least that is promised."""
-    path = Path(__file__).with_name(table_name(target) + ".json")
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = read_table(target.table)
     ops = {
         name: OperatorSupport(o["supported"], o["evidence"], tuple(o.get("since", ())), o.get("plugin", ""))
         for name, o in data["ops"].items()
@@ -73,4 +76,4 @@ def load_table(target: Target) -> SupportTable:
         )
         for c in data["constructs"]
     )  # fmt: skip
-    return SupportTable(data["table"], int(data["max_opset"]), ops, constructs)
+    return SupportTable(data["table"], target.max_opset, ops, constructs)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.targets.facts import TargetFacts, read_facts
 
 KNOWN_TARGETS = ("tensorrt==8.6", "tensorrt==10", "tensorrt==11", "tensorrt-rtx")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A TensorRT family and its version. RTX 1.5 and later have TensorRT 11's semantics, which `generation` says.
-
-    `generation` is the TensorRT major whose rules hold (8, 10 or 11); `max_opset` is the newest ONNX opset that the
-    parser takes without dropping semantics (8.6: 17, see the release notes of onnx-tensorrt 8.6).
-    """
+    """A TensorRT family and its version; what is known of it stands in its table."""
 
     family: str
     version: tuple[int, ...]
@@ -29,24 +26,34 @@ class Target:
         return self.family == "tensorrt-rtx"
 
     @property
+    def table(self) -> str:
+        """The name of its table: `tensorrt-8.6`, `tensorrt-10`, `tensorrt-11` or `tensorrt-rtx`."""
+        return "tensorrt-rtx" if self.is_rtx else f"tensorrt-{'8.6' if self.version[0] == 8 else self.version[0]}"
+
+    @property
+    def facts(self) -> TargetFacts:
+        """What the table says of the target as a whole."""
+        return read_facts(self.table)
+
+    @property
     def generation(self) -> int:
-        """8, 10 or 11."""
-        return 11 if self.is_rtx else self.version[0]
+        """The TensorRT major whose rules hold: 8, 10 or 11."""
+        return self.facts.generation
 
     @property
     def max_opset(self) -> int:
-        """17 for 8.6; 22 for others (fp32 Attention of opset 23 has no kernel there, measured on RTX 1.7)."""
-        return 17 if self.generation == 8 else 22
+        """The newest ONNX opset that graphs for the target are written in."""
+        return self.facts.max_opset
 
     @property
     def strongly_typed(self) -> bool:
         """True where the network carries its types and no precision flag exists."""
-        return self.generation >= 11
+        return self.facts.strongly_typed
 
     @property
     def has_plugins(self) -> bool:
-        """RTX has no plugins; its parser aborts the process when it finds a plugin creator."""
-        return not self.is_rtx
+        """False where the parser ends the process when it finds a plugin creator."""
+        return self.facts.has_plugins
 
 
 def parse_target(text: str) -> Target:

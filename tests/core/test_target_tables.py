@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 RTX = json.loads((ROOT / "benchmarks/results/parser_tensorrt_rtx.json").read_text())
 
 
@@ -20,7 +20,7 @@ def test_the_tables_are_what_the_sources_give():
 
 def test_the_table_of_rtx_agrees_with_its_parser_on_every_operator():
     """Where they differ the table says why: the builder fails on what the parser takes, or a plugin is not there."""
-    table = json.loads((ROOT / "trtconv/check/target/support/tensorrt-rtx.json").read_text())["ops"]
+    table = json.loads((ROOT / "trtconv/core/targets/tables/tensorrt-rtx.json").read_text())["ops"]
     differs = {op for op, said in RTX["importers"].items() if table[op]["supported"] != said}
     assert differs <= {"NonMaxSuppression", "NonZero", "RoiAlign", "CausalConvWithState", "LinearAttention"}
     assert all("measured" in table[op]["evidence"] for op in differs)
@@ -32,10 +32,10 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
         pytest.skip(f"the parser was asked with the node tests of onnx {RTX['onnx']}")
     sys.path.insert(0, str(ROOT))
     from benchmarks.tables.parser_support import frozen, node_tests
-    from trtconv.check.target.support.node_facts import read_facts
-    from trtconv.check.target.support.table import load_table
+    from trtconv.check.target.node_facts import read_facts
     from trtconv.check.target.verdicts import by_table
     from trtconv.core.targets import parse_target
+    from trtconv.core.targets.table import load_table
 
     target = parse_target("tensorrt-rtx")
     table = load_table(target)
@@ -56,7 +56,7 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
 
 def test_the_table_of_8_6_has_what_its_parser_took_on_a_gpu():
     measured = json.loads((ROOT / "benchmarks/results/parser_tensorrt_8.6.json").read_text())
-    table = json.loads((ROOT / "trtconv/check/target/support/tensorrt-8.6.json").read_text())["ops"]
+    table = json.loads((ROOT / "trtconv/core/targets/tables/tensorrt-8.6.json").read_text())["ops"]
     for name, test in measured["tests"].items():
         taken = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
         if len(test["ops"]) == 1 and test["opset"] <= 17 and taken:

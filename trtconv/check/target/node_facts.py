@@ -32,6 +32,10 @@ class NodeFacts:
     top: int
     branch_ranks: tuple[tuple[int | None, ...], ...] = ()
 
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute as a Python value."""
+        return self.attributes.get(name, default)
+
     def input(self, index: int) -> str:
         """The name of an input, empty when it is not given."""
         return self.inputs[index] if index < len(self.inputs) else ""
@@ -62,6 +66,24 @@ class GraphFacts:
             return None
         array = numpy_helper.to_array(tensor).reshape(-1)
         return [float(v) for v in array] if array.size <= SMALL else None
+
+    def exceeds_bits(self, name: str, bits: int) -> bool:
+        """True for a constant of 64-bit integers with an element that does not fit a signed integer of `bits`."""
+        import onnx
+        from onnx import numpy_helper
+
+        tensor = self.constants.get(name)
+        if tensor is None or tensor.data_type != onnx.TensorProto.INT64:
+            return False
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            return False
+        array = numpy_helper.to_array(tensor)
+        top = 1 << (bits - 1)
+        return bool(((array < -top) | (array >= top)).any())
+
+    def is_fed(self, name: str) -> bool:
+        """True for an input of the model."""
+        return name in self.fed
 
     def dtype(self, name: str) -> str:
         """The element type of a value, empty when not known; ONNX's own word for what trtconv has no name for."""
