@@ -77,7 +77,7 @@ def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
         export=dataclasses.replace(request.export, output=model),
         rewrite=dataclasses.replace(request.rewrite, model=model, output=rewritten),
         build=dataclasses.replace(request.build, model=rewritten, output=engine),
-        check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True),
+        check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True, source_check=False),
         gate=request.gate,
     )
 

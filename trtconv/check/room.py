@@ -30,6 +30,7 @@ from trtconv.check.compare.reference_fit import (
     require_outputs,
     staleness,
 )
+from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.core.artifacts import manifest_path
@@ -68,14 +69,17 @@ def check_model(
         if wrong:
             return _not_compared(request, wrong)
     bound = _binding(request) if module_runner is None or request.reference else ()
+    sources = compare_sources(request) if module_runner is None else SourceVerdict("")
+    bound = (*sources.findings, *bound)
+    recorded = {"sources": sources.as_dict()} if sources.status else {}
     if any(f.level == "error" for f in bound):
-        return _not_compared(request, bound)
+        return replace(_not_compared(request, bound), extras=recorded)
     try:
         subject = open_subject(request.subject, request.plugins, foreign=request.foreign)
     except (MissingDependencyError, UnsupportedError) as error:
         if not is_engine(request.subject):
             raise
-        return _unrunnable(request, error, bound)
+        return replace(_unrunnable(request, error, bound), extras=recorded)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
         compared, advisory, more, seen = _compare(request, subject, samples, progress)
@@ -89,7 +93,7 @@ def check_model(
     blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
-        "tolerances": {name: asdict(t) for name, t in request.outputs},
+        "tolerances": {name: asdict(t) for name, t in request.outputs}, **recorded,
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,

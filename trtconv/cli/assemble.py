@@ -101,7 +101,8 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         tolerance=DEFAULT_TOLERANCE,
     )
     require_ranges(request.inputs, request.space)
-    return replace(request, source=module_source(config, module, line), tolerance=tolerance_of(config, line))
+    source, tolerance = module_source(config, module, line), tolerance_of(config, line)
+    return replace(request, source=source, tolerance=tolerance, config=config.path)
 
 
 def rewrite_request(config: Config, model: Path, output: Path, line: CommandLine) -> RewriteRequest:

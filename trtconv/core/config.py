@@ -134,7 +134,7 @@ def read_config(path: Path) -> Config:
 
     require_file(path, "config")
     try:
-        data = _toml().loads(path.read_text(encoding="utf-8"))
+        data = toml_reader().loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InvalidRequestError(f"'{path}' is not UTF-8 in line {line}", hint="save it as UTF-8") from error
@@ -191,7 +191,8 @@ def _section_of(section: Any, part: Any) -> Any:
     return _SECTIONS.get(part, section) if isinstance(part, str) else section
 
 
-def _toml() -> Any:
+def toml_reader() -> Any:
+    """The module that reads TOML: the standard library's from Python 3.11 on."""
     if sys.version_info >= (3, 11):
         import tomllib
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
@@ -58,8 +59,8 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
 
         require_torch()
         from trtconv.export.module.quiet import collected_noise
-    with collected_noise() as noise, _workplace(request.output) as folder:
-        result = _export(request, progress, folder, clock)
+    with collected_noise() as noise, FilesRead() as opened, _workplace(request.output) as folder:
+        result = _export(request, progress, folder, clock, opened)
     for line in noise.lines:
         progress.note(line)
     clock.seconds["total"] = time.monotonic() - started
@@ -94,9 +95,10 @@ def _workplace(output: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock) -> ExportResult:
+def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
     from trtconv.export.exporters.attempt import Job
     from trtconv.export.exporters.choice import choose
+    from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.module.repeatable import require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
@@ -145,7 +147,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request))
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
-        write_artifacts(request, choice, notes, clock.seconds)
+        inside = str(folder.resolve())
+        read = {p for p in opened.paths if not str(Path(p).resolve()).startswith(f"{inside}/")}
+        write_artifacts(request, choice, notes, clock.seconds, {*read, *imported_files(module, request.source)})
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import trtconv
 from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
+from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import ExportRequest
@@ -18,9 +19,13 @@ SCHEMA = 1
 
 
 def write_artifacts(
-    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float]
-) -> None:
-    """Write the three files, each atomically; the model last but the manifest, which names its hash."""
+    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float],
+    read: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Write the three files, each atomically; the model last but the manifest, which names its hash.
+
+    `read` are the files that were opened on the way; the user's among them are recorded as what the model came from.
+    """
     names = tuple(choice.samples.items[0].outputs)
     info = ReferenceInfo(choice.samples.points, request.inputs, names, request.space, request.source.spec)
     reference = beside(request.output, ".reference.safetensors")
@@ -29,7 +34,8 @@ def write_artifacts(
     # The model names its reference, so that a crash between the two, or files of two exports, show.
     set_metadata(model, REFERENCE_KEY, sha256_file(reference))
     save_model(model, request.output, weights_from=choice.candidate.model)
-    write_json(manifest_path(request.output), manifest(request, choice, notes, seconds))
+    sources = record_sources(read, request.output, named=request.source.files, config=request.config)
+    write_json(manifest_path(request.output), {**manifest(request, choice, notes, seconds), "sources": sources})
 
 
 def manifest(

@@ -27,13 +27,19 @@ def junit_xml(report: CheckReport) -> str:
         cases.append(_case_element(suite, report, "verdict"))
     _totals(suite, report, cases)
     properties = ET.Element("properties")
-    for name, value in {**report.environment, "runner": report.runner, "reference": report.reference}.items():
+    facts = {"runner": report.runner, "reference": report.reference, **_sources(report)}
+    for name, value in {**report.environment, **facts}.items():
         ET.SubElement(properties, "property", name=name, value=_clean(str(value)))
     suite.insert(0, properties)
     text = "\n".join(f"{p.level}: {p.message}" for p in problems(report) if p.level != "error")
     ET.SubElement(suite, "system-out").text = _clean(text)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _sources(report: CheckReport) -> dict[str, str]:
+    status = report.extras.get("sources", {}).get("status")
+    return {"sources": str(status)} if status else {}
 
 
 def _is_output(problem: Problem, report: CheckReport) -> bool:

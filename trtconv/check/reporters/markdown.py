@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from trtconv.check.reporters.caveats import remarks
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
@@ -25,7 +26,7 @@ def _verdict(report: CheckReport) -> str:
         mark, word = ("✅", "fits the target") if report.passed else ("❌", f"has {len(report.errors)} errors")
         return f"### {mark} `{_code(report.subject)}` {word}"
     if report.passed:
-        return f"### ✅ `{_code(report.subject)}` equals the reference at {points} sample points"
+        return f"### ✅ `{_code(report.subject)}` equals the reference at {points} sample points{remarks(report)}"
     if not report.comparisons:
         return f"### ⚠️ `{_code(report.subject)}` was not compared"
     bad = len({c.point for c in report.comparisons if not c.passed})

@@ -43,7 +43,12 @@ def sarif_dict(report: CheckReport) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": True, "exitCode": 0 if report.passed else 1}],
         "results": results,
-        "properties": {"passed": report.passed, "subject": report.subject, "runner": report.runner},
+        "properties": {
+            "passed": report.passed,
+            "subject": report.subject,
+            "runner": report.runner,
+            **({"sources": report.extras["sources"]} if "sources" in report.extras else {}),
+        },
     }
     return {"$schema": SCHEMA_URI, "version": "2.1.0", "runs": [run]}
 

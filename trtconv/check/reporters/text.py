@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trtconv.check.reporters.caveats import remarks
 from trtconv.check.reporters.problems import problems
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.proof.comparison import describe_failure
@@ -61,7 +62,8 @@ def verdict(report: CheckReport) -> tuple[str, str, str]:
     points = len({c.point for c in report.comparisons})
     allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
     if report.passed:
-        return "green", "PASSED", f"{report.subject} equals the reference at {points} sample points ({allowed})"
+        text = f"{report.subject} equals the reference at {points} sample points ({allowed}){remarks(report)}"
+        return "green", "PASSED", text
     if not report.comparisons:
         return "red", "NOT CHECKED", report.subject
     bad = len({c.point for c in report.comparisons if not c.passed})

@@ -84,5 +84,7 @@ def command(module: str | None, line: CommandLine) -> None:
     if result.passed:
         source = request.export.source
         files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
-        write_stamp(options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data)
+        write_stamp(
+            options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data, config=config.path
+        )
     show(summary, as_json=as_json, quiet=output.quiet)

@@ -8,11 +8,9 @@ them without importing torch, onnx or TensorRT. When in doubt it converts.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import sys
-import sysconfig
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +19,10 @@ from typing import Any
 
 from trtconv.core.artifacts import sha256_file, write_json
 from trtconv.core.files.artifact_set import digest_set
+from trtconv.core.files.source_record import BUILD_SECTIONS, record_sources, user_files
 
-SCHEMA = 2
+SCHEMA = 3
 NAME = "model.convert.json"
-_SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr/lib", "/usr/share", "/run")
 
 
 class FilesRead:
@@ -54,29 +52,6 @@ class FilesRead:
         path, mode = arguments[0], arguments[1]
         if isinstance(path, str) and (mode is None or not set(str(mode)) & set("wax+")):
             self.paths.add(path)
-
-
-def relevant(paths: Iterable[str], output: Path) -> tuple[Path, ...]:
-    """The files that are the user's: neither installed packages, nor the system's, nor the conversion's own output."""
-    installed = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
-    own = str(Path(__file__).resolve().parents[2])
-    outside = (*_SYSTEM, *installed, own, str(output.resolve()))
-    found: dict[Path, None] = {}
-    for text in sorted(paths):
-        path = _source_of(Path(text))
-        if not path.is_file() or any(str(path).startswith(o.rstrip("/") + "/") for o in outside):
-            continue
-        found[path] = None
-    return tuple(found)
-
-
-def _source_of(path: Path) -> Path:
-    if path.suffix == ".pyc":
-        try:
-            path = Path(importlib.util.source_from_cache(str(path)))
-        except ValueError:
-            return path
-    return path.resolve()
 
 
 @dataclass(frozen=True)
@@ -137,15 +112,17 @@ def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, 
 
 def write_stamp(
     output: Path, command: Mapping[str, Any], read: Iterable[str], lines: Iterable[tuple[str, str]],
-    data: Mapping[str, Any],
+    data: Mapping[str, Any], *, config: Path | None = None,
 ) -> None:  # fmt: skip
     """Leave a stamp for the next conversion; called only when this one is good from end to end."""
     written = {p.name: _times(p) for p in sorted(output.iterdir()) if p.is_file() and not _hidden(p)}
+    files = user_files(read, output / "model.onnx")
     facts = {
         "schema": SCHEMA,
         "command": _plain(command),
         "environment": environment_key(),
-        "read": {str(p): {**_times(p), "sha256": sha256_file(p)} for p in relevant(read, output)},
+        "read": {str(p): {**_times(p), "sha256": sha256_file(p)} for p in files},
+        "sources": record_sources(files, output / "model.onnx", config=config, sections=BUILD_SECTIONS),
         "written": written,
         "set": _set(output),
         "lines": [list(line) for line in lines],

@@ -15,7 +15,8 @@ class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
-    trtconv did not build is taken without a manifest.
+    trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
+    export are an error.
     """
 
     subject: Path
@@ -49,5 +50,15 @@ class CheckRequest:
             help="Take an engine that trtconv did not build: it has no manifest.",
             group="Check",
             form="flag",
+        ),
+    )
+    source_check: bool = field(
+        default=True,
+        metadata=option(
+            "--no-source-check",
+            help="Take an artifact that was moved away from its sources.",
+            group="Check",
+            form="flag",
+            parse=lambda skipped: not skipped,
         ),
     )

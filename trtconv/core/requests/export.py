@@ -67,7 +67,8 @@ class ExportRequest:
     """`trtconv export`. `exporter` is `auto`, `dynamo` or `torchscript`; `opset` None takes the exporter's best.
 
     `align` narrows the space to sizes at which the module is defined; `pad_to_multiple` is a mode (`auto`, `reflect`,
-    `edge`, `zero`) in which inputs are padded to such sizes, or empty.
+    `edge`, `zero`) in which inputs are padded to such sizes, or empty. `config` is the file that the request came from;
+    its digest is recorded, nothing is read from it.
     """
 
     source: ModuleSource
@@ -138,3 +139,4 @@ class ExportRequest:
             unless=ALIGN_FLAG,
         ),
     )
+    config: Path | None = None

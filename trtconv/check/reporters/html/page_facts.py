@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
+from trtconv.check.reporters.caveats import remarks
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
 from trtconv.check.reporters.html.svg_space import space_picture
 from trtconv.check.reporters.problems import problems, worst_of
@@ -74,7 +75,8 @@ def _verdict(report: CheckReport) -> dict[str, str]:
         word = "Passed" if report.passed else "Failed"
         return {"state": "good" if report.passed else "bad", "word": word, "text": text}
     if report.passed:
-        return {"state": "good", "word": "Passed", "text": f"equals the reference at {points} sample points"}
+        text = f"equals the reference at {points} sample points{remarks(report)}"
+        return {"state": "good", "word": "Passed", "text": text}
     if bad:
         text = f"differs from the reference at {bad} of {points} sample points"
         return {"state": "bad", "word": "Failed", "text": text}
