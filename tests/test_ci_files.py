@@ -56,8 +56,8 @@ def shell(place, script, **environment):
 
 def act(place, **inputs):
     """Run the action's check step as GitHub does; returns the process and the outputs."""
-    names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "OPTIONS", "REPRO")
-    values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true"} | inputs
+    names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "OPTIONS", "REPRO", "SOURCE_CHECK")
+    values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true", "SOURCE_CHECK": "true"} | inputs
     files = {n: str(place / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     done = shell(place, run_blocks()["Check"], **values, **files)
     outputs = dict(line.split("=", 1) for line in (place / "github_output").read_text().splitlines())

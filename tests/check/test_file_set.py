@@ -10,11 +10,12 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from trtconv.check import check_model
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import CheckRequest
+from trtconv.core.source_record import record_sources
 from trtconv.pipeline import exit_code
 from trtconv.proof.reference import read_samples
 
@@ -39,6 +40,7 @@ def _bind(path):
     model = load_model(path, weights=True)
     set_metadata(model, REFERENCE_KEY, sha256_file(_reference(path)))
     save_model(model, path)
+    write_json(manifest_path(path.with_name("model.onnx")), {"sources": record_sources([], path)})
 
 
 def _allow(reference, change):

@@ -20,6 +20,7 @@ from trtconv.check.compare.intermediates import (
     heat_by_module,
     tensor_differences,
 )
+from trtconv.check.compare.power import check_power, power_findings
 from trtconv.check.compare.reference_fit import (
     find_reference,
     inside,
@@ -40,6 +41,8 @@ from trtconv.core.report import CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.power.idle import IdleOutputs
+from trtconv.proof.power.points import TellingSamples
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
 
 if TYPE_CHECKING:
@@ -80,20 +83,29 @@ def check_model(
         if not is_engine(request.subject):
             raise
         return replace(_unrunnable(request, error, bound), extras=recorded)
+    watch = _Watch(request)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
-        compared, advisory, more, seen = _compare(request, subject, samples, progress)
+        compared, advisory, more, seen = _compare(request, subject, watch.passing(samples, subject.profiles), progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
         subject.close()
     differs = any(not c.passed for c in compared)
+    power = None
+    if request.power and compared and not differs:
+        progress.phase("putting faults in")
+        seconds = max(request.power_seconds, 0.2 * (time.monotonic() - started))
+        again = lambda: _samples(request, subject, module_runner)[0]  # noqa: E731
+        power = check_power(request, watch.judge, watch.telling.chosen(), again, seconds)
+    more += power_findings(power, watch.idle.idle() if compared and not differs else ())
     drawn = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
     differences = _differences(request, seen, progress) if differs or drawn else ()
     blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
         "tolerances": {name: asdict(t) for name, t in request.outputs}, **recorded,
+        "power": power.as_dict() if power is not None else {},
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
@@ -102,6 +114,24 @@ def check_model(
         seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
+
+
+class _Watch:
+    """Looks at samples on their way: which ones faults are tried at, and whether outputs say anything."""
+
+    def __init__(self, request: CheckRequest) -> None:
+        self.judge = lambda sample, actual: _judged(request, sample, actual)
+        self.telling, self.idle = TellingSamples(), IdleOutputs(self.judge)
+
+    def passing(
+        self, samples: Iterable[ReferenceSample], profiles: tuple[Mapping[str, Any], ...]
+    ) -> Iterator[ReferenceSample]:
+        """The same samples; those inside the profiles were looked at."""
+        for sample in samples:
+            if inside(sample, profiles):
+                self.telling.offer(sample)
+                self.idle.offer(sample)
+            yield sample
 
 
 def _binding(request: CheckRequest) -> tuple[Finding, ...]:
@@ -221,6 +251,14 @@ def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample
             for name, want in sample.outputs.items()
         )
     require_common_output(subject, sample, actual)
+    return _judged(request, sample, actual)
+
+
+def _judged(
+    request: CheckRequest, sample: ReferenceSample, actual: Mapping[str, Array]
+) -> tuple[OutputComparison, ...]:
+    """The one comparison of a check, of the subject's outputs and of those of a graph with a fault."""
+    label = str(sample.point)
     return compare_outputs(
         label, sample.outputs, actual, request.tolerance, dict(request.outputs), rounding=sample.rounding
     )

@@ -106,6 +106,7 @@ class CheckSection:
     outputs: dict[str, OutputSection] = field(default_factory=dict)
     budgets: dict[str, Any] = field(default_factory=dict)
     baseline: dict[str, float] = field(default_factory=dict)
+    power: int | None = None
 
 
 @dataclass(frozen=True)

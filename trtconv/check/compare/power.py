@@ -1,0 +1,82 @@
+"""The power of this check, and outputs of which it shows nothing: measured with the comparison that it used itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.blame.origins import graph_of
+from trtconv.check.compare.tolerances import recorded_precision
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import load_model
+from trtconv.core.report import Finding, OutputComparison
+from trtconv.core.requests import CheckRequest
+from trtconv.proof.power.idle import IdleOutput
+from trtconv.proof.power.measure import PowerRequest, measure_power
+from trtconv.proof.power.result import LEAST_CHANGE, PowerResult
+from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Compare = Callable[[ReferenceSample, Mapping[str, Array]], tuple[OutputComparison, ...]]
+
+# A change under one rounding of the type is no fault: 2^-11 for fp16, 2^-8 for bf16.
+_UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8}
+# Under this share the verdict says so.
+LEAST_SHARE = 0.9
+MOST_MODEL_BYTES = 1 << 31
+
+
+def check_power(
+    request: CheckRequest, compare: Compare, samples: tuple[ReferenceSample, ...],
+    again: Callable[[], Iterable[ReferenceSample]], seconds: float,
+) -> PowerResult:  # fmt: skip
+    """Faults in the subject's graph, or in the graph that an engine was built from, through the check's comparison.
+
+    `seconds` bounds the time. What cannot be measured (no graph beside an engine, a graph that ONNX Runtime does not
+    run) is said in the result's note.
+    """
+    from trtconv.backends.onnxruntime.half_emulation import emulate_halves, emulated_runner, has_halves
+
+    path = graph_of(request.subject)
+    if path is None:
+        return _unmeasured("there is no ONNX file beside the engine")
+    try:
+        model = load_model(path, weights=True)
+        if model.ByteSize() >= MOST_MODEL_BYTES:
+            return _unmeasured("the model is larger than 2 GiB")
+        if has_halves(model):
+            model = emulate_halves(model)
+        least = max(LEAST_CHANGE, _UNIT.get(recorded_precision(request.subject), 0.0))
+        return measure_power(PowerRequest(
+            model, emulated_runner, compare, samples, again, request.power, seconds, least_change=least
+        ))  # fmt: skip
+    except TrtconvError as error:
+        return _unmeasured(error.message)
+
+
+def _unmeasured(note: str) -> PowerResult:
+    return PowerResult((), (), 0, 0.0, note=note)
+
+
+def power_findings(power: PowerResult | None, idle: Iterable[IdleOutput]) -> tuple[Finding, ...]:
+    """A warning for each output of which nothing was shown, and for a check that misses many of the small faults."""
+    findings = [
+        Finding("warning", "power", i.describe(), "load real weights, so that its values depend on the inputs")
+        for i in idle
+    ]
+    share = power.share if power is not None else None
+    if power is not None and share is not None:
+        missed = power.of("missed")
+        if missed:
+            worst = max(missed, key=lambda f: f.size)
+            words = (
+                f"the check misses {len(missed)} of {power.changed} small faults; the largest changes "
+                f"'{worst.output}' by {worst.size:.2g} of its scale: {worst.detail} in {worst.op} '{worst.node}'"
+            )
+            level = "warning" if share < LEAST_SHARE else "note"
+            hint = "a smaller --rtol and --atol would report more; --power lists the faults that are missed"
+            findings.append(Finding(level, "power", words, hint, worst.node, worst.module, worst.source))
+    return tuple(findings)

@@ -1,0 +1,211 @@
+"""Trying faults one at a time: the part of the graph behind it is run, and the comparison of the check judges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.provenance import origin_of
+from trtconv.core.report import OutputComparison
+from trtconv.proof.power.catalogue import choose_faults
+from trtconv.proof.power.downstream import downstream_of, everything, faulty_model, names_read
+from trtconv.proof.power.effect import Effect, effect_of
+from trtconv.proof.power.fault import Edit, Fault, FaultGraph
+from trtconv.proof.power.result import LEAST_CHANGE, PowerResult, TriedFault
+from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Run = Callable[..., dict[str, Array]]
+    Compare = Callable[[ReferenceSample, Mapping[str, Array]], tuple[OutputComparison, ...]]
+
+# Values between the layers that are held for the faults' points, in bytes.
+MOST_BYTES_HELD = 1 << 29
+
+
+@dataclass(frozen=True)
+class PowerRequest:
+    """What to try. `open_model` makes a model runnable; `compare` is the check's own comparison.
+
+    `again` gives all samples once more, for faults that the few `samples` did not show; None leaves them missed.
+    `seconds` is the time after which no further fault is begun. `least_change` as in PowerResult.
+    """
+
+    model: onnx.ModelProto
+    open_model: Callable[[onnx.ModelProto], Run]
+    compare: Compare
+    samples: tuple[ReferenceSample, ...]
+    again: Callable[[], Iterable[ReferenceSample]] | None = None
+    count: int = 20
+    seconds: float = float("inf")
+    seed: int = 0
+    least_change: float = LEAST_CHANGE
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    reported: bool
+    effect: Effect
+
+
+def measure_power(request: PowerRequest) -> PowerResult:
+    """Try the faults. The unchanged graph is run once at each sample; then only what lies behind each fault.
+
+    Raises TrtconvError when the unchanged graph itself does not run.
+    """
+    started = time.monotonic()
+    if not request.samples:
+        return PowerResult((), (), request.seed, 0.0, request.least_change, note="there is no sample to try them at")
+    graph = FaultGraph(request.model, request.seed)
+    frozen: dict[str, Array] = {}
+    faults = choose_faults(graph, frozen, request.count)
+    trial = _Trial(request, graph, faults, frozen)
+    faults = [f for f in faults if f.kind != "baked" or graph.nodes[f.index].output[0] in frozen]
+    tried: list[TriedFault] = []
+    missed: dict[int, tuple[Fault, Edit]] = {}
+    for fault in faults:
+        if tried and time.monotonic() - started > request.seconds:
+            break
+        edit = fault.edit()
+        verdict = trial.judge(fault, edit)
+        outcome = _outcome(verdict, request.least_change)
+        if outcome == "missed":
+            missed[len(tried)] = (fault, edit)
+        tried.append(_tried(graph, fault, outcome, verdict.effect))
+    complete = len(tried) == len(faults)
+    if missed and request.again is not None and time.monotonic() - started <= request.seconds:
+        for position in _reported_elsewhere(request, graph, missed, trial.labels, started):
+            tried[position] = _tried(graph, missed[position][0], "reported", Effect(tried[position].size))
+    return PowerResult(
+        tuple(tried), trial.labels, request.seed, time.monotonic() - started, request.least_change, complete
+    )
+
+
+def _outcome(verdict: _Verdict, least: float) -> str:
+    if verdict.reported:
+        return "reported"
+    if verdict.effect.size <= least:
+        return "no effect"
+    return "missed" if verdict.effect.above_noise > 1.0 else "under noise"
+
+
+def _tried(graph: FaultGraph, fault: Fault, outcome: str, effect: Effect) -> TriedFault:
+    node = graph.nodes[fault.index]
+    origin = origin_of(node)
+    return TriedFault(
+        fault.kind, node.name, node.op_type, origin.module, origin.source, fault.detail, outcome, effect.size,
+        effect.output,
+    )  # fmt: skip
+
+
+class _Trial:
+    """The unchanged graph's values at the samples, and the judgement of one fault after another."""
+
+    def __init__(
+        self, request: PowerRequest, graph: FaultGraph, faults: Sequence[Fault], frozen: dict[str, Array]
+    ) -> None:
+        self.request, self.graph = request, graph
+        reads = [names_read(n) for n in graph.nodes]
+        self.parts = {f.index: downstream_of(graph, f.index, reads) for f in faults}
+        inputs = {v.name for v in graph.model.graph.input}
+        outputs = [v.name for v in graph.model.graph.output]
+        sizes = [n for f in faults if f.kind == "baked" for n in graph.nodes[f.index].output]
+        inner = sorted({n for p in self.parts.values() for n in p.reads} - inputs - set(outputs))
+        run, inner = _watching(request, graph, outputs, inner, sizes)
+        self.values: list[tuple[ReferenceSample, dict[str, Array]]] = []
+        for sample in request.samples:
+            values = run(sample.inputs)
+            frozen.update({n: v for n, v in values.items() if n in sizes and n not in frozen})
+            self.values.append((sample, {**sample.inputs, **values}))
+        held = {*inner, *inputs, *outputs}
+        self.parts = {i: p if set(p.reads) <= held else everything(graph) for i, p in self.parts.items()}
+        self.outputs = outputs
+        # Points at which the unchanged graph fails already say nothing about a fault.
+        self.values = [v for v in self.values if not self._reports(v[0], {n: v[1][n] for n in outputs})]
+        self.labels = tuple(str(s.point) for s, _ in self.values)
+
+    def _reports(self, sample: ReferenceSample, outputs: Mapping[str, Array]) -> bool:
+        return any(not c.passed for c in self.request.compare(sample, outputs))
+
+    def judge(self, fault: Fault, edit: Edit) -> _Verdict:
+        """Is the fault reported at one of the samples, and how much does it change?"""
+        part = self.parts[fault.index]
+        if not part.outputs or not self.values:
+            return _Verdict(False, Effect())
+        try:
+            run = self.request.open_model(faulty_model(self.graph, part, fault.index, edit, self.values[0][1]))
+        except TrtconvError:
+            return _Verdict(True, Effect(float("inf")))
+        largest = Effect()
+        for sample, values in self.values:
+            try:
+                after = run({n: values[n] for n in part.reads})
+            except TrtconvError:
+                return _Verdict(True, Effect(float("inf")))
+            before = {n: values[n] for n in self.outputs}
+            effect = effect_of(before, after, sample.rounding)
+            largest = largest.larger(effect)
+            if effect.size > self.request.least_change and self._reports(sample, {**before, **after}):
+                return _Verdict(True, effect)
+        return _Verdict(False, largest)
+
+
+def _watching(
+    request: PowerRequest, graph: FaultGraph, outputs: list[str], inner: list[str], sizes: list[str]
+) -> tuple[Run, list[str]]:
+    """A runner that also gives the inner values that the faults' parts read; fewer where they are too large."""
+    from onnx import ValueInfoProto
+
+    extra = list(dict.fromkeys([*inner, *sizes]))
+    model = type(graph.model)()
+    model.CopyFrom(graph.model)
+    model.graph.output.extend(ValueInfoProto(name=n) for n in extra if n not in outputs)
+    try:
+        run = request.open_model(model)
+        first = run(request.samples[0].inputs)
+    except TrtconvError:
+        # A value that is no tensor (a sequence) cannot be given out.
+        return request.open_model(graph.model), []
+    most = max(sum(a.nbytes for a in s.inputs.values()) for s in request.samples)
+    growth = most / max(1, sum(a.nbytes for a in request.samples[0].inputs.values()))
+    budget = MOST_BYTES_HELD / max(1.0, growth) / len(request.samples)
+    chosen: list[str] = []
+    for name in sorted(inner, key=lambda n: first[n].nbytes):
+        budget -= first[name].nbytes
+        if budget < 0:
+            break
+        chosen.append(name)
+    wanted = list(dict.fromkeys([*outputs, *chosen, *sizes]))
+    return (lambda inputs: run(inputs, wanted)), chosen
+
+
+def _reported_elsewhere(
+    request: PowerRequest, graph: FaultGraph, missed: Mapping[int, tuple[Fault, Edit]], tried: Iterable[str],
+    started: float,
+) -> set[int]:  # fmt: skip
+    """Which of the missed faults the check reports at one of its other points."""
+    assert request.again is not None
+    whole, labels, reported = everything(graph), set(tried), set[int]()
+    runs: dict[int, Run] = {}
+    for sample in request.again():
+        if str(sample.point) in labels or sample.point.advisory:
+            continue
+        for position, (fault, edit) in missed.items():
+            if position in reported or time.monotonic() - started > request.seconds:
+                continue
+            try:
+                if position not in runs:
+                    runs[position] = request.open_model(faulty_model(graph, whole, fault.index, edit, sample.inputs))
+                results = request.compare(sample, runs[position](sample.inputs))
+            except TrtconvError:
+                reported.add(position)
+                continue
+            if any(not r.passed for r in results):
+                reported.add(position)
+    return reported
