@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from trtconv.core.source_record import record_sources
 
 from trtconv.check import check_model
 from trtconv.core.artifacts import manifest_path, sha256_file, write_json
@@ -15,7 +16,6 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import CheckRequest
-from trtconv.core.source_record import record_sources
 from trtconv.pipeline import exit_code
 from trtconv.proof.reference import read_samples
 

@@ -97,7 +97,7 @@ class OutputSection:
 
 @dataclass(frozen=True)
 class CheckSection:
-    """`[check]`. `budgets` are limits and `baseline` ratios by name, see docs/how-to/ci.md."""
+    """`[check]`. `budgets` are limits and `baseline` ratios by name, see docs/how-to/ci.md; `power` counts faults."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     rtol: float | None = None

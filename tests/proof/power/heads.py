@@ -40,7 +40,8 @@ class Builder:
     def conv(self, x, channels, filters, size=3, **attributes):
         index = len(self.nodes)
         weights = self.random.standard_normal((filters, channels, size, size)) / np.sqrt(channels * size * size)
-        names = [x, self.weight(f"w{index}", weights), self.weight(f"b{index}", 0.1 * self.random.standard_normal(filters))]
+        bias = 0.1 * self.random.standard_normal(filters)
+        names = [x, self.weight(f"w{index}", weights), self.weight(f"b{index}", bias)]
         return self.node("Conv", names, pads=[size // 2] * 4, **attributes)
 
     def norm(self, x, channels):
@@ -53,7 +54,10 @@ class Builder:
     def linear(self, x, features, outputs, scale=1.0):
         index = len(self.nodes)
         weights = scale * self.random.standard_normal((outputs, features)) / np.sqrt(features)
-        names = [self.weight(f"w{index}", weights), self.weight(f"b{index}", 0.1 * scale * self.random.standard_normal(outputs))]
+        names = [
+            self.weight(f"w{index}", weights),
+            self.weight(f"b{index}", 0.1 * scale * self.random.standard_normal(outputs)),
+        ]
         return self.node("Gemm", [x, *names], transB=1)
 
     def model(self, output):

@@ -68,7 +68,7 @@ class CheckRequest:
         default=0,
         metadata=option(
             POWER_FLAG,
-            help=f"Put N small faults (bare: {BARE_POWER}) into the graph one at a time; count those that are reported.",
+            help=f"Put N small faults (bare: {BARE_POWER}) into the graph; count those that are reported.",
             group="Check",
             form="integer",
             bounds=(0, 100_000),
