@@ -16,6 +16,9 @@ from trtconv.core.tensors import TensorSpec, require_ranges
 from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
 from trtconv.pipeline import ConvertRequest, default_target, lay_out
 
+# What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
+FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 5.0
+
 
 def load_config(path: Path | None) -> Config:
     """The config file, or an empty config."""
@@ -101,8 +104,8 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         tolerance=DEFAULT_TOLERANCE,
     )
     require_ranges(request.inputs, request.space)
-    source = module_source(config, module, line)
-    return replace(request, source=source, tolerance=tolerance_of(config, line), config=config.path)
+    source, tolerance = module_source(config, module, line), tolerance_of(config, line)
+    return replace(request, source=source, tolerance=tolerance, config=config.path)
 
 
 def rewrite_request(config: Config, model: Path, output: Path, line: CommandLine) -> RewriteRequest:
@@ -143,6 +146,8 @@ def convert_request(
         tolerance=export.tolerance,
         outputs=output_tolerances(config.check, export.tolerance),
         plugins=build.plugins,
+        power=FAULTS_OF_CONVERT if config.check.power is None else config.check.power,
+        power_seconds=SECONDS_OF_CONVERT if config.check.power is None else float("inf"),
     )
     gate = read_gate(config.check.budgets, config.check.baseline, None)
     return lay_out(ConvertRequest(export=export, rewrite=rewrite, build=build, check=check, gate=gate), directory)

@@ -10,6 +10,7 @@ import click
 
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
+from trtconv.core.requests.check import BARE_POWER, POWER_FLAG
 from trtconv.core.requests.export import PAD_FLAG as PAD
 from trtconv.core.shape_space.padding import MODES
 
@@ -43,6 +44,9 @@ def spread_lists(args: list[str]) -> list[str]:
         pattern = _SWALLOWED.get(word)
         if word == PAD and (index == len(args) or args[index] not in MODES):
             result.append(f"{PAD}=auto")
+            continue
+        if word == POWER_FLAG and not (index < len(args) and args[index].isdecimal()):
+            result.append(f"{POWER_FLAG}={BARE_POWER}")
             continue
         if pattern is None:
             result.append(word)

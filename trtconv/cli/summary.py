@@ -139,6 +139,7 @@ def convert_summary(result: ConvertResult) -> Summary:
             f"  [{_seconds(result, 'build')}]",
         ),
         ("engine", f"{engine_text}  [{_seconds(result, 'check engine')}]"),
+        *_power(result),
         ("shape space", str(result.export.space) or "static"),
         ("verdict", _verdict(result)),
     ]
@@ -166,9 +167,15 @@ def convert_summary(result: ConvertResult) -> Summary:
         "build": build_summary(result.build).data,
         "seconds": dict(result.seconds),
         "warnings": warned,
+        "power": result.engine.extras.get("power") or result.rewritten.extras.get("power"),
         "report": result.report,
     }
     return Summary(tuple(lines), data)
+
+
+def _power(result: ConvertResult) -> list[tuple[str, str]]:
+    power = result.engine.extras.get("power") or result.rewritten.extras.get("power")
+    return [("power", power["line"])] if power else []
 
 
 def _seconds(result: ConvertResult, name: str) -> str:

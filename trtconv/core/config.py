@@ -97,7 +97,7 @@ class OutputSection:
 
 @dataclass(frozen=True)
 class CheckSection:
-    """`[check]`. `budgets` are limits and `baseline` ratios by name, see docs/how-to/ci.md."""
+    """`[check]`. `budgets` are limits and `baseline` ratios by name, see docs/how-to/ci.md; `power` counts faults."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     rtol: float | None = None
@@ -106,6 +106,7 @@ class CheckSection:
     outputs: dict[str, OutputSection] = field(default_factory=dict)
     budgets: dict[str, Any] = field(default_factory=dict)
     baseline: dict[str, float] = field(default_factory=dict)
+    power: int | None = None
 
 
 @dataclass(frozen=True)

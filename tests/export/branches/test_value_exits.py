@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from trtconv.core.errors import AccuracyError
+from trtconv.core.requests import ModuleSource
 from trtconv.export.branches.value_exits import exits_in_words, value_exits
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.source import load_module
-from trtconv.core.requests import ModuleSource
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
 # The line of `forward` that lets a value out is line 7 of the file.

@@ -40,8 +40,8 @@ class Builder:
     def conv(self, x, channels, filters, size=3, **attributes):
         index = len(self.nodes)
         weights = self.random.standard_normal((filters, channels, size, size)) / np.sqrt(channels * size * size)
-        bias = self.weight(f"b{index}", 0.1 * self.random.standard_normal(filters))
-        names = [x, self.weight(f"w{index}", weights), bias]
+        bias = 0.1 * self.random.standard_normal(filters)
+        names = [x, self.weight(f"w{index}", weights), self.weight(f"b{index}", bias)]
         return self.node("Conv", names, pads=[size // 2] * 4, **attributes)
 
     def norm(self, x, channels):

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from pathlib import Path
 
+from trtconv.check.reporters.caveats import power_line
 from trtconv.check.reporters.problems import Problem, problems
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
@@ -27,7 +28,7 @@ def junit_xml(report: CheckReport) -> str:
         cases.append(_case_element(suite, report, "verdict"))
     _totals(suite, report, cases)
     properties = ET.Element("properties")
-    facts = {"runner": report.runner, "reference": report.reference, **_sources(report)}
+    facts = {"runner": report.runner, "reference": report.reference, **_proof_facts(report)}
     for name, value in {**report.environment, **facts}.items():
         ET.SubElement(properties, "property", name=name, value=_clean(str(value)))
     suite.insert(0, properties)
@@ -37,9 +38,10 @@ def junit_xml(report: CheckReport) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _sources(report: CheckReport) -> dict[str, str]:
+def _proof_facts(report: CheckReport) -> dict[str, str]:
     status = report.extras.get("sources", {}).get("status")
-    return {"sources": str(status)} if status else {}
+    facts = {"sources": str(status or ""), "power": power_line(report)}
+    return {name: text for name, text in facts.items() if text}
 
 
 def _is_output(problem: Problem, report: CheckReport) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from trtconv.check.reporters.caveats import remarks
+from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
@@ -16,8 +16,8 @@ MOST_PROBLEMS = 20
 
 def markdown_text(report: CheckReport) -> str:
     """Verdict, a row per output, the problems, the measured numbers with their limits, the environment."""
-    parts = [_verdict(report), _outputs(report), _problems(report), _limits(report), _environment(report)]
-    return "\n\n".join(p for p in parts if p) + "\n"
+    parts = (_verdict, _outputs, _problems, _limits, _power, _environment)
+    return "\n\n".join(text for text in (part(report) for part in parts) if text) + "\n"
 
 
 def _verdict(report: CheckReport) -> str:
@@ -26,7 +26,8 @@ def _verdict(report: CheckReport) -> str:
         mark, word = ("✅", "fits the target") if report.passed else ("❌", f"has {len(report.errors)} errors")
         return f"### {mark} `{_code(report.subject)}` {word}"
     if report.passed:
-        return f"### ✅ `{_code(report.subject)}` equals the reference at {points} sample points{remarks(report)}"
+        mark = "⚠️" if is_weak(report) else "✅"
+        return f"### {mark} `{_code(report.subject)}` equals the reference at {points} sample points{remarks(report)}"
     if not report.comparisons:
         return f"### ⚠️ `{_code(report.subject)}` was not compared"
     bad = len({c.point for c in report.comparisons if not c.passed})
@@ -71,6 +72,13 @@ def _limits(report: CheckReport) -> str:
         for b in report.extras.get("budgets", ())
     ]
     return table(("budget", "measured", "limit", ""), rows) if rows else ""
+
+
+def _power(report: CheckReport) -> str:
+    if not power_line(report):
+        return ""
+    listed = "\n".join(f"- missed: {_cell(line)}" for line in missed_lines(report))
+    return f"**power** {_cell(power_line(report))}" + (f"\n\n{listed}" if listed else "")
 
 
 def _environment(report: CheckReport) -> str:

@@ -18,6 +18,7 @@ RULES: dict[str, str] = {
     "budget": "A limit on latency, size, memory or time is exceeded.",
     "environment": "The machine lacks what the check needs.",
     "usage": "The files that were given do not belong together.",
+    "power": "Wrong outputs could have passed the comparison.",
     "failed": "The check itself failed.",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.check.reporters.caveats import remarks
+from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
 from trtconv.check.reporters.problems import problems
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.proof.comparison import describe_failure
@@ -40,6 +40,11 @@ def print_report(report: CheckReport, console: Console) -> None:
         colour = "red" if not row["passed"] else "dim" if word == "open" else "green"
         shown = f"{row['name']} {row['measured']}, limit {row['limit']}"
         console.print(f"[{colour}]{word:<6}[/{colour}]  {escape(shown)}")
+    if power_line(report):
+        colour = "yellow" if missed_lines(report) else "green"
+        console.print(f"[{colour}]power[/{colour}]   {escape(power_line(report))}")
+    for line in missed_lines(report):
+        console.print(f"[dim]missed[/dim]  {escape(line)}")
     colour, word, text = verdict(report)
     console.print(f"[{colour}]{word}[/{colour}]  {escape(text)}")
 
@@ -63,7 +68,7 @@ def verdict(report: CheckReport) -> tuple[str, str, str]:
     allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
     if report.passed:
         text = f"{report.subject} equals the reference at {points} sample points ({allowed}){remarks(report)}"
-        return "green", "PASSED", text
+        return "yellow" if is_weak(report) else "green", "PASSED", text
     if not report.comparisons:
         return "red", "NOT CHECKED", report.subject
     bad = len({c.point for c in report.comparisons if not c.passed})

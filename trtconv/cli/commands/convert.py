@@ -84,7 +84,7 @@ def command(module: str | None, line: CommandLine) -> None:
     if result.passed:
         source = request.export.source
         files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
-        everything = {*files_read.paths, *files}
-        config_file = line.of(ConfigOption).config
-        write_stamp(options.output, request_key, everything, summary.lines, summary.data, config=config_file)
+        write_stamp(
+            options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data, config=config.path
+        )
     show(summary, as_json=as_json, quiet=output.quiet)

@@ -9,14 +9,16 @@ from trtconv.core.option import option
 from trtconv.core.requests.module_source import ModuleSource
 from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
 
+POWER_FLAG, BARE_POWER = "--power", 60
+
 
 @dataclass(frozen=True)
 class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
-    trtconv did not build is taken without a manifest. `source_check`: sources that changed since the export are an
-    error. `power` is the number of faults to try (0: none), within about `power_seconds`.
+    trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
+    export are an error. `power` is the number of faults to try (0: none), within about `power_seconds`.
     """
 
     subject: Path
@@ -62,5 +64,16 @@ class CheckRequest:
             parse=lambda skipped: not skipped,
         ),
     )
-    power: int = 0
+    power: int = field(
+        default=0,
+        metadata=option(
+            POWER_FLAG,
+            help=f"Put N small faults (bare: {BARE_POWER}) into the graph; count those that are reported.",
+            group="Check",
+            form="integer",
+            bounds=(0, 100_000),
+            metavar="[N]",
+            key="check.power",
+        ),
+    )
     power_seconds: float = float("inf")

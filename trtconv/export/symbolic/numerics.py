@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-
 # Up to here `atanh` and `tanh` give log1p and expm1 to the last digits; beyond, nothing cancels in the plain forms.
 SMALL = 0.5
 

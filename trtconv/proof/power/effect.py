@@ -29,7 +29,7 @@ class Effect:
 
     size: float = 0.0
     output: str = ""
-    above_noise: float = float("inf")
+    above_noise: float = 0.0
 
     def larger(self, other: Effect) -> Effect:
         """The effect of the two that says more."""
@@ -50,9 +50,9 @@ def _effect(name: str, before: Array, after: Array, noise: float | Array) -> Eff
     import numpy as np
 
     if before.shape != after.shape:
-        return Effect(float("inf"), name)
+        return Effect(float("inf"), name, float("inf"))
     if before.dtype.kind not in "fV" and before.dtype.name != "bfloat16":
-        return Effect(float("inf"), name) if bool(np.any(before != after)) else Effect(0.0, name, 0.0)
+        return Effect(float("inf"), name, float("inf")) if bool(np.any(before != after)) else Effect(0.0, name, 0.0)
     old, new = before.astype(np.float64), after.astype(np.float64)
     with np.errstate(all="ignore"):
         change = np.abs(new - old)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.reporters.caveats import remarks
+from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
 from trtconv.check.reporters.html.svg_space import space_picture
 from trtconv.check.reporters.problems import problems, worst_of
@@ -44,6 +44,9 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "rounding": any(c["rounding"] for c in cells.values()),
         "advisory": [(c.output, c.point, c.passed, c.max_abs) for c in report.advisory],
         "problems": problems(report),
+        "power": report.extras.get("power", {}),
+        "power_line": power_line(report),
+        "missed": missed_lines(report),
         "budgets": report.extras.get("budgets", []),
         "pipeline": _pipeline(report, subject, ledger),
         "space": space_picture(_space(subject), report),
@@ -76,7 +79,7 @@ def _verdict(report: CheckReport) -> dict[str, str]:
         return {"state": "good" if report.passed else "bad", "word": word, "text": text}
     if report.passed:
         text = f"equals the reference at {points} sample points{remarks(report)}"
-        return {"state": "good", "word": "Passed", "text": text}
+        return {"state": "open" if is_weak(report) else "good", "word": "Passed", "text": text}
     if bad:
         text = f"differs from the reference at {bad} of {points} sample points"
         return {"state": "bad", "word": "Failed", "text": text}

@@ -1,0 +1,1 @@
+"""Measurements of the proof: what a check would have seen."""
