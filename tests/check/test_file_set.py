@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from trtconv.core.source_record import record_sources
 
 from trtconv.check import check_model
 from trtconv.core.artifacts import manifest_path, sha256_file, write_json

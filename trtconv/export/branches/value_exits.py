@@ -167,7 +167,8 @@ def _shown(frames: list[Frame], exits: Mapping[Frame, Exit], base: Path) -> str:
     texts = []
     for frame in frames[:MOST_SHOWN]:
         leaving = exits[frame]
-        span = "" if leaving.low > leaving.high else f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)"
+        bounds = f"{leaving.low:.4g} to {leaving.high:.4g}"
+        span = "" if leaving.low > leaving.high else f" ({bounds} at the points compared)"
         text = linecache.getline(*frame).strip()
         texts.append(f"`{text}` at {shown_path(frame[0], base)}:{frame[1]}{'' if leaving.decides else span}")
     more = f" and {len(frames) - MOST_SHOWN} more" if len(frames) > MOST_SHOWN else ""

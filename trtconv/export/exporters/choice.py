@@ -235,7 +235,7 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
 
 
 def reading_line(job: Job, wrong: Verdict) -> str | None:
-    """`net.py:12` of the first line at which another value leaves torch at the first sample than where a file differs."""
+    """`net.py:12`: the first line at which the value that leaves torch differs between a good and the failing point."""
     failing = next((s.inputs for s in job.samples.items if s.point == wrong.at), None)
     if failing is None:
         return None
