@@ -22,7 +22,8 @@ def write_artifacts(
 ) -> None:
     """Write the three files, each atomically; the model last but the manifest, which names its hash."""
     names = tuple(choice.samples.items[0].outputs)
-    info = ReferenceInfo(choice.samples.points, request.inputs, names, request.space, request.source.spec)
+    points, spec = choice.samples.points, request.source.spec
+    info = ReferenceInfo(points, request.inputs, names, request.space, spec, sizes=choice.sizes)
     reference = beside(request.output, ".reference.safetensors")
     write_reference(reference, info, list(choice.samples.items))
     model = load_model(choice.candidate.model)
@@ -61,6 +62,7 @@ def manifest(
         "comparisons": [c.as_dict() for c in comparisons],
         "advisory": [c.as_dict() for c in choice.verdict.advisory],
         "versions": versions(),
+        "sizes": choice.sizes.as_dict() if choice.sizes else None,
         "notes": list(notes),
         "seconds": {k: round(v, 3) for k, v in seconds.items()},
     }

@@ -59,7 +59,7 @@ def size_grids(space: ShapeSpace, names: Sequence[str], chunk: int = CHUNK) -> I
 
 
 def sizes_where(mask: Array, grids: Mapping[str, Array], most: int) -> list[dict[str, int]]:
-    """Up to `most` joint sizes of a chunk at which `mask` (of the broadcast shape) holds: the ends, and some between."""
+    """Up to `most` joint sizes of a chunk at which `mask` (of the broadcast shape) holds: ends, and some between."""
     import numpy as np
 
     shape = np.broadcast_shapes(*(g.shape for g in grids.values()))
@@ -200,8 +200,9 @@ class SizeCoverage:
             more = f", and decides by size{at}" if at else ""
             return f"{text}; the module's decisions by size could not all be followed ({self.obstacle}){more}"
         if self.followed >= self.total:
-            ways = "one path" if self.paths == 1 else f"one of {self.paths} paths, each compared,"
-            return f"{text}; all of them take {ways} through the module" + (f", decided{at}" if at else "")
+            if self.paths == 1:
+                return f"{text}; all of them take the same path through the module"
+            return f"{text}; each takes one of {self.paths} paths through the module, all of which were compared{at}"
         return f"{text}; the module decides by size{at}, and only {self.followed:,} take a path that was compared"
 
     def as_dict(self) -> dict[str, Any]:
@@ -211,3 +212,10 @@ class SizeCoverage:
             "complete": self.complete, "lines": list(self.lines), "tables": list(self.tables),
             "obstacle": self.obstacle, "text": str(self),
         }  # fmt: skip
+
+
+def coverage_of(data: Mapping[str, Any]) -> SizeCoverage:
+    """The coverage that `SizeCoverage.as_dict` wrote. Raises KeyError, TypeError and ValueError for other data."""
+    tried, total, paths, followed = (int(data[k]) for k in ("tried", "total", "paths", "followed"))
+    lines, tables = (tuple(str(v) for v in data[k]) for k in ("lines", "tables"))
+    return SizeCoverage(tried, total, paths, followed, lines, tables, str(data["obstacle"]))

@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.module.user_code import is_library
 
 DEEPEST = 4
 MOST_KEYS = 20_000
@@ -22,7 +23,8 @@ Key = tuple[int, ...]
 def table_keys(frame: FrameType) -> list[Key]:
     """The whole numbers, alone or in tuples, that the frame's names and constants lead to, in order."""
     names = set(frame.f_code.co_names)
-    roots = [*frame.f_locals.values(), *(v for n, v in frame.f_globals.items() if n in names), *_constants(frame.f_code)]
+    shared = [v for n, v in frame.f_globals.items() if n in names]
+    roots = [*frame.f_locals.values(), *shared, *_constants(frame.f_code)]
     keys: dict[Key, None] = {}
     seen: set[int] = set()
     for root in roots:
@@ -55,10 +57,18 @@ def _keys(value: Any, seen: set[int], depth: int) -> Iterator[Key]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for entry in itertools.islice(value, MOST_KEYS):
             yield from _keys(entry, seen, depth + 1)
+    elif callable(getattr(value, "__wrapped__", value)) and hasattr(getattr(value, "__wrapped__", value), "__code__"):
+        # A function that the line calls; `functools.cache` looks the size up before it, and keeps no key in sight.
+        function = getattr(value, "__wrapped__", value)
+        names = set(function.__code__.co_names)
+        shared = [v for n, v in getattr(function, "__globals__", {}).items() if n in names]
+        if not is_library(function.__code__.co_filename):
+            for entry in (*_constants(function.__code__), *shared):
+                yield from _keys(entry, seen, depth + 1)
     elif type(value).__module__ not in ("builtins", "torch", "numpy"):
         inner = {n: v for n, v in getattr(value, "__dict__", {}).items() if not n.startswith("__")}
-        shared = {n: v for n, v in vars(type(value)).items() if isinstance(v, (dict, set, frozenset, list, tuple))}
-        for entry in (*inner.values(), *shared.values()):
+        tables = [v for v in vars(type(value)).values() if isinstance(v, (dict, set, frozenset, list, tuple))]
+        for entry in (*inner.values(), *tables):
             yield from _keys(entry, seen, depth + 1)
 
 

@@ -7,6 +7,7 @@ belongs to none is run next: concolic testing, with an exhaustive evaluation in 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,8 +39,8 @@ Sizes = dict[str, int]
 class SizePaths:
     """The sizes of one run for each path, and what is known of the whole space.
 
-    `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at: several of each path, and
-    those that tables name.
+    `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at, small ones first: one of
+    each path (the first `paths` of them), then others at which a decision turns, and those that tables name.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -51,8 +52,11 @@ class SizePaths:
     obstacle: str = ""
 
     def coverage(self, tried: int) -> SizeCoverage:
-        """The coverage when `tried` joint sizes were compared, all of `points` among them."""
-        return SizeCoverage(tried, self.total, self.paths, self.followed, self.lines, self.tables, self.obstacle)
+        """The coverage when `tried` joint sizes were compared, the first of `points` among them."""
+        obstacle = self.obstacle
+        if tried < min(self.paths, self.total):
+            obstacle = "; ".join(filter(None, (obstacle, "the time ran out before each path was compared")))
+        return SizeCoverage(tried, self.total, self.paths, self.followed, self.lines, self.tables, obstacle)
 
 
 @dataclass
@@ -96,11 +100,24 @@ def explore_sizes(
         search.waiting += missing
         if search.spent or search.tables or search.obstacles:
             break
+    if search.waiting and search.spent:
+        search.obstacles[OUT_OF_TIME] = None
     return SizePaths(
-        tuple(search.points.values()), len(search.regions), followed, count_sizes(space),
+        _ordered(search), len(search.regions), followed, count_sizes(space),
         tuple(shown(f, base) for f in search.lines), tuple(shown(f, base) for f in search.tables),
         "; ".join(search.obstacles),
     )  # fmt: skip
+
+
+def _ordered(search: _Search) -> tuple[Sizes, ...]:
+    """One point of each path, then the others; small ones first."""
+    points = sorted(search.points.values(), key=lambda sizes: math.prod(sizes.values()))
+    first = {}
+    for region in search.regions:
+        chosen = next((p for p in points if _takes(region, p)), None)
+        if chosen is not None:
+            first[tuple(chosen.items())] = chosen
+    return (*first.values(), *(p for p in points if tuple(p.items()) not in first))
 
 
 def _follow_waiting(search: _Search) -> None:
@@ -166,7 +183,7 @@ def _decides(search: _Search, decision: Decision, sizes: Mapping[str, int]) -> b
 
 
 def _named(name: str) -> Any:
-    import sympy
+    import sympy  # type: ignore[import-untyped]
 
     return sympy.Symbol(name, integer=True, positive=True)
 
@@ -180,7 +197,7 @@ def _takes(region: Sequence[Decision], sizes: Mapping[str, int]) -> bool:
     """True when these sizes take the path."""
     import numpy as np
 
-    grids = {n: np.int64(v) for n, v in sizes.items()}
+    grids = {n: np.asarray(v, np.int64) for n, v in sizes.items()}
     try:
         return all(bool(_holds(d, grids)) for d in region)
     except UnreadableError:
@@ -193,7 +210,7 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
 
     names = tuple(n for n in search.space if any(n in d.names for r in search.regions for d in r))
     others = count_sizes(search.space) // count_sizes(search.space, names)
-    followed, missing = 0, []
+    followed, missing = 0, list[Sizes]()
     for grids in size_grids(search.space, names):
         shape = np.broadcast_shapes(*(g.shape for g in grids.values())) if grids else ()
         taken = np.zeros(shape, bool)

@@ -39,7 +39,13 @@ def _analysis() -> Any:
     from torch.utils._sympy.reference import PythonReferenceAnalysis
 
     def whole(round_: Callable[[Any], Any]) -> Any:
-        return staticmethod(lambda x, dtype=None: np.asarray(round_(x)).astype(np.int64))
+        def apply(x: Any, dtype: Any = None) -> Any:
+            return np.asarray(round_(x)).astype(np.int64)
+
+        return staticmethod(apply)
+
+    def to_float(x: Any, dtype: Any = None, src_dtype: Any = None) -> Any:
+        return np.asarray(x).astype(np.float64)
 
     # Python's floats are FP64, as NumPy's of int64 arrays are.
     functions: dict[str, Any] = {
@@ -53,7 +59,7 @@ def _analysis() -> Any:
     members |= {
         "floor_to_int": whole(np.floor), "ceil_to_int": whole(np.ceil), "trunc_to_int": whole(np.trunc),
         "round_to_int": whole(np.rint), "sym_sum": staticmethod(_total),
-        "to_dtype": staticmethod(lambda x, dtype, src_dtype=None: np.asarray(x).astype(np.float64)),
+        "to_dtype": staticmethod(to_float),
     }  # fmt: skip
     return type("NumpyAnalysis", (PythonReferenceAnalysis,), members)
 
@@ -67,7 +73,7 @@ def _total(parts: Any) -> Any:
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.USub: operator.neg,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.USub: operator.neg,
     ast.UAdd: operator.pos, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
@@ -82,7 +88,8 @@ def evaluate_text(text: str, values: Mapping[str, Array]) -> Array:
 
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-        with np.errstate(all="ignore"):
+        # Where Python would raise, a condition says nothing.
+        with np.errstate(divide="raise", invalid="raise"):
             return np.asarray(_value(tree, values))
     except (SyntaxError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
         raise UnreadableError(text) from error
