@@ -29,6 +29,7 @@ from trtconv.check.compare.reference_fit import (
     require_finite,
     require_fit,
     require_outputs,
+    sizes_tried,
     staleness,
 )
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
@@ -171,7 +172,9 @@ def _samples(
     info = read_reference_info(path)
     require_fit(subject, info, path)
     samples: Iterator[ReferenceSample] = read_samples(path)
-    return (_rerun(runner, samples) if runner else samples), str(path), staleness(request.subject, path)
+    return (_rerun(runner, samples) if runner else samples), str(path), (
+        *sizes_tried(info.sizes), *staleness(request.subject, path)
+    )  # fmt: skip
 
 
 def _fresh(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:

@@ -65,6 +65,7 @@ def export_summary(result: ExportResult) -> Summary:
         ("equal", worst_error(result.comparisons)),
         ("reference", _file(result.reference)),
     ]
+    lines += _sizes(result)
     lines += [("note", note) for note in result.notes]
     data = {
         "model": result.model,
@@ -73,10 +74,18 @@ def export_summary(result: ExportResult) -> Summary:
         "exporter": result.exporter,
         "space": str(result.space),
         "comparisons": [c.as_dict() for c in result.comparisons],
+        "sizes": result.sizes.as_dict() if result.sizes else None,
         "notes": list(result.notes),
         "seconds": dict(result.seconds),
     }
     return Summary(tuple(lines), data)
+
+
+def _sizes(result: ExportResult) -> list[tuple[str, str]]:
+    """How much of the shape space was tried, where there is more than one joint size."""
+    if result.sizes is None or result.sizes.total == 1:
+        return []
+    return [("sizes", str(result.sizes).removeprefix("sizes "))]
 
 
 def rewrite_summary(result: RewriteResult) -> Summary:
@@ -141,6 +150,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         ("engine", f"{engine_text}  [{_seconds(result, 'check engine')}]"),
         *_power(result),
         ("shape space", str(result.export.space) or "static"),
+        *_sizes(result.export),
         ("verdict", _verdict(result)),
     ]
     directory = result.export.model.parent

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.points import SamplePoint
 
 
@@ -16,7 +17,8 @@ class ExportResult:
     """The files written, which exporter made the model, and every comparison with the module (all passed).
 
     `notes` are what the user should know; `messages` are what torch and the exporters said meanwhile.
-    `seconds` has the wall time of the steps (`load`, `module`, `export`, `compare`, ...) and of the `total`.
+    `seconds` has the wall time of the steps (`load`, `module`, `export`, `compare`, ...) and of the `total`; `sizes`
+    says how much of the shape space was tried.
     """
 
     model: Path
@@ -29,3 +31,4 @@ class ExportResult:
     notes: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    sizes: SizeCoverage | None = None

@@ -66,7 +66,7 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     clock.seconds["total"] = time.monotonic() - started
     return ExportResult(
         result.model, result.reference, result.manifest, result.exporter, result.space, result.points,
-        result.comparisons, result.notes, tuple(noise.lines), dict(clock.seconds),
+        result.comparisons, result.notes, tuple(noise.lines), dict(clock.seconds), result.sizes,
     )  # fmt: skip
 
 
@@ -153,4 +153,5 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),
+        sizes=choice.sizes,
     )  # fmt: skip

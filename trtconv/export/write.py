@@ -27,7 +27,8 @@ def write_artifacts(
     `read` are the files that were opened on the way; the user's among them are recorded as what the model came from.
     """
     names = tuple(choice.samples.items[0].outputs)
-    info = ReferenceInfo(choice.samples.points, request.inputs, names, request.space, request.source.spec)
+    points, spec = choice.samples.points, request.source.spec
+    info = ReferenceInfo(points, request.inputs, names, request.space, spec, sizes=choice.sizes)
     reference = beside(request.output, ".reference.safetensors")
     write_reference(reference, info, list(choice.samples.items))
     model = load_model(choice.candidate.model)
@@ -67,6 +68,7 @@ def manifest(
         "comparisons": [c.as_dict() for c in comparisons],
         "advisory": [c.as_dict() for c in choice.verdict.advisory],
         "versions": versions(),
+        "sizes": choice.sizes.as_dict() if choice.sizes else None,
         "notes": list(notes),
         "seconds": {k: round(v, 3) for k, v in seconds.items()},
     }

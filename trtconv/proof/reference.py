@@ -18,6 +18,7 @@ from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.proof.joint_sizes import SizeCoverage, coverage_of
 from trtconv.proof.points import SamplePoint
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ReferenceInfo:
     space: ShapeSpace
     source: str = ""
     rounding: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sizes: SizeCoverage | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "outputs": list(info.outputs),
         "space": str(info.space),
         "source": info.source,
+        "sizes": info.sizes.as_dict() if info.sizes else None,
         "rounding": {str(i): _numbers(s) for i, s in enumerate(samples) if _numbers(s)},
     }
     with replacing(path) as temporary:
@@ -115,6 +118,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         return ReferenceInfo(
             points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
             parse_space([header["space"]]), header.get("source", ""), _roundings(header.get("rounding", {})),
+            sizes=coverage_of(header["sizes"]) if header.get("sizes") else None,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error

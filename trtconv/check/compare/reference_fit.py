@@ -12,6 +12,7 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
+from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample
 
 AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
@@ -120,6 +121,17 @@ def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
             "export the module again",
         ),
     )  # fmt: skip
+
+
+def sizes_tried(coverage: SizeCoverage | None) -> tuple[Finding, ...]:
+    """What the export tried of the shape space: a warning where the module decides by sizes that were not tried."""
+    if coverage is None or coverage.total == 1:
+        return ()
+    open_question = not coverage.complete and bool(coverage.lines or coverage.tables)
+    if not open_question:
+        return (Finding("note", "sizes", str(coverage)),)
+    hint = "give narrower ranges with --dynamic, or compute with torch.where what the module decides by size"
+    return (Finding("warning", "sizes", str(coverage), hint, source=(*coverage.tables, *coverage.lines)[0]),)
 
 
 def require_finite(sample: ReferenceSample) -> Finding | None:

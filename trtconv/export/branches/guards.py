@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import itertools
-import math
-import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from types import CodeType
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.sizes.evaluate import FUNCTIONS, UnreadableError, evaluate_text
+from trtconv.proof.joint_sizes import CHUNK, count_sizes, size_grids, sizes_where
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 # `  - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard ... .`
 _GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P<guard>.+?)\.?$", re.MULTILINE)
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
-# Digits, names and operators, with a point in numbers only.
-_PLAIN = re.compile(r"(?:[\w\s+\-*/%()<>=!,]|(?<=\d)\.(?=\d))+\Z")
 _PREFIX = re.compile(r"\b(?:math|torch)\.(?=[a-z_]+\()")
-# A condition is tried at every combination of sizes; one with more than these is not taken for true.
-MOST_TRIED = 200_000
+# A condition is evaluated at every combination of sizes; one with more than these is not taken for true.
+MOST_TRIED = 1 << 26
 MOST_FAILING = 1000
-FUNCTIONS = {
-    "Mod": lambda a, b: a % b, "FloorDiv": lambda a, b: a // b, "CleanDiv": lambda a, b: a // b,
-    "Max": max, "Min": min, "Eq": lambda a, b: a == b, "Ne": lambda a, b: a != b,
-    "IntTrueDiv": lambda a, b: a / b, "CeilDiv": lambda a, b: math.ceil(a / b), "Abs": abs, "abs": abs,
-    "trunc": math.trunc, "ceil": math.ceil, "floor": math.floor, "sym_float": float, "sym_int": int,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,34 +45,33 @@ class Guard:
     def failing(self, space: ShapeSpace, region: Region = (), *, some: bool = False) -> Iterator[dict[str, int]]:
         """All sizes at which it does not hold, by the names in it. Raises ValueError as `fails_at` does.
 
-        With `some` those among as many sizes as can be tried.
+        With `some` those among the first `MOST_TRIED`. At most `MOST_FAILING` of each chunk of sizes are given.
         """
         names = tuple(dict.fromkeys((*self.names, *(n for guard, _ in region for n in guard.names))))
         if not self.names or not all(n in space for n in names):
             raise ValueError(self.text)
-        each = int(MOST_TRIED ** (1 / len(names)))
-        ranges = [_some(space[n].values(), each) if some else space[n].values() for n in names]
-        if math.prod(map(len, ranges)) > MOST_TRIED:
+        if count_sizes(space, names) > MOST_TRIED and not some:
             raise ValueError(f"{self.text} (too many sizes to try)")
-        for values in itertools.product(*ranges):
-            sizes = dict(zip(names, values, strict=True))
-            if all(guard.holds(sizes) is side for guard, side in region) and not self.holds(sizes):
-                yield sizes
+        for tried, grids in enumerate(size_grids(space, names)):
+            if tried >= MOST_TRIED // CHUNK:
+                return
+            failing = ~self.holds_at(grids)
+            for guard, side in region:
+                failing = failing & (guard.holds_at(grids) if side else ~guard.holds_at(grids))
+            yield from sizes_where(failing, grids, MOST_FAILING)
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """At these sizes. Raises ValueError for a condition that cannot be read."""
+        import numpy as np
+
+        return bool(self.holds_at({n: np.asarray(v, np.int64) for n, v in sizes.items()}))
+
+    def holds_at(self, grids: Mapping[str, Array]) -> Array:
+        """At arrays of sizes. Raises ValueError for a condition that cannot be read."""
         try:
-            return bool(eval(self.code, {"__builtins__": {}}, {**FUNCTIONS, **sizes}))
-        except (NameError, TypeError, SyntaxError, ZeroDivisionError) as error:
+            return evaluate_text(self.text, grids).astype(bool)
+        except UnreadableError as error:
             raise ValueError(self.text) from error
-
-
-    @cached_property
-    def code(self) -> CodeType:
-        """The condition compiled: only digits, names and operators are in it, and no name but a few is known."""
-        if not _PLAIN.match(self.text) or "**" in self.text:
-            raise ValueError(self.text)
-        return compile(self.text.strip(), "<guard>", "eval")
 
 
 # Where something is looked at: at sizes at which each guard holds, or does not.
@@ -128,18 +123,12 @@ def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:
 def fails_somewhere(guard: Guard, space: ShapeSpace, region: Region = ()) -> bool:
     """True when it fails at some sizes of the space; False for one that cannot be read.
 
-    Where there are too many sizes to try them all, the lowest and others drawn at random are tried.
+    Where there are too many sizes to try them all, the lowest are tried.
     """
     try:
         return next(guard.failing(space, region, some=True), None) is not None
     except ValueError:
         return False
-
-
-def _some(values: range, most: int) -> Sequence[int]:
-    if len(values) <= most:
-        return values
-    return [*values[: most // 2], *random.Random(most).sample(values[most // 2 :], most - most // 2)]
 
 
 def guarded_sizes(text: str, space: ShapeSpace) -> list[dict[str, int]]:

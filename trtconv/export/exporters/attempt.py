@@ -25,6 +25,7 @@ from trtconv.export.proof import Verdict, prove
 from trtconv.export.samples import MakeInputs, Samples
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure
+from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.points import SamplePoint
 
 Export = Callable[[Trace, Path, int | None], Candidate]
@@ -85,12 +86,13 @@ class Way:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one way came to: a candidate with its verdict, or the error that it raised."""
+    """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised."""
 
     way: Way
     candidate: Candidate | None = None
     verdict: Verdict | None = None
     error: Exception | None = None
+    sizes: SizeCoverage | None = None
 
     @property
     def equal(self) -> bool:

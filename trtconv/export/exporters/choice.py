@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from trtconv.core.errors import AccuracyError, TrtconvError
@@ -11,6 +12,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.explain import Fork, find_fork, where
 from trtconv.export.branches.guards import guarded_sizes
+from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.value_exits import exits_in_words, value_exits
 from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
@@ -24,6 +26,7 @@ from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scanned
 from trtconv.proof.comparison import describe_failure
+from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.probes.values import IN_WORDS
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
@@ -55,6 +58,7 @@ class Choice:
     attempts: tuple[Attempt, ...]
     samples: Samples
     notes: tuple[str, ...] = ()
+    sizes: SizeCoverage | None = None
 
 
 def choose(job: Job) -> Choice:
@@ -64,14 +68,19 @@ def choose(job: Job) -> Choice:
     """
     attempts: list[Attempt] = []
     waiting = list(ways(job.request))
+    paths: SizePaths | None = None
     while waiting:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
             continue
         made = attempt(way, job)
         job, made = _allow_for_rounding(job, made)
-        if made.equal and (way.exporter == "torchscript" or way.splits or rounds_sizes(made)):
-            made = scanned(job, made, edges(attempts, job.request.space))
+        if made.equal:
+            paths = paths or size_paths(job)
+            made = scanned(
+                job, made, paths, edges(attempts, job.request.space),
+                thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(made),
+            )  # fmt: skip
         if made.equal and way.exporter == "torchscript":
             made = decided(job, made)
         attempts.append(made)
@@ -80,8 +89,21 @@ def choose(job: Job) -> Choice:
         if made.equal and made.candidate is not None and made.verdict is not None:
             told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             notes = (*told, *made.candidate.notes)
-            return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes)
-    raise failure(attempts, job)
+            return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes, made.sizes)
+    raise failure(attempts, job, paths)
+
+
+def size_paths(job: Job) -> SizePaths:
+    """The module's decisions by size, followed over the whole space."""
+    space = job.request.space
+    if count_sizes(space) == 1:
+        return SizePaths(paths=1, followed=1, total=1)
+    job.progress.phase("following the module's decisions by size")
+    started = time.monotonic()
+    starts = [dict(job.sizes), space.pick("min"), space.pick("max")]
+    paths = explore_sizes(job.runner, job.request.inputs, space, starts, job.request.source.base)
+    job.seconds["paths"] = time.monotonic() - started
+    return paths
 
 
 def ways(request: ExportRequest) -> tuple[Way, ...]:
@@ -193,7 +215,7 @@ def puts_in_order(candidate: Candidate) -> bool:
     return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
 
 
-def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
+def failure(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -> TrtconvError:
     """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
     base = job.request.source.base
     details = [a.describe() for a in attempts]
@@ -208,6 +230,12 @@ def failure(attempts: list[Attempt], job: Job) -> TrtconvError:
             hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
             "by tensor operations, or give ranges with --dynamic for which one way holds",
             details=details, where=where(fork, base),
+        )  # fmt: skip
+    if wrong is not None and wrong.failure is not None and paths is not None and paths.tables:
+        return AccuracyError(
+            f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",
+            hint="hold the table in a tensor and index it by the size, or give ranges with --dynamic for which one "
+            "entry holds", details=details, where=paths.tables[0],
         )  # fmt: skip
     if wrong is not None and wrong.failure is not None:
         hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"

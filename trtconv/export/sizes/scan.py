@@ -3,6 +3,10 @@
 torch.export states the sizes at which its trace is valid, and refuses when that is less than the space. TorchScript
 records one run and says nothing: a branch that only one size takes would not be seen by the few sample points. What
 either computes in floats is rounded to FP32 in the file, and `int(h * 0.29)` then is another number at a single size.
+
+So the module's own decisions by size are followed over the whole space (`branches/size_paths.py`), the file's floats
+are evaluated over all of it (`file_sizes.py`), and file and module are compared where either says that something
+changes; then at sizes of each dim alone, and at joint sizes in an order made for coverage, within a budget of seconds.
 """
 
 from __future__ import annotations
@@ -11,41 +15,57 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.report import OutputComparison
-from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.core.shape_space.space import DimRange
+from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, Job
 from trtconv.export.proof import compare_at
 from trtconv.export.samples import own_rounding
 from trtconv.proof.comparison import first_failure
+from trtconv.proof.joint_sizes import SizeCoverage, covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims
 from trtconv.proof.reference import ReferenceSample
 
 MOST_PER_DIM = 1024
+# Sizes of each dim, and joint ones, that are compared as long as the first budget lasts.
 ENOUGH = 48
+# At sizes where something is known to change; at others that are likely to tell; at the rest.
+EDGE_SECONDS = 12.0
 SECONDS = 8.0
 LESS_SECONDS = 2.0
-STEPS = (2, 4, 8, 16, 32, 64, 3, 5, 6, 7, 12, 14)
-DRAWN = 8
-MOST_SHARED = 4096
+
+Sizes = Mapping[str, int]
 
 
-def scan_points(job: Job, edges: Sequence[Mapping[str, int]]) -> Iterator[SamplePoint]:
-    """The edges; then in turns sizes of each dim, the others as traced, and sizes at which all dims share something.
+def scan_points(job: Job, edges: Iterable[Sizes]) -> Iterator[tuple[str, SamplePoint]]:
+    """The edges; then in turns a size of each dim, the others as traced, and joint sizes in an order made for coverage.
 
-    A dim with more than `MOST_PER_DIM` sizes gives those next to its ends, and others drawn at random: an even step
-    would show only odd ones, or only multiples of something.
+    Each point comes with what it is: `edge`, `dim` or `joint`. A dim with more than `MOST_PER_DIM` sizes gives those
+    next to its ends, and others drawn at random: an even step would show only odd ones, or multiples of something.
     """
     base, seed, space = dict(job.sizes), job.request.source.seed, job.request.space
-    wanted = [dict(sizes) for sizes in edges if all(v in space[n] for n, v in sizes.items())]
+    given: set[tuple[tuple[str, int], ...]] = set()
+    joint = covering_sizes(space, batch_dims(job.request.inputs))
     lists = [[{n: v} for v in _spread(r, base[n])] for n, r in space.dims]
-    lists.append(list(_together(space, batch_dims(job.request.inputs))))
-    wanted += [sizes for turn in itertools.zip_longest(*lists) for sizes in turn if sizes is not None]
-    for sizes in wanted:
-        yield SamplePoint("scan", tuple({**base, **sizes}.items()), "random", seed)
+    turns = (s for turn in itertools.zip_longest(*lists) for s in turn if s is not None)
+    # In turns for as long as there are single ones, then the joint ones alone.
+    rest: Iterator[tuple[str, Sizes]] = _alternate(turns, joint)
+    for kind, sizes in itertools.chain((("edge", e) for e in edges), rest):
+        whole = tuple({**base, **sizes}.items())
+        if whole not in given and space.contains(dict(whole)):
+            given.add(whole)
+            yield kind, SamplePoint("scan", whole, "random", seed)
+
+
+def _alternate(single: Iterator[Sizes], joint: Iterator[Sizes]) -> Iterator[tuple[str, Sizes]]:
+    for alone in single:
+        yield "dim", alone
+        yield from (("joint", s) for s in itertools.islice(joint, 1))
+    yield from (("joint", s) for s in joint)
 
 
 def _spread(rng: DimRange, traced: int) -> list[int]:
@@ -56,32 +76,6 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
         ends = [*values[: MOST_PER_DIM // 8], *values[-4:]]
         values = ends + chance.sample(values[MOST_PER_DIM // 8 : -4], MOST_PER_DIM - len(ends))
     return chance.sample(kept := [v for v in values if v != traced], len(kept))
-
-
-def _together(space: ShapeSpace, batch: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Sizes at which all dims but the batch are multiples of one number, or equal; then some drawn at random.
-
-    Where a branch asks for several dims at once (`h % 8 == 0 and w % 8 == 0`, `h == w`), no dim alone shows it.
-    """
-    dims = [(n, r) for n, r in space.dims if n not in batch and r.min != r.max]
-    if len(dims) < 2:
-        return
-    chance = random.Random(len(dims))
-    for step in STEPS:
-        lists = [_multiples(r, step) for _, r in dims]
-        if all(lists):
-            yield {n: chance.choice(values) for (n, _), values in zip(dims, lists, strict=True)}
-    first, *others = (r for _, r in dims)
-    shared = [v for v in first.values()[:MOST_SHARED] if all(v in r for r in others)]
-    for size in chance.sample(shared, min(2, len(shared))):
-        yield {n: size for n, _ in dims}
-    for _ in range(DRAWN):
-        yield {n: chance.choice(r.values()) for n, r in space.dims}
-
-
-def _multiples(rng: DimRange, step: int) -> range:
-    both = math.lcm(step, rng.multiple)
-    return range(-(-rng.min // both) * both, rng.max + 1, both)
 
 
 def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> OutputComparison | None:
@@ -95,25 +89,60 @@ def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> Outp
     return first_failure(compare_at(runner, replace(sample, rounding=rounding), job.request.tolerance))
 
 
-def scanned(job: Job, made: Attempt, edges: Sequence[Mapping[str, int]] = ()) -> Attempt:
-    """The attempt, no longer equal when one of the scanned sizes differs.
+def scanned(
+    job: Job, made: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
+) -> Attempt:
+    """The attempt with what was covered; no longer equal when one of the scanned sizes differs.
 
-    `edges` are sizes at which something is known to change, the other dims as traced. Stops after SECONDS, and with
-    the less likely ones (all dims have had ENOUGH sizes each) after LESS_SECONDS.
+    `edges` are sizes at which something is known to change, the other dims as traced; `paths` has more. Without
+    `thorough` nothing else is looked at, for a file whose exporter proved its trace for the whole space, unless the
+    module looks sizes up in a table.
     """
     if made.candidate is None or made.verdict is None:
         return made
-    started, enough = time.monotonic(), ENOUGH * (len(job.request.space.dims) + 1)
+    started = time.monotonic()
     runner = OnnxRuntimeRunner(made.candidate.model)
+    tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
-    for turn, point in enumerate(scan_points(job, edges)):
-        if time.monotonic() - started > (SECONDS if turn < enough else LESS_SECONDS):
+    limits = _Limits(started, thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
+    for kind, point in scan_points(job, [*paths.points, *edges]):
+        if not limits.allow(kind, time.monotonic()):
+            if kind == "edge":
+                continue
             break
+        if point.dims in tried:
+            continue
         bad = _difference(job, runner, point)
+        tried.add(point.dims)
         if bad is not None:
             failed = bad, point
             break
     job.seconds["scan"] = job.seconds.get("scan", 0.0) + time.monotonic() - started
+    coverage = paths.coverage(len(tried))
     if failed is None:
-        return made
-    return replace(made, verdict=replace(made.verdict, failure=failed[0], at=failed[1]))
+        return replace(made, sizes=coverage)
+    return replace(made, sizes=coverage, verdict=replace(made.verdict, failure=failed[0], at=failed[1]))
+
+
+class _Limits:
+    """Until when points of each kind are compared."""
+
+    def __init__(self, started: float, thorough: bool, tables: bool, dims: int) -> None:
+        self._started, self._thorough, self._tables = started, thorough, tables
+        self._enough, self._turn = ENOUGH * (dims + 1), 0
+
+    def allow(self, kind: str, now: float) -> bool:
+        """True when a point of this kind may still be compared at the time `now`."""
+        spent = now - self._started
+        if kind == "edge":
+            return spent < EDGE_SECONDS
+        if not self._thorough:
+            return False
+        self._turn += 1
+        likely = self._turn < self._enough or self._tables
+        return spent < (SECONDS if likely else LESS_SECONDS)
+
+
+def uncovered(coverage: SizeCoverage | None) -> bool:
+    """True when the module decides by size and some joint sizes were neither tried nor followed."""
+    return coverage is not None and not coverage.complete and bool(coverage.lines or coverage.tables)

@@ -1,0 +1,135 @@
+"""Decisions by size, followed over all joint sizes of a space without running the module at them."""
+
+import functools
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.export.branches.size_paths import explore_sizes
+from trtconv.export.module.runner import ModuleRunner
+
+SPECS = (parse_tensor("x:float32[N,2,H,W]"),)
+SPACE = parse_space(["N=1:1:3", "H=16:24:2000", "W=16:32:2000"])
+TABLE = {(20, 20): 0.5, (24, 40): 1.5}
+
+
+class OnePair(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.shape[2] * x.shape[3] == 769 * 1013 else x
+
+
+class Region(nn.Module):
+    def forward(self, x):
+        if x.shape[2] > 1900 and x.shape[3] < 20:
+            return x * 2
+        return x
+
+
+class ThreeDims(nn.Module):
+    def forward(self, x):
+        n, _, h, w = x.shape
+        if n == 3 and h % 50 == 7 and w > 1990:
+            return x * 2
+        return x
+
+
+class InFloats(nn.Module):
+    def forward(self, x):
+        return x + 1 if int(x.shape[2] * 0.29) == 100 else x
+
+
+class Lookup(nn.Module):
+    def forward(self, x):
+        return x * TABLE.get(tuple(x.shape[-2:]), 1.0)
+
+
+@functools.cache
+def factor(height, width):
+    return 2.0 if (height, width) in {(333, 47), (77, 64)} else 1.0
+
+
+class CachedLookup(nn.Module):
+    def forward(self, x):
+        return x * factor(x.shape[2], x.shape[3])
+
+
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(2, 3, 3, 2, 1)
+
+    def forward(self, x):
+        return self.layer(x).relu()
+
+
+class ByValue(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.mean() > 0 else x
+
+
+def explore(module):
+    runner = ModuleRunner(module, SPECS, Path())
+    starts = [{"N": 2, "H": 17, "W": 19}, SPACE.pick("min"), SPACE.pick("max")]
+    return explore_sizes(runner, SPECS, SPACE, starts, Path(__file__).parent, seconds=60.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "decides"),
+    [
+        (OnePair, lambda s: s["H"] * s["W"] == 769 * 1013),
+        (Region, lambda s: s["H"] > 1900 and s["W"] < 20),
+        (ThreeDims, lambda s: s["N"] == 3 and s["H"] % 50 == 7 and s["W"] > 1990),
+        (InFloats, lambda s: int(s["H"] * 0.29) == 100),
+    ],
+)
+def test_a_rare_path_is_found_and_every_joint_size_sorted(module, decides):
+    paths = explore(module())
+    assert any(decides(p) for p in paths.points)
+    assert not all(decides(p) for p in paths.points)
+    assert paths.followed == paths.total == 3 * 1985**2
+    assert not paths.obstacle
+    assert all(Path(line.partition(":")[0]).name == Path(__file__).name for line in paths.lines)
+    assert paths.lines
+
+
+def test_one_point_of_each_path_comes_first():
+    paths = explore(OnePair())
+    first = {p["H"] * p["W"] == 769 * 1013 for p in paths.points[: paths.paths]}
+    assert first == {True, False}
+
+
+@pytest.mark.parametrize(("module", "sizes"), [(Lookup, (24, 40)), (CachedLookup, (333, 47))])
+def test_a_table_gives_its_line_and_its_keys(module, sizes):
+    paths = explore(module())
+    assert len(paths.tables) == 1
+    assert any((p["H"], p["W"]) == sizes for p in paths.points)
+    assert not paths.coverage(10).complete
+
+
+def test_a_plain_network_decides_nothing_of_its_own():
+    paths = explore(Convolution())
+    assert not paths.lines
+    assert paths.coverage(paths.paths).complete
+
+
+def test_what_reads_values_cannot_be_followed_and_says_so():
+    paths = explore(ByValue())
+    assert "reads values" in paths.obstacle
+    assert not paths.coverage(10).complete
+
+
+def test_the_module_is_as_before():
+    module = Convolution()
+    module.seen = None
+
+    def remember(self, inputs):
+        self.seen = inputs[0]
+
+    module.register_forward_pre_hook(remember)
+    explore(module)
+    assert module.seen is None
+    assert torch.equal(module(torch.ones(1, 2, 8, 8)), module(torch.ones(1, 2, 8, 8)))

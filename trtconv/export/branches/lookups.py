@@ -1,0 +1,103 @@
+"""Sizes that stand as keys in the tables that a line of the module can reach.
+
+A look-up such as `TABLE.get((h, w), 1.0)` compares nothing that could be recorded, but its keys are whole numbers that
+lie about: in the dictionaries, sets and lists that the line's names lead to, and among the constants of its function.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.module.user_code import is_library
+
+DEEPEST = 4
+MOST_KEYS = 20_000
+MOST_SIZES = 4096
+Key = tuple[int, ...]
+
+
+def table_keys(frame: FrameType) -> list[Key]:
+    """The whole numbers, alone or in tuples, that the frame's names and constants lead to, in order."""
+    names = set(frame.f_code.co_names)
+    shared = [v for n, v in frame.f_globals.items() if n in names]
+    roots = [*frame.f_locals.values(), *shared, *_constants(frame.f_code)]
+    keys: dict[Key, None] = {}
+    seen: set[int] = set()
+    for root in roots:
+        for key in _keys(root, seen, 0):
+            keys[key] = None
+            if len(keys) >= MOST_KEYS:
+                return list(keys)
+    return list(keys)
+
+
+def _constants(code: CodeType) -> Iterator[Any]:
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _constants(value)
+        else:
+            yield value
+
+
+def _keys(value: Any, seen: set[int], depth: int) -> Iterator[Key]:
+    key = _as_key(value)
+    if key is not None:
+        yield key
+    if depth >= DEEPEST or id(value) in seen or isinstance(value, (int, float, str, bytes)):
+        return
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        for entry, content in itertools.islice(value.items(), MOST_KEYS):
+            yield from _keys(entry, seen, depth + 1)
+            yield from _keys(content, seen, depth + 1)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for entry in itertools.islice(value, MOST_KEYS):
+            yield from _keys(entry, seen, depth + 1)
+    elif callable(getattr(value, "__wrapped__", value)) and hasattr(getattr(value, "__wrapped__", value), "__code__"):
+        # A function that the line calls; `functools.cache` looks the size up before it, and keeps no key in sight.
+        function = getattr(value, "__wrapped__", value)
+        names = set(function.__code__.co_names)
+        shared = [v for n, v in getattr(function, "__globals__", {}).items() if n in names]
+        if not is_library(function.__code__.co_filename):
+            for entry in (*_constants(function.__code__), *shared):
+                yield from _keys(entry, seen, depth + 1)
+    elif type(value).__module__ not in ("builtins", "torch", "numpy"):
+        inner = {n: v for n, v in getattr(value, "__dict__", {}).items() if not n.startswith("__")}
+        tables = [v for v in vars(type(value)).values() if isinstance(v, (dict, set, frozenset, list, tuple))]
+        for entry in (*inner.values(), *tables):
+            yield from _keys(entry, seen, depth + 1)
+
+
+def _as_key(value: Any) -> Key | None:
+    if type(value) is int:
+        return (value,)
+    if isinstance(value, tuple) and 0 < len(value) <= 4 and all(type(v) is int for v in value):
+        return value
+    return None
+
+
+def sizes_of_keys(keys: list[Key], space: ShapeSpace, base: Mapping[str, int]) -> list[dict[str, int]]:
+    """Joint sizes of the space at which dims are the numbers of a key, in every order of dims, the others as in `base`.
+
+    Numbers that stand alone are tried for every dim, and the few first of them for two dims at once.
+    """
+    found: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
+
+    def add(part: Mapping[str, int]) -> None:
+        if all(v in space[n] for n, v in part.items()) and len(found) < MOST_SIZES:
+            sizes = {**base, **part}
+            found.setdefault(tuple(sizes.items()), sizes)
+
+    names = [n for n, r in space.dims if r.min != r.max]
+    for key in sorted(keys, key=len, reverse=True):
+        for chosen in itertools.permutations(names, len(key)):
+            add(dict(zip(chosen, key, strict=True)))
+    alone = list(dict.fromkeys(v for key in keys for v in key))[:24]
+    for pair in itertools.permutations(names, 2):
+        for values in itertools.product(alone, repeat=2):
+            add(dict(zip(pair, values, strict=True)))
+    return list(found.values())

@@ -1,0 +1,232 @@
+"""The paths that a module takes by its sizes, found by turning each of its decisions over.
+
+A run gives the conditions of its path. Each is evaluated at all joint sizes of its dims; where it fails, another path
+begins, and the module is run there. In the end all joint sizes of the space are sorted by the paths found, and what
+belongs to none is run next: concolic testing, with an exhaustive evaluation in place of a solver.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.lookups import sizes_of_keys, table_keys
+from trtconv.export.branches.size_run import OUT_OF_TIME, Decision, SizeRun, copy_structure, run_symbolic
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.user_code import Frame, shown
+from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
+from trtconv.proof.joint_sizes import SizeCoverage, count_sizes, size_grids, sizes_where
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SECONDS = 6.0
+MOST_RUNS = 64
+# Joint sizes at which one condition is evaluated; more are left out, and the coverage says so.
+MOST_EVALUATED = 1 << 25
+Sizes = dict[str, int]
+
+
+@dataclass(frozen=True)
+class SizePaths:
+    """The sizes of one run for each path, and what is known of the whole space.
+
+    `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at, small ones first: one of
+    each path (the first `paths` of them), then others at which a decision turns, and those that tables name.
+    """
+
+    points: tuple[Sizes, ...] = ()
+    paths: int = 0
+    followed: int = 0
+    total: int = 0
+    lines: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    obstacle: str = ""
+
+    def coverage(self, tried: int) -> SizeCoverage:
+        """The coverage when `tried` joint sizes were compared, the first of `points` among them."""
+        obstacle = self.obstacle
+        if tried < min(self.paths, self.total):
+            obstacle = "; ".join(filter(None, (obstacle, "the time ran out before each path was compared")))
+        return SizeCoverage(tried, self.total, self.paths, self.followed, self.lines, self.tables, obstacle)
+
+
+@dataclass
+class _Search:
+    """What one exploration has come to so far."""
+
+    runner: ModuleRunner
+    specs: Sequence[TensorSpec]
+    space: ShapeSpace
+    base: Sizes
+    deadline: float
+    waiting: list[Sizes] = field(default_factory=list)
+    conditions: dict[str, bool] = field(default_factory=dict)
+    # For each path the decisions that do not hold everywhere.
+    regions: list[tuple[Decision, ...]] = field(default_factory=list)
+    points: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
+    lines: dict[Frame, None] = field(default_factory=dict)
+    tables: dict[Frame, None] = field(default_factory=dict)
+    obstacles: dict[str, None] = field(default_factory=dict)
+    runs: int = 0
+
+    @property
+    def spent(self) -> bool:
+        return self.runs >= MOST_RUNS or time.monotonic() > self.deadline
+
+
+def explore_sizes(
+    runner: ModuleRunner, specs: Sequence[TensorSpec], space: ShapeSpace, starts: Sequence[Sizes], base: Path,
+    seconds: float = SECONDS,
+) -> SizePaths:  # fmt: skip
+    """Follow the module's decisions by size over the whole space, for at most about `seconds`."""
+    # A second or two, the first time; torch.export imports it as well.
+    import torch._dynamo  # noqa: F401
+
+    search = _Search(runner, specs, space, dict(starts[0]), time.monotonic() + seconds)
+    search.waiting += [dict(s) for s in starts]
+    followed = 0
+    while search.waiting:
+        _follow_waiting(search)
+        followed, missing = _sort_sizes(search)
+        search.waiting += missing
+        if search.spent or search.tables or search.obstacles:
+            break
+    if search.waiting and search.spent:
+        search.obstacles[OUT_OF_TIME] = None
+    return SizePaths(
+        _ordered(search), len(search.regions), followed, count_sizes(space),
+        tuple(shown(f, base) for f in search.lines), tuple(shown(f, base) for f in search.tables),
+        "; ".join(search.obstacles),
+    )  # fmt: skip
+
+
+def _ordered(search: _Search) -> tuple[Sizes, ...]:
+    """One point of each path, then the others; small ones first."""
+    points = sorted(search.points.values(), key=lambda sizes: math.prod(sizes.values()))
+    first = {}
+    for region in search.regions:
+        chosen = next((p for p in points if _takes(region, p)), None)
+        if chosen is not None:
+            first[tuple(chosen.items())] = chosen
+    return (*first.values(), *(p for p in points if tuple(p.items()) not in first))
+
+
+def _follow_waiting(search: _Search) -> None:
+    while search.waiting and not search.spent:
+        sizes = search.waiting.pop(0)
+        if any(_takes(region, sizes) for region in search.regions):
+            continue
+        search.runs += 1
+        run = run_symbolic(copy_structure(search.runner.module), search.runner, search.specs, sizes, search.deadline)
+        _learn(search, run)
+
+
+def _learn(search: _Search, run: SizeRun) -> None:
+    """Take in a run: its path, the sizes at which each of its decisions fails, the keys of a table it looked into."""
+    sizes = dict(run.sizes)
+    search.points.setdefault(tuple(sizes.items()), sizes)
+    open_decisions = []
+    for decision in run.decisions:
+        if _decides(search, decision, sizes):
+            open_decisions.append(decision)
+            if decision.line is not None:
+                search.lines[decision.line] = None
+    if run.lookup is not None:
+        search.tables[run.lookup.tb_frame.f_code.co_filename, run.lookup.tb_lineno] = None
+        for named in sizes_of_keys(table_keys(run.lookup.tb_frame), search.space, sizes):
+            search.points.setdefault(tuple(named.items()), named)
+    elif run.obstacle:
+        search.obstacles[run.obstacle] = None
+    else:
+        search.regions.append(tuple(open_decisions))
+
+
+def _decides(search: _Search, decision: Decision, sizes: Mapping[str, int]) -> bool:
+    """False for a condition that holds at all joint sizes; sizes at which it fails are put into the queue once."""
+    key = str(decision.condition.subs({s: _named(n) for s, n in decision.dims}))
+    if key in search.conditions:
+        return search.conditions[key]
+    search.conditions[key] = True
+    if len(decision.dims) != len(decision.condition.free_symbols):
+        search.obstacles["it decides by a size that is computed from values"] = None
+        return True
+    if count_sizes(search.space, decision.names) > MOST_EVALUATED:
+        search.obstacles["a condition on too many sizes to evaluate it at all of them"] = None
+        return True
+    failing: list[Sizes] = []
+    try:
+        for grids in size_grids(search.space, decision.names):
+            failing += sizes_where(~_holds(decision, grids), grids, 3)
+            if time.monotonic() > search.deadline:
+                search.obstacles[OUT_OF_TIME] = None
+                break
+    except UnreadableError as error:
+        search.obstacles[f"a condition that cannot be evaluated: {error}"[:160]] = None
+        return True
+    search.conditions[key] = bool(failing)
+    chosen = failing if len(failing) <= 3 else [failing[0], failing[len(failing) // 2], failing[-1]]
+    for part in chosen:
+        for others in (sizes, search.base):
+            point = {**others, **part}
+            search.points.setdefault(tuple(point.items()), point)
+            search.waiting.append(point)
+    return bool(failing)
+
+
+def _named(name: str) -> Any:
+    import sympy  # type: ignore[import-untyped]
+
+    return sympy.Symbol(name, integer=True, positive=True)
+
+
+def _holds(decision: Decision, grids: Mapping[str, Array]) -> Array:
+    values = {symbol: grids[name] for symbol, name in decision.dims}
+    return evaluate_symbolic(decision.condition, values).astype(bool)
+
+
+def _takes(region: Sequence[Decision], sizes: Mapping[str, int]) -> bool:
+    """True when these sizes take the path."""
+    import numpy as np
+
+    grids = {n: np.asarray(v, np.int64) for n, v in sizes.items()}
+    try:
+        return all(bool(_holds(d, grids)) for d in region)
+    except UnreadableError:
+        return False
+
+
+def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
+    """How many joint sizes take one of the paths, and some that take none."""
+    import numpy as np
+
+    names = tuple(n for n in search.space if any(n in d.names for r in search.regions for d in r))
+    others = count_sizes(search.space) // count_sizes(search.space, names)
+    followed, missing = 0, list[Sizes]()
+    for grids in size_grids(search.space, names):
+        shape = np.broadcast_shapes(*(g.shape for g in grids.values())) if grids else ()
+        taken = np.zeros(shape, bool)
+        for region in search.regions:
+            inside = np.ones(shape, bool)
+            try:
+                for decision in region:
+                    inside &= _holds(decision, grids)
+            except UnreadableError:
+                continue
+            taken |= inside
+        followed += int(taken.sum()) * others
+        if len(missing) < MOST_RUNS:
+            missing += [{**search.base, **part} for part in sizes_where(~taken, grids, 4)]
+        if time.monotonic() > search.deadline + 2.0:
+            break
+    for sizes in missing:
+        search.points.setdefault(tuple(sizes.items()), sizes)
+    return followed, missing

@@ -1,0 +1,191 @@
+"""One run of a module with symbolic sizes: every decision that it takes by its sizes, as an expression, with its line.
+
+The run is on fake tensors of torch, which have shapes and no values. torch asks its `ShapeEnv` about every condition
+on a size, whoever asks (the user's `if`, `range(h)`, an operator's own case for a size of 1), and records the answer as
+a guard. The guards of a run are what has to hold for another size to take the same path.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.user_code import Frame, is_library
+from trtconv.export.symbolic.builtins import symbolic_builtins
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# What torch says where a size is the key of a dictionary.
+UNHASHABLE = "unhashable type: non-nested SymInt"
+OUT_OF_TIME = "the time ran out"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A condition that held in a run, by named dims, and the user's line that asked (None: a library did)."""
+
+    condition: Any
+    dims: tuple[tuple[Any, str], ...]
+    line: Frame | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dims in it, each once."""
+        return tuple(dict.fromkeys(name for _, name in self.dims))
+
+
+@dataclass(frozen=True)
+class SizeRun:
+    """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end."""
+
+    sizes: tuple[tuple[str, int], ...]
+    decisions: tuple[Decision, ...]
+    lookup: Any = None
+    obstacle: str = ""
+
+
+def copy_structure(module: nn.Module) -> nn.Module:
+    """A copy of the module whose tensors are the module's own, so that what a run keeps in it is forgotten.
+
+    The module itself when it cannot be copied.
+    """
+    shared = {id(t): t for t in (*module.parameters(), *module.buffers())}
+    try:
+        copied: nn.Module = copy.deepcopy(module, shared)
+    except Exception:  # noqa: BLE001 - a user's __deepcopy__ may raise anything
+        return module
+    return copied
+
+
+def run_symbolic(
+    module: nn.Module, runner: ModuleRunner, specs: Sequence[TensorSpec], sizes: Mapping[str, int], deadline: float
+) -> SizeRun:
+    """Run the module on fake tensors of these sizes, its dynamic dims symbolic; ends at `deadline` (monotonic)."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+    env = _recording_env()
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    symbols: dict[Any, str] = {}
+    tensors = []
+    for spec in specs:
+        kinds = [DimDynamic.DYNAMIC if isinstance(d, str) else DimDynamic.STATIC for d in spec.dims]
+        # A fake tensor costs no memory, whatever its sizes.
+        with FakeTensorMode():
+            plain = torch.empty(spec.shape(sizes), dtype=_dtype(spec))
+        fake = mode.from_tensor(
+            plain, symbolic_context=StatelessSymbolicContext(dynamic_sizes=kinds), static_shapes=False
+        )
+        for size, dim in zip(fake.shape, spec.dims, strict=True):
+            expression = getattr(getattr(size, "node", None), "expr", None)
+            if isinstance(dim, str) and expression is not None and expression.is_Symbol:
+                symbols[expression] = dim
+        tensors.append(fake)
+    lookup, obstacle = None, ""
+    try:
+        with symbolic_builtins(module), mode, torch.no_grad(), _until(deadline), redirect_stdout(StringIO()):
+            positional, keywords = runner.binding.arguments(tensors)
+            module(*positional, **keywords)
+    except Exception as error:  # noqa: BLE001 - a module raises whatever it likes
+        if UNHASHABLE in str(error):
+            lookup = _user_frame(error)
+        if lookup is None:
+            obstacle = _obstacle(error)
+    return SizeRun(tuple(sizes.items()), _decisions(env, symbols), lookup, obstacle)
+
+
+def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[Decision, ...]:
+    lines = env.lines
+    found: dict[str, Decision] = {}
+    for index, guard in enumerate(env.guards):
+        used = tuple((s, symbols[s]) for s in sorted(guard.expr.free_symbols, key=str) if s in symbols)
+        found.setdefault(str(guard.expr), Decision(guard.expr, used, lines.get(index)))
+    return tuple(found.values())
+
+
+def _recording_env() -> Any:
+    """A ShapeEnv that takes 0 and 1 for sizes like others, and notes the user's line of every guard."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    class RecordingEnv(ShapeEnv):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(duck_shape=False, specialize_zero_one=False)
+            self.lines: dict[int, Frame | None] = {}
+
+        def evaluate_expr(self, *args: Any, **kwargs: Any) -> Any:
+            before = len(self.guards)
+            answer = super().evaluate_expr(*args, **kwargs)
+            if len(self.guards) > before:
+                self.lines[before] = _asking_line()
+            return answer
+
+    return RecordingEnv()
+
+
+class OutOfTimeError(Exception):
+    """The run was ended at its deadline."""
+
+
+def _until(deadline: float) -> Any:
+    """A mode in which every call into torch looks at the clock: a loop over a large size would not end."""
+    from torch.overrides import TorchFunctionMode
+
+    class Clocked(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if time.monotonic() > deadline:
+                raise OutOfTimeError
+            return func(*args, **(kwargs or {}))
+
+    return Clocked()
+
+
+def _asking_line() -> Frame | None:
+    """The user's line when it asks itself; None for a decision inside an operator, which every exporter knows."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name):
+            return name, frame.f_lineno
+        if "/torch/_ops" in name or "/torch/_subclasses/" in name or "/torch/_refs/" in name:
+            return None
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _user_frame(error: BaseException) -> Any:
+    """The innermost traceback entry in the user's code."""
+    entries, last = error.__traceback__, None
+    while entries is not None:
+        if not is_library(entries.tb_frame.f_code.co_filename):
+            last = entries
+        entries = entries.tb_next
+    return last
+
+
+def _obstacle(error: BaseException) -> str:
+    """In a few words why a run without values ended."""
+    if isinstance(error, OutOfTimeError):
+        return OUT_OF_TIME
+    name = type(error).__name__
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not is_library(f.filename)]
+    at = f" at line {frames[-1].lineno}" if frames else ""
+    if name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+        return f"it reads values{at}"
+    return f"{name}{at}"
+
+
+def _dtype(spec: TensorSpec) -> Any:
+    import torch
+
+    return getattr(torch, spec.dtype.name)

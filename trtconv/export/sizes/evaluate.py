@@ -1,0 +1,158 @@
+"""Expressions of sizes, evaluated on arrays of joint sizes: torch's symbolic ones, and those of its messages."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class UnreadableError(Exception):
+    """An expression with something in it that is no arithmetic on sizes."""
+
+
+def evaluate_symbolic(expression: Any, values: Mapping[Any, Array]) -> Array:
+    """A sympy expression of torch's with its symbols as int64 arrays that broadcast; bool for conditions.
+
+    Raises UnreadableError for a function that is not known, or a symbol without values.
+    """
+    import numpy as np
+    from torch.utils._sympy.interp import sympy_interp
+
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(sympy_interp(_analysis(), dict(values), expression))
+    except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError, ArithmeticError) as error:
+        raise UnreadableError(str(expression)) from error
+
+
+@cache
+def _analysis() -> Any:
+    import numpy as np
+    from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+    def whole(round_: Callable[[Any], Any]) -> Any:
+        def apply(x: Any, dtype: Any = None) -> Any:
+            return np.asarray(round_(x)).astype(np.int64)
+
+        return staticmethod(apply)
+
+    def to_float(x: Any, dtype: Any = None, src_dtype: Any = None) -> Any:
+        return np.asarray(x).astype(np.float64)
+
+    # Python's floats are FP64, as NumPy's of int64 arrays are.
+    functions: dict[str, Any] = {
+        "and_": np.logical_and, "or_": np.logical_or, "not_": np.logical_not, "minimum": np.minimum,
+        "maximum": np.maximum, "mod": operator.mod, "python_mod": operator.mod, "floordiv": operator.floordiv,
+        "int_truediv": np.true_divide, "truediv": np.true_divide, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor,
+        "ceil": np.ceil, "trunc": np.trunc, "where": np.where, "exp": np.exp, "log": np.log, "log2": np.log2,
+        "pow": np.power, "pow_by_natural": np.power, "identity": lambda x: x, "eq": np.equal, "ne": np.not_equal,
+    }  # fmt: skip
+    members = {name: staticmethod(function) for name, function in functions.items()}
+    members |= {
+        "floor_to_int": whole(np.floor), "ceil_to_int": whole(np.ceil), "trunc_to_int": whole(np.trunc),
+        "round_to_int": whole(np.rint), "sym_sum": staticmethod(_total),
+        "to_dtype": staticmethod(to_float),
+    }  # fmt: skip
+    return type("NumpyAnalysis", (PythonReferenceAnalysis,), members)
+
+
+def _total(parts: Any) -> Any:
+    total: Any = 0
+    for part in parts:
+        total = total + part
+    return total
+
+
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.USub: operator.neg,
+    ast.UAdd: operator.pos, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def evaluate_text(text: str, values: Mapping[str, Array]) -> Array:
+    """A Python expression on sizes, such as `Mod(H, 8) == 0`, with the names as int64 arrays that broadcast.
+
+    Raises UnreadableError for anything but arithmetic, comparisons, and the functions of torch's messages.
+    """
+    import numpy as np
+
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        # Where Python would raise, a condition says nothing.
+        with np.errstate(divide="raise", invalid="raise"):
+            return np.asarray(_value(tree, values))
+    except (SyntaxError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
+        raise UnreadableError(text) from error
+
+
+def _value(tree: ast.AST, values: Mapping[str, Array]) -> Any:
+    import numpy as np
+
+    if isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
+        return tree.value
+    if isinstance(tree, ast.Name) and tree.id in values:
+        return values[tree.id]
+    if isinstance(tree, ast.UnaryOp) and type(tree.op) in _OPERATORS:
+        return _OPERATORS[type(tree.op)](_value(tree.operand, values))
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return np.logical_not(_value(tree.operand, values))
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATORS:
+        return _OPERATORS[type(tree.op)](_value(tree.left, values), _value(tree.right, values))
+    if isinstance(tree, ast.BoolOp):
+        joined = np.logical_and if isinstance(tree.op, ast.And) else np.logical_or
+        parts = [_value(v, values) for v in tree.values]
+        result = parts[0]
+        for part in parts[1:]:
+            result = joined(result, part)
+        return result
+    if isinstance(tree, ast.Compare) and all(type(o) in _OPERATORS for o in tree.ops):
+        sides = [_value(t, values) for t in (tree.left, *tree.comparators)]
+        result = np.True_
+        for index, compare in enumerate(tree.ops):
+            result = np.logical_and(result, _OPERATORS[type(compare)](sides[index], sides[index + 1]))
+        return result
+    if isinstance(tree, ast.Call) and not tree.keywords:
+        name = tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
+        if name in FUNCTIONS:
+            return _call(name, [_value(a, values) for a in tree.args])
+    raise UnreadableError(ast.unparse(tree))
+
+
+# The functions of torch's messages, by their names there.
+FUNCTIONS: Mapping[str, str] = {
+    "Mod": "mod", "PythonMod": "mod", "FloorDiv": "floor_divide", "CleanDiv": "floor_divide", "Max": "maximum",
+    "Min": "minimum", "max": "maximum", "min": "minimum", "Eq": "equal", "Ne": "not_equal",
+    "IntTrueDiv": "true_divide", "FloatTrueDiv": "true_divide", "Abs": "abs", "abs": "abs", "trunc": "trunc",
+    "ceil": "ceil", "floor": "floor", "CeilDiv": "ceil", "sym_float": "asarray", "float": "asarray",
+    "ToFloat": "asarray", "TruncToInt": "trunc", "CeilToInt": "ceil", "FloorToInt": "floor", "sym_int": "trunc",
+    "int": "trunc", "sqrt": "sqrt",
+}  # fmt: skip
+_WHOLE = ("trunc", "ceil", "floor", "TruncToInt", "CeilToInt", "FloorToInt", "sym_int", "int")
+
+
+def _call(name: str, arguments: list[Any]) -> Any:
+    import numpy as np
+
+    if name == "CeilDiv":
+        return -(-arguments[0] // arguments[1])
+    if name in ("sym_float", "float", "ToFloat"):
+        return np.asarray(arguments[0]).astype(np.float64)
+    function = getattr(np, FUNCTIONS[name])
+    result = arguments[0]
+    if name in _WHOLE:
+        return np.asarray(function(result)).astype(np.int64)
+    if len(arguments) == 1:
+        return function(result)
+    for other in arguments[1:]:
+        result = function(result, other)
+    return result
