@@ -20,6 +20,7 @@ from trtconv.check.compare.intermediates import (
     heat_by_module,
     tensor_differences,
 )
+from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
     find_reference,
     inside,
@@ -30,14 +31,16 @@ from trtconv.check.compare.reference_fit import (
     staleness,
 )
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
-from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
-from trtconv.proof.comparison import compare_outputs
+from trtconv.core.tolerance import NO_LIMITS
+from trtconv.proof.allowance import Arithmetic, allowances
+from trtconv.proof.comparison import compare_outputs, shows_nothing
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
+from trtconv.proof.sampling import measured_sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +62,6 @@ def check_model(
     Raises InvalidRequestError for a missing or foreign reference.
     """
     progress = progress or SilentProgress()
-    request = replace(request, tolerance=chosen_tolerance(request))
     started = time.monotonic()
     if is_engine(request.subject) and request.subject.exists():
         wrong = engine_problems(request.subject, request.reference)
@@ -73,7 +75,8 @@ def check_model(
         return _unrunnable(request, error)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
-        compared, advisory, more, seen = _compare(request, subject, samples, progress)
+        arithmetic = arithmetic_of(request.subject)
+        compared, advisory, more, seen = _compare(request, subject, samples, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
     finally:
         subject.close()
@@ -83,11 +86,11 @@ def check_model(
     blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
-        "tolerances": {name: asdict(t) for name, t in request.outputs},
+        "tolerances": {name: asdict(t) for name, t in request.outputs}, "arithmetic": str(arithmetic),
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
-        tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
+        tolerance=request.tolerance or NO_LIMITS, comparisons=tuple(compared), advisory=tuple(advisory),
         findings=(*findings, *([blamed] if blamed else []), *more), seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
@@ -102,7 +105,8 @@ def _unrunnable(request: CheckRequest, error: TrtconvError) -> CheckReport:
 def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> CheckReport:
     return CheckReport(
         subject=str(request.subject), subject_kind="engine", reference=str(request.reference or ""), runner="none",
-        tolerance=request.tolerance, comparisons=(), findings=findings, environment=environment(engine=True),
+        tolerance=request.tolerance or NO_LIMITS, comparisons=(), findings=findings,
+        environment=environment(engine=True),
     )  # fmt: skip
 
 
@@ -131,7 +135,7 @@ def _fresh(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
         )
     for point in sample_points(subject.space, subject.inputs):
         inputs = sample_inputs(subject.inputs, point)
-        yield ReferenceSample(point, inputs, runner(inputs))
+        yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
 
 
 def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator[ReferenceSample]:
@@ -140,12 +144,14 @@ def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator
 
 
 def _compare(
-    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], progress: Progress
-) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:
+    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], arithmetic: Arithmetic,
+    progress: Progress,
+) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:  # fmt: skip
     compared: list[OutputComparison] = []
     seen: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
+    telling: list[OutputComparison] = []
     for sample in samples:
         require_outputs(sample, (name for name, _ in request.outputs))
         if not inside(sample, subject.profiles):
@@ -154,12 +160,23 @@ def _compare(
         progress.phase(str(sample.point))
         suspicious = require_finite(sample)
         findings += [suspicious] if suspicious else []
-        results = _compare_at(request, subject, sample)
+        results = _compare_at(request, subject, sample, arithmetic)
         (advisory if sample.point.advisory else compared).extend(results)
+        if sample.point.values == "random":
+            telling += results
         seen = _more_telling(seen, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
+    findings += [_proves_nothing(name) for name in shows_nothing(telling)]
     return compared, advisory, findings, seen
+
+
+def _proves_nothing(output: str) -> Finding:
+    return Finding(
+        "warning", "accuracy",
+        f"the comparison of '{output}' proves nothing: its values vary by no more than what is allowed",
+        "load real weights (--weights), or give inputs at which the output varies (--sample)",
+    )  # fmt: skip
 
 
 def _more_telling(
@@ -188,7 +205,9 @@ def _differences(
     return tensor_differences(graph, exported, sample, request.tolerance)
 
 
-def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:
+def _compare_at(
+    request: CheckRequest, subject: Subject, sample: ReferenceSample, arithmetic: Arithmetic
+) -> tuple[OutputComparison, ...]:
     label = str(sample.point)
     try:
         actual = subject.run(sample.inputs)
@@ -198,9 +217,8 @@ def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample
             for name, want in sample.outputs.items()
         )
     require_common_output(subject, sample, actual)
-    return compare_outputs(
-        label, sample.outputs, actual, request.tolerance, dict(request.outputs), rounding=sample.rounding
-    )
+    allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic)
+    return compare_outputs(label, sample.outputs, actual, allowed)
 
 
 def environment(*, engine: bool = False) -> dict[str, str]:

@@ -16,7 +16,7 @@ from trtconv.core.shape_space.space import ShapeSpace, parse_range, parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec, parse_tensor, require_ranges
-from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.tolerance import Tolerance
 from trtconv.pipeline import ConvertRequest, default_target, lay_out
 
 
@@ -91,42 +91,41 @@ def shape_space(config: Config, texts: Sequence[str]) -> ShapeSpace:
     return recorded.merged(parse_space(t for t in texts if t))
 
 
-def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> Tolerance:
-    """The tolerance of the CLI, else of the config, else the default; a looser one in the config needs a `why`."""
-    loose = [n for n in ("rtol", "atol") if (getattr(section, n) or 0.0) > getattr(DEFAULT_TOLERANCE, n)]
+# A limit beyond these is looser than the noise floor of any sound network and needs a reason in the config.
+LOOSE = 1e-4
+
+
+def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> Tolerance | None:
+    """The limits that the CLI names, else those of the config, None where neither does; a loose one needs a `why`."""
+    loose = [n for n in ("rtol", "atol") if (getattr(section, n) or 0.0) > LOOSE]
     if loose and not section.why:
         raise InvalidRequestError(
-            f"[check] {loose[0]} is looser than the default {getattr(DEFAULT_TOLERANCE, loose[0])}",
+            f"[check] {loose[0]} is looser than {LOOSE:g}",
             hint='add why = "..." beside it, so that the next reader knows',
         )
-    named = any(v is not None for v in (rtol, atol, section.rtol, section.atol))
-    return Tolerance(
-        rtol=next(v for v in (rtol, section.rtol, DEFAULT_TOLERANCE.rtol) if v is not None),
-        atol=next(v for v in (atol, section.atol, DEFAULT_TOLERANCE.atol) if v is not None),
-        # What is named holds for a half precision engine too, also where it is the default of an FP32 one.
-        why=section.why or ("named by the user" if named else ""),
-    )
+    rtol = section.rtol if rtol is None else rtol
+    atol = section.atol if atol is None else atol
+    return None if rtol is None and atol is None else Tolerance(rtol, atol, why=section.why)
 
 
-def output_tolerances(section: CheckSection, default: Tolerance) -> tuple[tuple[str, Tolerance], ...]:
-    """Tolerances of single outputs; one looser than the default needs a `why`."""
-    found = []
+def output_tolerances(section: CheckSection, default: Tolerance | None) -> tuple[tuple[str, Tolerance], ...]:
+    """The limits that are named for single outputs; one looser than the default needs a `why`."""
+    limits = []
     for name, out in section.outputs.items():
-        chosen = Tolerance(
-            default.rtol if out.rtol is None else out.rtol,
-            default.atol if out.atol is None else out.atol,
-            out.cosine,
-            out.mismatched,
-            out.why,
+        named = Tolerance(out.rtol, out.atol, out.cosine, out.mismatched, out.why)
+        usual = default or Tolerance()
+        looser = (
+            (named.rtol or 0.0) > (LOOSE if usual.rtol is None else usual.rtol)
+            or (named.atol or 0.0) > (LOOSE if usual.atol is None else usual.atol)
+            or (named.mismatched or 0.0) > 0.0
         )
-        looser = chosen.rtol > default.rtol or chosen.atol > default.atol or chosen.mismatched > default.mismatched
         if looser and not out.why:
             raise InvalidRequestError(
                 f"[check.outputs.{name}] is looser than the default",
                 hint='add why = "..." so that the next reader knows',
             )
-        found.append((name, chosen))
-    return tuple(found)
+        limits.append((name, named))
+    return tuple(limits)
 
 
 def export_request(config: Config, module: str | None, output: Path, values: Mapping[str, Any]) -> ExportRequest:

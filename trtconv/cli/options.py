@@ -105,8 +105,8 @@ pad_option = click.option(
     help="Pad inputs to such multiples and cut outputs back. MODE: auto, reflect, edge, zero.",
 )  # fmt: skip
 tolerance_options = compose(
-    click.option("--rtol", type=float, help="Relative tolerance (default 1e-4)."),
-    click.option("--atol", type=float, help="Absolute tolerance (default 1e-4)."),
+    click.option("--rtol", type=float, help="Relative tolerance (default: the noise floor)."),
+    click.option("--atol", type=float, help="Absolute tolerance (default: the noise floor)."),
 )
 rewrite_options = compose(
     click.option("--target", metavar="TARGET", help="tensorrt==8.6, tensorrt==10, tensorrt==11 or tensorrt-rtx."),

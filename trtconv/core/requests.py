@@ -9,7 +9,7 @@ from typing import Any
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
-from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.tolerance import Tolerance
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ExportRequest:
     output: Path
     exporter: str = "auto"
     opset: int | None = None
-    tolerance: Tolerance = DEFAULT_TOLERANCE
+    tolerance: Tolerance | None = None
     align: bool = False
     pad_to_multiple: str = ""
 
@@ -112,7 +112,7 @@ class CheckRequest:
     subject: Path
     reference: Path | None = None
     against: ModuleSource | None = None
-    tolerance: Tolerance = DEFAULT_TOLERANCE
+    tolerance: Tolerance | None = None
     outputs: tuple[tuple[str, Tolerance], ...] = ()
     plugins: tuple[Path, ...] = ()
     allow_unrunnable: bool = False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import trtconv
 from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
 from trtconv.core.model.file import load_model, save_model
 from trtconv.core.requests import ExportRequest
+from trtconv.core.tolerance import NO_LIMITS
 from trtconv.export.exporters.choice import Choice
 from trtconv.proof.reference import ReferenceInfo, write_reference
 
@@ -50,7 +52,7 @@ def manifest(
         "opset": choice.candidate.opset,
         "why": [a.describe() for a in choice.attempts],
         "sha256": sha256_file(request.output),
-        "tolerance": {"rtol": request.tolerance.rtol, "atol": request.tolerance.atol, "why": request.tolerance.why},
+        "tolerance": asdict(request.tolerance or NO_LIMITS),
         "largest_error": choice.verdict.worst,
         "comparisons": [c.as_dict() for c in comparisons],
         "advisory": [c.as_dict() for c in choice.verdict.advisory],

@@ -1,14 +1,13 @@
 """The reference: what the original module computed at the sample points, so that no later room needs torch.
 
-One safetensors file. Tensors are `p<index>/input/<name>` and `p<index>/output/<name>`, and `p<index>/rounding/<name>`
-where the module's own rounding was measured for each element; the header's `trtconv` entry is JSON with the schema
-version, the points, the inputs' specs, the output names, the shape space and roundings that are one number.
+One safetensors file. Tensors are `p<index>/input/<name>`, `p<index>/output/<name>`, and of the noise floor
+`p<index>/error/<name>`, `.../scale/<name>` and `.../exact/<name>`, which broadcast over the output; the header's
+`trtconv` entry is JSON with the schema version, the points, the inputs' specs, the output names and the shape space.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.points import SamplePoint
 
 if TYPE_CHECKING:
@@ -25,33 +25,30 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SCHEMA = 1
+SCHEMA = 2
+KINDS = ("input", "output", "error", "scale", "exact")
 
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file. `rounding` is point index to output to one number for all elements."""
+    """The header of a reference file. `chaotic` holds (point index, output) pairs."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[str, ...]
     space: ShapeSpace
     source: str = ""
-    rounding: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    chaotic: frozenset[tuple[int, str]] = frozenset()
 
 
 @dataclass(frozen=True)
 class ReferenceSample:
-    """One point with its inputs and the module's outputs, by name.
-
-    `rounding` is the difference between the module's FP32 and FP64 outputs, where it was measured: one number for an
-    output, or an array of the output's shape.
-    """
+    """One point with its inputs, the module's outputs and their noise floors, by name."""
 
     point: SamplePoint
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
-    rounding: Mapping[str, float | Array] = field(default_factory=dict)
+    floors: Mapping[str, NoiseFloor] = field(default_factory=dict)
 
 
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
@@ -62,8 +59,9 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
 
     tensors: dict[str, Array] = {}
     for index, sample in enumerate(samples):
-        rounding = {n: r for n, r in sample.rounding.items() if not isinstance(r, (int, float))}
-        for kind, arrays in (("input", sample.inputs), ("output", sample.outputs), ("rounding", rounding)):
+        parts = [sample.inputs, sample.outputs]
+        parts += [{n: getattr(f, kind) for n, f in sample.floors.items()} for kind in KINDS[2:]]
+        for kind, arrays in zip(KINDS, parts, strict=True):
             for name, array in arrays.items():
                 tensors[f"p{index}/{kind}/{name}"] = np.ascontiguousarray(array).reshape(array.shape)
     header = {
@@ -73,7 +71,7 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "outputs": list(info.outputs),
         "space": str(info.space),
         "source": info.source,
-        "rounding": {str(i): _numbers(s) for i, s in enumerate(samples) if _numbers(s)},
+        "chaotic": [[i, n] for i, s in enumerate(samples) for n, f in s.floors.items() if f.chaotic],
     }
     with replacing(path) as temporary:
         try:
@@ -82,10 +80,6 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
             raise InvalidRequestError(
                 f"the reference '{path}' cannot be written: {error}", hint="free some space, or choose another place"
             ) from error
-
-
-def _numbers(sample: ReferenceSample) -> dict[str, float]:
-    return {n: float(r) for n, r in sample.rounding.items() if isinstance(r, (int, float))}
 
 
 def read_reference_info(path: Path) -> ReferenceInfo:
@@ -114,7 +108,8 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         )
         return ReferenceInfo(
             points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
-            parse_space([header["space"]]), header.get("source", ""), _roundings(header.get("rounding", {})),
+            parse_space([header["space"]]), header.get("source", ""),
+            frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
@@ -122,14 +117,6 @@ def read_reference_info(path: Path) -> ReferenceInfo:
 
 def _damaged(path: Path, words: str) -> InvalidRequestError:
     return InvalidRequestError(f"the reference '{path}' is damaged ({words})", hint="export the module again")
-
-
-def _roundings(data: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Raises ValueError for what is no rounding error: it is added to the tolerance."""
-    found = {str(index): {str(n): float(r) for n, r in outputs.items()} for index, outputs in data.items()}
-    if not all(0.0 <= r < math.inf for outputs in found.values() for r in outputs.values()):
-        raise ValueError("a rounding error that is no number from 0 up")
-    return found
 
 
 def read_samples(path: Path) -> Iterator[ReferenceSample]:
@@ -141,15 +128,31 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
         names = list(stream.keys())
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
-            for kind in ("input", "output", "rounding"):
+            for kind in KINDS:
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
             missing = [s.name for s in info.inputs if s.name not in arrays["input"]]
             if missing:
                 raise _damaged(path, f"point {point.label} has no input '{missing[0]}'")
-            for name, allowed in arrays["rounding"].items():
-                if name not in arrays["output"] or allowed.shape != arrays["output"][name].shape:
-                    raise _damaged(path, f"the rounding of '{name}' at {point.label} has another shape")
+            floors = {n: _floor(path, point, n, arrays, (index, n) in info.chaotic) for n in arrays["error"]}
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
-            rounding: dict[str, float | Array] = {**info.rounding.get(str(index), {}), **arrays["rounding"]}
-            yield ReferenceSample(point, arrays["input"], ordered, rounding)
+            yield ReferenceSample(point, arrays["input"], ordered, floors)
+
+
+def _floor(
+    path: Path, point: SamplePoint, name: str, arrays: Mapping[str, Mapping[str, Array]], chaotic: bool
+) -> NoiseFloor:
+    """One floor out of the file: numbers from 0 up that broadcast over the output, since they are what is allowed."""
+    import numpy as np
+
+    try:
+        error, scale, exact = (arrays[kind][name] for kind in KINDS[2:])
+        shape = arrays["output"][name].shape
+        for part in (error, scale, exact):
+            if np.broadcast_shapes(part.shape, shape) != shape:
+                raise ValueError
+        if not (np.all(error >= 0) and np.all(scale >= 0) and np.isfinite(error).all() and np.isfinite(scale).all()):
+            raise ValueError
+    except (KeyError, ValueError) as problem:
+        raise _damaged(path, f"the noise floor of '{name}' at {point.label} does not fit the output") from problem
+    return NoiseFloor(error, scale, exact.astype(bool), chaotic)

@@ -56,7 +56,7 @@ def _row(results: list[OutputComparison]) -> tuple[str, ...]:
 def verdict(report: CheckReport) -> tuple[str, str, str]:
     """Colour and words: `PASSED`, `model.engine equals the reference at 12 sample points (...)`."""
     points = len({c.point for c in report.comparisons})
-    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
+    allowed = f"{report.tolerance}, {report.runner}"
     if report.passed:
         return "green", "PASSED", f"{report.subject} equals the reference at {points} sample points ({allowed})"
     if not report.comparisons:

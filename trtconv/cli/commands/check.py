@@ -153,23 +153,21 @@ def _with_layers(
     return replace(report, findings=findings), describe_layers(found)
 
 
-def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[str, Any]) -> int:
+def _find_fp32(subject: Path, settings: Config, chosen: Tolerance | None, values: dict[str, Any]) -> int:
     """`--find-fp32`: the nodes for which half precision misses the tolerance, and the options that keep them."""
     import json
 
-    from trtconv.check.compare.tolerances import HALF_TOLERANCES, recorded_precision
+    from trtconv.check.compare.precision import recorded_precision
     from trtconv.cli.console import ConsoleProgress
     from trtconv.core.artifacts import write_json
-    from trtconv.core.tolerance import DEFAULT_TOLERANCE
     from trtconv.pipeline import find_fp32
 
     recorded = recorded_precision(subject)
     precision = recorded if recorded != "fp32" else "fp16"
-    tolerance = HALF_TOLERANCES[precision] if chosen == DEFAULT_TOLERANCE else chosen
     with ConsoleProgress(verbosity(values["verbose"], values["quiet"])) as progress:
         progress.stage("find-fp32")
         source, found = find_fp32(
-            subject, values["reference"], values["target"] or settings.rewrite.target, precision, tolerance, progress
+            subject, values["reference"], values["target"] or settings.rewrite.target, precision, chosen, progress
         )
     json_file = values["json_file"]
     if json_file is not None and str(json_file) == "-":
@@ -177,7 +175,7 @@ def _find_fp32(subject: Path, settings: Config, chosen: Tolerance, values: dict[
         return 0
     if json_file is not None:
         write_json(json_file, found.as_dict())
-    allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {found.points} sample points"
+    allowed = f"{chosen or 'the noise floor'} and roundings to {precision} at {found.points} sample points"
     click.echo(f"{len(found.nodes)} of {found.half} nodes have to stay FP32 for {precision} within {allowed}"
                f" ({found.runs} emulated runs{'' if found.complete else ', not all that were needed'})")  # fmt: skip
     for node in found.nodes:

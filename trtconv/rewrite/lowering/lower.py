@@ -11,7 +11,6 @@ from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Entry
 from trtconv.rewrite.engine.rounds import NOT_PROVED, Record, Setting, describe, node_text
-from trtconv.rewrite.engine.rule import PROOF_TOLERANCE
 from trtconv.rewrite.graph.builder import Builder
 from trtconv.rewrite.graph.facts import index_model, inferred, opset_of
 from trtconv.rewrite.graph.fragment import cut
@@ -63,7 +62,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
     values = restated.build(builder)
     proof = NOT_PROVED
     if prover is not None:
-        proof = prover(cut(graph, [node], builder, values, graph.opset), PROOF_TOLERANCE, {}, node.name)
+        proof = prover(cut(graph, [node], builder, values, graph.opset), None, {}, node.name)
         # A node that is written alike is only refused for other values: the two evaluators differ in what they run.
         differs = first_failure(proof.comparisons) if restated.unchanged else proof.passed is False
         if differs and node.op not in PURE_EXCEPTIONS:
