@@ -174,3 +174,12 @@ def test_typical_errors_leave_out_rare_flips():
     errors = np.abs(normal(0, 2, 1000)) * 1e-7
     errors[0, :20] = 0.7
     assert typical_errors(errors, np.ones(2)).max() < 3e-7
+
+
+def test_one_point_at_which_everything_flips_loosens_itself_only():
+    values = [normal(i, 2, 6, 50).astype(np.float32) for i in range(6)]
+    errors = [{"y": noisy(v, 9)} for v in values]
+    errors[5] = {"y": np.full(values[5].shape, 1e-3, np.float32)}
+    floors, _ = noise_floors([{"y": v} for v in values], errors, [True] * 6)
+    assert floors[0]["y"].largest < 1e-6
+    assert floors[5]["y"].largest >= 1e-3

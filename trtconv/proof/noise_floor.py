@@ -49,6 +49,8 @@ UNMEASURED = 8e-6
 TIES = 4.0
 # A column that is whole at fewer points than this may be a tanh that is saturated there.
 FEWEST_POINTS = 3
+# The typical error of a column is one that this share of the points stays under.
+MOST_POINTS = 0.75
 # Decisions that flip at more than this share of the elements at random values are no accidents of rounding.
 MOST_FLIPS = 0.01
 # A magnitude at one point is not taken for less than this share of that at the points with random values.
@@ -162,11 +164,13 @@ def _statistics(
     rows = [rows_of(o, axis) for o in outputs]
     scales = np.stack([magnitudes(r) for r in rows])
     scale = np.median(np.where(scales > 0, scales, scales.max(axis=0)), axis=0)
-    noise = np.zeros_like(scale) if known else np.full_like(scale, UNMEASURED)
+    drawn = []
     for own, error in zip(scales, errors, strict=True):
         if error is not None and known:
-            typical = typical_errors(rows_of(error, axis), np.maximum(own, scale / LEAST_SHARE))
-            noise = np.maximum(noise, typical / np.maximum(np.maximum(own, scale / LEAST_SHARE), 1e-300))
+            least = np.maximum(np.maximum(own, scale / LEAST_SHARE), 1e-300)
+            drawn.append(typical_errors(rows_of(error, axis), least) / least)
+    # A point at which many decisions fall to the other side loosens itself and not the others.
+    noise = np.quantile(drawn, MOST_POINTS, axis=0, method="higher") if drawn else np.full_like(scale, UNMEASURED)
     noise = np.maximum(noise, np.median(noise) / LUCK)
     exact = _exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
     counts = [r.shape[1] for r in rows]
