@@ -263,8 +263,9 @@ def aligned_build(request: BuildRequest, progress: Progress) -> BuildRequest:
 
 
 def find_fp32(
-    subject: Path, reference: Path | None, target: str | None, precision: str, tolerance: Tolerance, progress: Progress
-) -> tuple[Path, Fp32Nodes]:
+    subject: Path, reference: Path | None, target: str | None, precision: str, tolerance: Tolerance | None,
+    progress: Progress,
+) -> tuple[Path, Fp32Nodes]:  # fmt: skip
     """`trtconv check --find-fp32`: the FP32 model that was searched, and its nodes that have to stay FP32.
 
     The model is the exported one beside the subject; the target that of the subject's ledger unless one is given.
@@ -272,8 +273,8 @@ def find_fp32(
     """
     from trtconv.check.blame.origins import graph_of
     from trtconv.check.compare.intermediates import exported_beside
+    from trtconv.check.compare.precision import recorded_precision
     from trtconv.check.compare.reference_fit import find_reference, require_own_reference
-    from trtconv.check.compare.tolerances import recorded_precision
     from trtconv.core.artifacts import read_json
     from trtconv.core.targets import parse_target
     from trtconv.rewrite.precision.search.fp32_nodes import find_fp32_nodes

@@ -39,10 +39,9 @@ from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.proof import ReferenceRunner, by_type
+from trtconv.rewrite.engine.proof import ReferenceRunner
 from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES
@@ -165,7 +164,7 @@ def differs(expected: Arrays, got: Arrays, drawn: bool) -> str:
             if not np.allclose(want, have, rtol=1e-4, atol=1e-4, equal_nan=True):
                 return f"output '{name}' has other complex values"
         else:
-            results = compare_outputs("test", {name: want}, {name: have}, DEFAULT_TOLERANCE, by_type({name: want}))
+            results = compare_outputs("test", {name: want}, {name: have})
             failure = first_failure(results)
             if failure:
                 return describe_failure(failure)

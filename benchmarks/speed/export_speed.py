@@ -69,7 +69,7 @@ def measure(case: str, tool: str) -> dict[str, Any]:
     from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
     from trtconv.export.module.source import load_module
-    from trtconv.export.points import traced_sizes
+    from trtconv.proof.sizes import traced_sizes
 
     spec, text, dims = CASES[case]
     source, inputs, space = ModuleSource(spec), (parse_tensor(text),), parse_space([dims])

@@ -12,14 +12,14 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.shape_space.space import parse_space
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.proof.allowance import FP32_ENGINE, allow
 from trtconv.proof.comparison import compare_output, describe_failure
 from trtconv.proof.points import sample_inputs, sample_points
 
 
 def close(want, got):
     assert want.dtype == got.dtype
-    found = compare_output("output", "point", want, got, DEFAULT_TOLERANCE)
+    found = compare_output("output", "point", want, got, allow(want, arithmetic=FP32_ENGINE))
     assert found.passed, describe_failure(found)
 
 

@@ -3,13 +3,15 @@ import pytest
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.tolerance import Tolerance
-from trtconv.proof.comparison import compare_output, compare_outputs, describe_failure, first_failure
+from trtconv.proof.allowance import allow
+from trtconv.proof.comparison import compare_output, compare_outputs, describe_failure, first_failure, shows_nothing
 
 TIGHT = Tolerance(rtol=1e-4, atol=1e-4)
 
 
 def compare(expected, actual, tolerance=TIGHT):
-    return compare_output("y", "opt", np.asarray(expected), np.asarray(actual), tolerance)
+    want = np.asarray(expected)
+    return compare_output("y", "opt", want, np.asarray(actual), allow(want, tolerance=tolerance))
 
 
 @pytest.mark.parametrize(
@@ -18,11 +20,6 @@ def compare(expected, actual, tolerance=TIGHT):
 def test_a_tolerance_that_is_no_limit_is_refused(limits):
     with pytest.raises(InvalidRequestError, match=f"the tolerance {next(iter(limits))} = "):
         Tolerance(**limits)
-
-
-def test_a_rounding_that_is_no_number_allows_nothing():
-    result = compare_output("y", "opt", np.ones(3), np.array([1.0, 2.0, 1.0]), TIGHT, np.full(3, np.nan))
-    assert not result.passed
 
 
 def test_equal_arrays_pass_with_no_error():
@@ -67,16 +64,10 @@ def test_a_float_that_became_an_integer_fails():
     assert compare(np.zeros(3, np.float32), np.zeros(3, np.float16)).passed
 
 
-def test_cancellation_at_large_magnitude_is_judged_by_the_magnitude():
-    want = np.array([1e6, -1e6, 0.0])
-    assert compare(want, want + 0.01).passed
-    assert not compare(want / 1e6, want / 1e6 + 0.01).passed
-
-
 def test_a_cosine_limit_adds_to_the_tolerance():
     want, got = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    loose = Tolerance(rtol=10, atol=10, cosine=0.99)
-    assert not compare(want, got, loose).passed
+    assert not compare(want, got, Tolerance(rtol=10, atol=10, cosine=0.99)).passed
+    assert compare(want, got, Tolerance(rtol=10, atol=10)).passed
 
 
 def test_empty_arrays_agree():
@@ -84,7 +75,7 @@ def test_empty_arrays_agree():
 
 
 def test_a_missing_output_fails_and_an_extra_one_does_not():
-    results = compare_outputs("min", {"a": np.ones(2), "b": np.ones(2)}, {"a": np.ones(2), "c": np.ones(2)}, TIGHT)
+    results = compare_outputs("min", {"a": np.ones(2), "b": np.ones(2)}, {"a": np.ones(2), "c": np.ones(2)})
     failure = first_failure(results)
     assert failure is not None
     assert failure.output == "b"
@@ -92,15 +83,15 @@ def test_a_missing_output_fails_and_an_extra_one_does_not():
 
 
 def test_json_has_no_bare_infinity():
-    assert compare([1.0], [np.inf]).as_dict()["max_abs"] == "inf"
+    data = compare([1.0], [np.inf]).as_dict()
+    assert (data["max_abs"], data["max_share"]) == ("inf", "inf")
 
 
-def test_measured_rounding_adds_to_the_tolerance_of_its_output_only():
-    want = {"a": np.zeros(3), "b": np.zeros(3)}
-    got = {"a": np.full(3, 0.003), "b": np.full(3, 0.003)}
-    a, b = compare_outputs("large", want, got, TIGHT, rounding={"a": 0.001})
-    assert a.passed
-    assert not b.passed
+def test_elements_that_cancel_are_held_to_their_neighbours():
+    want = (np.random.default_rng(0).standard_normal(1000) * 1e6).astype(np.float32)
+    want[3], got = 0.5, want.copy()
+    got[3] = 40.0
+    assert compare(want, got, Tolerance()).passed
 
 
 @pytest.mark.parametrize("filling", [-1e4, -1e9, float(np.finfo(np.float32).min)])
@@ -110,11 +101,19 @@ def test_fillings_of_a_mask_do_not_hide_wrong_logits(filling, share):
     logits = chance.standard_normal((4, 50)).astype(np.float32)
     masked = chance.random((4, 50)) < share
     want, got = np.where(masked, np.float32(filling), logits), np.where(masked, np.float32(filling), logits + 0.3)
-    assert not compare_output("y", "p", want, got.astype(np.float32), Tolerance()).passed
+    assert not compare(want, got.astype(np.float32), Tolerance()).passed
 
 
-def test_elements_that_cancel_are_held_to_their_neighbours():
-    want = (np.random.default_rng(0).standard_normal(1000) * 1e6).astype(np.float32)
-    want[3], got = 0.5, want.copy()
-    got[3] = 40.0
-    assert compare_output("y", "p", want, got, Tolerance()).passed
+@pytest.mark.parametrize("value", [0.0, 0.37])
+def test_outputs_that_a_constant_would_equal_prove_nothing(value):
+    chance = np.random.default_rng(0)
+    constant = np.full((8, 4), value, np.float32)
+    varying = chance.standard_normal((8, 4)).astype(np.float32)
+    outputs = {"constant": constant, "varying": varying, "ids": chance.integers(0, 4, (8, 4))}
+    assert shows_nothing(compare_outputs("opt", outputs, outputs)) == ("constant",)
+
+
+def test_a_scalar_that_varies_between_points_proves_something():
+    results = [compare_output("loss", f"p{i}", np.float32(i + 1), np.float32(i + 1)) for i in range(2)]
+    assert shows_nothing(results) == ()
+    assert shows_nothing(results[:1]) == ("loss",)

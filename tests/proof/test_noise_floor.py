@@ -1,85 +1,185 @@
 import numpy as np
 import pytest
 
-from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.core.tensors import parse_tensor
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
-from trtconv.proof.comparison import ROUNDING_FACTOR, compare_output
-from trtconv.proof.noise_floor import SPREAD, combined, largest_of, rounding_allowance
-from trtconv.proof.points import SamplePoint
-from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_samples, write_reference
-
-CHANCE = np.random.default_rng(0)
-ERRORS = np.abs(CHANCE.standard_normal((4, 250))) * 1e-3
+from trtconv.proof.allowance import allow
+from trtconv.proof.columns import column_axes, magnitudes, typical_errors
+from trtconv.proof.comparison import compare_output
+from trtconv.proof.noise_floor import OWN, TYPICAL, noise_floors, profile
 
 
-def flipped():
-    errors = ERRORS.copy()
-    errors[1, 7] = 1.0
-    return errors
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
 
 
-@pytest.mark.parametrize("draw", ["normal", "product"])
-def test_errors_of_one_kind_are_one_number(draw):
-    errors = np.abs(CHANCE.standard_normal(100_000))
-    errors = errors * np.abs(CHANCE.standard_normal(100_000)) if draw == "product" else errors
-    assert rounding_allowance(errors) == errors.max()
+def noisy(values, seed, relative=1e-7):
+    """The values and what an evaluation in FP32 may be off from them."""
+    return np.abs(normal(seed, *values.shape) * relative * np.abs(values).std()).astype(np.float32)
+
+
+def differs(floor, want, got):
+    return not compare_output("y", "p", want, np.asarray(got, np.float32), allow(want, floor)).passed
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axes"),
+    [
+        ([(2, 8, 5, 7), (1, 8, 9, 4)], (1,)),
+        ([(2, 100, 6), (1, 50, 6)], (2,)),
+        ([(2, 84, 100), (2, 84, 100)], (1, 2)),
+        ([(4, 10), (7, 10)], (1,)),
+        ([(1, 10)], ()),
+        ([(5,), (7,)], ()),
+        ([()], ()),
+    ],
+)
+def test_columns_are_along_channels_and_the_last_axis(shapes, axes):
+    assert column_axes(shapes) == axes
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_another_evaluation_is_no_alarm(seed):
+    values = [normal(seed * 10 + i, 4, 6, 50).astype(np.float32) for i in range(3)]
+    (floor, *_), _ = noise_floors([{"y": v} for v in values], [{"y": noisy(v, 9)} for v in values], [True] * 3)
+    for other in range(50):
+        assert not differs(floor["y"], values[0], values[0] + normal(other, 4, 6, 50) * 1e-7)
+
+
+def test_a_small_fault_is_found():
+    values = [normal(i, 4, 6, 50).astype(np.float32) for i in range(3)]
+    (floor, *_), _ = noise_floors([{"y": v} for v in values], [{"y": noisy(v, 9)} for v in values], [True] * 3)
+    for column in range(6):
+        faulty = values[0].astype(np.float64)
+        faulty[:, column] *= 1 + 2e-5
+        assert differs(floor["y"], values[0], faulty)
+
+
+def test_outputs_of_small_magnitude_are_held_to_it():
+    values = normal(0, 4, 1000).astype(np.float32) * np.float32(1e-3)
+    floor = profile([values], [noisy(values, 1)]).floor(values, noisy(values, 1))
+    assert differs(floor, values, values * 1.0001)
+
+
+def test_boxes_in_pixels_hide_no_scores():
+    boxes, scores = normal(0, 2, 4, 300) * 300, np.random.default_rng(1).random((2, 2, 300))
+    values = np.concatenate([boxes, scores], 1).astype(np.float32)
+    errors = np.concatenate([noisy(boxes, 2), noisy(scores, 3)], 1)
+    floor = profile([values], [errors]).floor(values, errors)
+    faulty = values.copy()
+    faulty[:, 4] *= 0.9999
+    assert differs(floor, values, faulty)
+
+
+def with_ids(count=300):
+    scores, ids = (
+        np.random.default_rng(1).random((2, 1, count)),
+        np.random.default_rng(2).integers(0, 80, (2, 1, count)),
+    )
+    return np.concatenate([scores * 640, ids], 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_whole_numbers_are_exact_in_every_precision(precision):
+    from trtconv.proof.allowance import Arithmetic
+
+    values = with_ids()
+    errors = np.concatenate([noisy(values[:, :1], 1), np.zeros((2, 1, 300), np.float32)], 1)
+    floor = profile([values], [errors], [values, values]).floor(values, errors)
+    assert floor.exact.reshape(-1).tolist() == [False, True]
+    assert not profile([values], [errors]).floor(values, errors).exact.any(), "at one point it may be by chance"
+    faulty = values.copy()
+    faulty[1, 1, 7] += 1
+    allowance = allow(values, floor, arithmetic=Arithmetic(precision, engine=True))
+    assert not compare_output("y", "p", values, faulty, allowance).passed
+    assert compare_output("y", "p", values, values, allowance).passed
+
+
+def test_a_constant_one_is_no_count():
+    values = np.concatenate([np.ones((4, 1, 20)), normal(0, 4, 1, 20)], 1).astype(np.float32)
+    assert not profile([values] * 3, [np.zeros_like(values)] * 3).floor(values).exact.any()
 
 
 def test_one_flip_loosens_its_own_element_only():
-    allowed = rounding_allowance(flipped())
-    assert allowed.shape == (4, 250)
-    assert allowed[1, 7] == 1.0
-    others = np.delete(allowed.reshape(-1), 257)
-    assert others.max() == pytest.approx(SPREAD * np.quantile(flipped(), 0.9))
-    assert others.max() < 0.02
+    values = normal(0, 4, 6, 250).astype(np.float32)
+    errors = noisy(values, 1)
+    errors[1, 2, 7] = 1.0
+    floor = profile([values], [errors]).floor(values, errors)
+    here, beside = values.copy(), values.copy()
+    here[1, 2, 7] += OWN * 0.9
+    beside[2, 2, 100] += 0.001
+    assert not differs(floor, values, here)
+    assert differs(floor, values, beside)
 
 
-def test_a_wrong_element_beside_a_flip_is_found_and_the_flip_is_not():
-    want = np.zeros((4, 250))
-    allowed = rounding_allowance(flipped())
-    at_the_flip, beside = want.copy(), want.copy()
-    at_the_flip[1, 7] = ROUNDING_FACTOR * 0.9
-    beside[2, 100] = 0.9
-    assert compare_output("y", "large", want, at_the_flip, DEFAULT_TOLERANCE, allowed).passed
-    assert not compare_output("y", "large", want, beside, DEFAULT_TOLERANCE, allowed).passed
-    assert compare_output("y", "large", want, beside, DEFAULT_TOLERANCE, largest_of(allowed)).passed, "as it once was"
+def test_a_flip_of_a_whole_number_is_allowed_where_it_was_measured_to_the_same_step():
+    values = np.random.default_rng(0).integers(0, 9, (4, 500))
+    errors = np.zeros(values.shape, np.float32)
+    errors[1, 7] = 1.0
+    floor = profile([values], [errors]).floor(values, errors)
+    for step, index, wrong in ((1, 7, False), (2, 7, True), (1, 8, True)):
+        other = values.copy()
+        other[1, index] += step
+        assert compare_output("n", "p", values, other, allow(values, floor)).passed is not wrong
 
 
-def test_another_evaluation_that_rounds_alike_is_no_alarm():
-    want, allowed = np.zeros((4, 250)), rounding_allowance(flipped())
-    for seed in range(200):
-        again = np.random.default_rng(seed).standard_normal((4, 250)) * 1e-3
-        assert compare_output("y", "large", want, again, DEFAULT_TOLERANCE, allowed).passed
+def test_whole_steps_all_over_are_no_rounding_at_random_values():
+    values = np.random.default_rng(0).integers(0, 9, (4, 500))
+    errors = (np.random.default_rng(1).random(values.shape) < 0.4).astype(np.float32)
+    assert profile([values], [errors]).floor(values, errors).largest == 0.0
+    assert profile([values], [errors]).floor(values, errors, random=False).largest > 0.0
 
 
-def test_where_nearly_all_are_exact_only_what_was_measured_is_allowed():
-    errors = np.zeros(1000)
-    errors[:20] = 1.0
-    allowed = rounding_allowance(errors)
-    assert np.count_nonzero(allowed) == 20
+def test_an_element_that_was_exact_by_chance_is_held_to_its_column():
+    values = normal(0, 4, 6, 250).astype(np.float32)
+    errors = noisy(values, 1)
+    errors[0, 0, 0] = 0.0
+    floor = profile([values], [errors]).floor(values, errors)
+    other = values.copy()
+    other[0, 0, 0] += 3e-7
+    assert not differs(floor, values, other)
 
 
-def test_what_every_tolerance_takes_needs_no_array():
-    errors = np.zeros(1000)
-    errors[0] = 1e-6
-    assert rounding_allowance(errors) == 1e-6
-    assert rounding_allowance(np.zeros((0, 3))) == 0.0
+def test_chaos_is_named_and_allows_nothing_at_random_values():
+    values = normal(0, 4, 6, 250).astype(np.float32)
+    errors = np.abs(normal(1, 4, 6, 250)).astype(np.float32)
+    floor = profile([values], [errors]).floor(values, errors)
+    assert floor.chaotic
+    assert TYPICAL * np.median(floor.error) > 1.0 or differs(floor, values, values + 0.5)
+    result = compare_output("y", "p", values, values * -1, allow(values, floor))
+    assert "chaotic" in result.reason
 
 
-def test_allowances_are_combined_element_by_element():
-    assert combined(1.0, 2.0) == 2.0
-    np.testing.assert_array_equal(combined(np.array([0.0, 3.0]), 1.0), [1.0, 3.0])
+def test_columns_that_are_mostly_cut_off_are_held_to_the_others():
+    values = np.maximum(normal(0, 4, 6, 250) - np.array([0, 0, 0, 0, 0, 4.0])[None, :, None], 0).astype(np.float32)
+    errors = np.where(values > 0, noisy(values, 1), 0).astype(np.float32)
+    floor = profile([values], [errors]).floor(values, errors)
+    other = values.copy()
+    other[0, 5, 3] = 2e-7
+    assert not differs(floor, values, other)
 
 
-def test_a_reference_keeps_both_kinds(tmp_path):
-    point, spec = SamplePoint("large", (), "large", 0), parse_tensor("x:float32[2]")
-    arrays = {"a": np.zeros((4, 250), np.float32), "b": np.zeros(2, np.float32)}
-    rounding = {"a": rounding_allowance(flipped()), "b": 0.25}
-    sample = ReferenceSample(point, {"x": np.zeros(2, np.float32)}, arrays, rounding)
-    path = tmp_path / "m.reference.safetensors"
-    write_reference(path, ReferenceInfo((point,), (spec,), ("a", "b"), ShapeSpace()), [sample])
-    (back,) = read_samples(path)
-    np.testing.assert_array_equal(back.rounding["a"], rounding["a"])
-    assert back.rounding["b"] == 0.25
-    assert set(back.outputs) == {"a", "b"}
+def test_what_was_measured_at_some_points_is_carried_to_others():
+    values = [normal(i, 2, 6, 50).astype(np.float32) for i in range(4)]
+    errors = [{"y": noisy(v, 9)} if i < 2 else {} for i, v in enumerate(values)]
+    floors, _ = noise_floors([{"y": v} for v in values], errors, [True] * 4)
+    assert floors[3]["y"].largest == pytest.approx(floors[0]["y"].largest, rel=1.0)
+
+
+def test_magnitudes_leave_out_fillings_and_zeros():
+    rows = np.concatenate([normal(0, 3, 200), np.full((3, 200), -1e9), np.zeros((3, 100))], 1)
+    np.testing.assert_allclose(magnitudes(rows), 1.0, rtol=0.2)
+    assert magnitudes(np.zeros((2, 5))).tolist() == [0.0, 0.0]
+
+
+def test_typical_errors_leave_out_rare_flips():
+    errors = np.abs(normal(0, 2, 1000)) * 1e-7
+    errors[0, :20] = 0.7
+    assert typical_errors(errors, np.ones(2)).max() < 3e-7
+
+
+def test_one_point_at_which_everything_flips_loosens_itself_only():
+    values = [normal(i, 2, 6, 50).astype(np.float32) for i in range(6)]
+    errors = [{"y": noisy(v, 9)} for v in values]
+    errors[5] = {"y": np.full(values[5].shape, 1e-3, np.float32)}
+    floors, _ = noise_floors([{"y": v} for v in values], errors, [True] * 6)
+    assert floors[0]["y"].largest < 1e-6
+    assert floors[5]["y"].largest >= 1e-3

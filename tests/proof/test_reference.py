@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from safetensors.numpy import save_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.proof.noise_floor import noise_floors
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_reference_info, read_samples, write_reference
 
@@ -19,6 +21,9 @@ def make(tmp_path):
     for point in points:
         inputs = sample_inputs([spec], point)
         samples.append(ReferenceSample(point, inputs, {"y": inputs["x"] * 2, "n": np.array(3)}))
+    values = [s.outputs for s in samples]
+    floors, _ = noise_floors(values, [{"y": np.abs(v["y"]) * 1e-7} for v in values], [True] * len(values))
+    samples = [replace(s, floors=f) for s, f in zip(samples, floors, strict=True)]
     path = tmp_path / "m.reference.safetensors"
     write_reference(path, ReferenceInfo(points, (spec,), ("y", "n"), space, "net.py:make"), samples)
     return path, samples
@@ -53,10 +58,12 @@ def test_another_file_is_no_reference(tmp_path, content):
         lambda header, _: header["points"][0].update(dims={"N": "x"}),
         lambda header, _: header.update(inputs=None),
         lambda header, _: header.update(space="N="),
-        lambda header, _: header.update(rounding={"0": {"y": float("nan")}}),
-        lambda header, _: header.update(rounding={"0": {"y": -1.0}}),
+        lambda header, _: header.update(chaotic=[["y"]]),
+        lambda _, tensors: tensors.update({"p0/error/y": np.full((1, 1), np.nan, np.float32)}),
+        lambda _, tensors: tensors.update({"p0/error/y": np.full((1, 1), -1, np.float32)}),
+        lambda _, tensors: tensors.update({"p0/error/y": np.full((7, 1), 1, np.float32)}),
+        lambda _, tensors: tensors.pop("p0/scale/y"),
         lambda _, tensors: tensors.pop("p1/input/x"),
-        lambda _, tensors: tensors.update({"p0/rounding/y": np.zeros(7)}),
     ],
 )
 def test_a_damaged_reference_is_one_error(tmp_path, change):

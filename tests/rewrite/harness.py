@@ -24,7 +24,8 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.tolerance import Tolerance
-from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.proof import ReferenceRunner
 from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
@@ -110,7 +111,7 @@ def check_case(rule: Rule, case: Case, *, proof: bool = True) -> onnx.ModelProto
     _assert_kept(before, after)
     if not case.functions and "trtconv." not in case.body:
         onnx.checker.check_model(after, full_check=True)
-    _assert_equal(before, after, case)
+    _assert_equal(before, after, case, case.tolerance.over(rule.tolerance))
     _assert_stable(after, rule, case.target)
     return after
 
@@ -157,13 +158,14 @@ def _assert_kept(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
             assert RULE_KEY in {p.key for p in node.metadata_props}, f"{node.name} does not say its rule"
 
 
-def _assert_equal(before: onnx.ModelProto, after: onnx.ModelProto, case: Case) -> None:
+def _assert_equal(before: onnx.ModelProto, after: onnx.ModelProto, case: Case, limits: Tolerance) -> None:
     runs = runner(before), runner(after)
     _, specs = model_space(before)
     for sizes in case.sizes:
         for kind in ("random", "zeros"):
             feed = {s.name: feed_of(s, sizes, kind, case.ranges.get(s.name)) for s in specs}
-            results = compare_outputs(f"{sizes} {kind}", runs[0](feed), runs[1](feed), case.tolerance)
+            expected = runs[0](feed)
+            results = compare_graphs(f"{sizes} {kind}", runs[0], feed, expected, runs[1](feed), limits)
             failure = first_failure(results)
             assert failure is None, describe_failure(failure) if failure else ""
 

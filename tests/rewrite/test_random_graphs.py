@@ -14,7 +14,8 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.tolerance import Tolerance
-from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph, select_rules
@@ -54,7 +55,7 @@ def problems(seed, target):
         except TrtconvError:
             # ONNX Runtime loses a captured value that only Shape reads in a body (seed 54), before any rewrite.
             continue
-        results = compare_outputs(f"{n} {h} {w}", expected, runs[1](feed), Tolerance(1e-3, 1e-3))
+        results = compare_graphs(f"{n} {h} {w}", runs[0], feed, expected, runs[1](feed), Tolerance(1e-3, 1e-3))
         failure = first_failure(results)
         if failure:
             return describe_failure(failure)

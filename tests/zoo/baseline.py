@@ -26,8 +26,7 @@ from tests.zoo.run_case import blind_points, source_of
 from trtconv.core.errors import TrtconvError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
-from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.points import sample_inputs, sample_points
 
 FOLDER = Path(__file__).parent
@@ -170,13 +169,15 @@ class _stdout:
 def judge(name: str, runner: Any, specs: list[TensorSpec], space: ShapeSpace, model: Path) -> Plain:
     """Compare at the sample points and the blind sizes; the plain file's inputs and outputs go by their order."""
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-    from trtconv.export.rounding import exact_twin, rounding_errors
+    from trtconv.proof.proving import compare_at
+    from trtconv.proof.reference import ReferenceSample
+    from trtconv.proof.sampling import measured_sample
 
     try:
         onnx = OnnxRuntimeRunner(model, threads=1)
     except TrtconvError as error:
         return Plain(name, "unrunnable", "load", message=error.message)
-    names, twin = _input_names(onnx.input_names, specs), exact_twin(runner)
+    names = _input_names(onnx.input_names, specs)
     points = [p for p in sample_points(space, specs) if not p.advisory] + blind_points(name, space)
     for point in points:
         arrays = sample_inputs(specs, point)
@@ -186,10 +187,8 @@ def judge(name: str, runner: Any, specs: list[TensorSpec], space: ShapeSpace, mo
         except TrtconvError as error:
             return Plain(name, "unrunnable", str(point), message=error.message)
         got = dict(zip(want, values.values(), strict=False))
-        failed = first_failure(compare_outputs(str(point), want, got, DEFAULT_TOLERANCE))
-        if failed:
-            rounding = rounding_errors(runner, arrays, want, twin)
-            failed = first_failure(compare_outputs(str(point), want, got, DEFAULT_TOLERANCE, rounding=rounding))
+        sample = measured_sample(runner, ReferenceSample(point, arrays, want))
+        failed = first_failure(compare_at(lambda _, found=got: found, sample))
         if failed:
             return Plain(name, "wrong", str(point), message=describe_failure(failed))
     return Plain(name, "through")

@@ -21,6 +21,7 @@ from trtconv.check.compare.intermediates import (
     tensor_differences,
 )
 from trtconv.check.compare.power import check_power, power_findings
+from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
     find_reference,
     inside,
@@ -34,17 +35,19 @@ from trtconv.check.compare.reference_fit import (
 )
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
-from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
-from trtconv.proof.comparison import compare_outputs
+from trtconv.core.tolerance import NO_LIMITS
+from trtconv.proof.allowance import Arithmetic, allowances
+from trtconv.proof.comparison import compare_outputs, shows_nothing
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.power.idle import IdleOutputs
 from trtconv.proof.power.points import TellingSamples
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
+from trtconv.proof.sampling import measured_sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +69,6 @@ def check_model(
     Raises InvalidRequestError for a missing or foreign reference.
     """
     progress = progress or SilentProgress()
-    request = replace(request, tolerance=chosen_tolerance(request))
     started = time.monotonic()
     if is_engine(request.subject) and request.subject.exists():
         wrong = engine_problems(request.subject, request.reference, foreign=request.foreign)
@@ -84,10 +86,12 @@ def check_model(
         if not is_engine(request.subject):
             raise
         return replace(_unrunnable(request, error, bound), extras=recorded)
-    watch = _Watch(request)
+    arithmetic = arithmetic_of(request.subject)
+    watch = _Watch(request, arithmetic)
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
-        compared, advisory, more, seen = _compare(request, subject, watch.passing(samples, subject.profiles), progress)
+        passing = watch.passing(samples, subject.profiles)
+        compared, advisory, more, seen = _compare(request, subject, passing, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
@@ -105,12 +109,12 @@ def check_model(
     blamed = blame(request, seen, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
-        "tolerances": {name: asdict(t) for name, t in request.outputs}, **recorded,
+        "tolerances": {name: asdict(t) for name, t in request.outputs}, "arithmetic": str(arithmetic), **recorded,
         "power": power.as_dict() if power is not None else {},
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
-        tolerance=request.tolerance, comparisons=tuple(compared), advisory=tuple(advisory),
+        tolerance=request.tolerance or NO_LIMITS, comparisons=tuple(compared), advisory=tuple(advisory),
         findings=(*findings, *([blamed] if blamed else []), *more, *bound, *warned),
         seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
@@ -120,8 +124,8 @@ def check_model(
 class _Watch:
     """Looks at samples on their way: which ones faults are tried at, and whether outputs say anything."""
 
-    def __init__(self, request: CheckRequest) -> None:
-        self.judge = lambda sample, actual: _judged(request, sample, actual)
+    def __init__(self, request: CheckRequest, arithmetic: Arithmetic) -> None:
+        self.judge = lambda sample, actual: _judged(request, sample, actual, arithmetic)
         self.telling, self.idle = TellingSamples(), IdleOutputs(self.judge)
 
     def passing(
@@ -155,8 +159,8 @@ def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> Check
     engine = is_engine(request.subject)
     return CheckReport(
         subject=str(request.subject), subject_kind="engine" if engine else "onnx",
-        reference=str(request.reference or ""), runner="none", tolerance=request.tolerance, comparisons=(),
-        findings=findings, environment=environment(engine=engine),
+        reference=str(request.reference or ""), runner="none", tolerance=request.tolerance or NO_LIMITS,
+        comparisons=(), findings=findings, environment=environment(engine=engine),
     )  # fmt: skip
 
 
@@ -187,7 +191,7 @@ def _fresh(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
         )
     for point in sample_points(subject.space, subject.inputs):
         inputs = sample_inputs(subject.inputs, point)
-        yield ReferenceSample(point, inputs, runner(inputs))
+        yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
 
 
 def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator[ReferenceSample]:
@@ -196,12 +200,14 @@ def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator
 
 
 def _compare(
-    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], progress: Progress
-) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:
+    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], arithmetic: Arithmetic,
+    progress: Progress,
+) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:  # fmt: skip
     compared: list[OutputComparison] = []
     seen: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
+    telling: list[OutputComparison] = []
     for sample in samples:
         require_outputs(sample, (name for name, _ in request.outputs))
         if not inside(sample, subject.profiles):
@@ -210,12 +216,23 @@ def _compare(
         progress.phase(str(sample.point))
         suspicious = require_finite(sample)
         findings += [suspicious] if suspicious else []
-        results = _compare_at(request, subject, sample)
+        results = _compare_at(request, subject, sample, arithmetic)
         (advisory if sample.point.advisory else compared).extend(results)
+        if sample.point.values == "random":
+            telling += results
         seen = _more_telling(seen, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
+    findings += [_proves_nothing(name) for name in shows_nothing(telling)]
     return compared, advisory, findings, seen
+
+
+def _proves_nothing(output: str) -> Finding:
+    return Finding(
+        "warning", "accuracy",
+        f"the comparison of '{output}' proves nothing: its values vary by no more than what is allowed",
+        "load real weights (--weights), or give inputs at which the output varies (--sample)",
+    )  # fmt: skip
 
 
 def _more_telling(
@@ -244,7 +261,9 @@ def _differences(
     return tensor_differences(graph, exported, sample, request.tolerance)
 
 
-def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:
+def _compare_at(
+    request: CheckRequest, subject: Subject, sample: ReferenceSample, arithmetic: Arithmetic
+) -> tuple[OutputComparison, ...]:
     label = str(sample.point)
     try:
         actual = subject.run(sample.inputs)
@@ -254,17 +273,15 @@ def _compare_at(request: CheckRequest, subject: Subject, sample: ReferenceSample
             for name, want in sample.outputs.items()
         )
     require_common_output(subject, sample, actual)
-    return _judged(request, sample, actual)
+    return _judged(request, sample, actual, arithmetic)
 
 
 def _judged(
-    request: CheckRequest, sample: ReferenceSample, actual: Mapping[str, Array]
+    request: CheckRequest, sample: ReferenceSample, actual: Mapping[str, Array], arithmetic: Arithmetic
 ) -> tuple[OutputComparison, ...]:
     """The one comparison of a check, of the subject's outputs and of those of a graph with a fault."""
-    label = str(sample.point)
-    return compare_outputs(
-        label, sample.outputs, actual, request.tolerance, dict(request.outputs), rounding=sample.rounding
-    )
+    allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic)
+    return compare_outputs(str(sample.point), sample.outputs, actual, allowed)
 
 
 def environment(*, engine: bool = False) -> dict[str, str]:

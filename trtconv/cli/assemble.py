@@ -13,7 +13,7 @@ from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, Mod
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
-from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.tolerance import Tolerance
 from trtconv.pipeline import ConvertRequest, default_target, lay_out
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
@@ -49,45 +49,44 @@ def shape_space(config: Config, line: CommandLine | None = None) -> ShapeSpace:
     return space
 
 
-def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> Tolerance:
-    """The tolerance of the CLI, else of the config, else the default; a looser one in the config needs a `why`."""
-    loose = [n for n in ("rtol", "atol") if (getattr(section, n) or 0.0) > getattr(DEFAULT_TOLERANCE, n)]
+# A limit beyond these is looser than the noise floor of any sound network and needs a reason in the config.
+LOOSE = 1e-4
+
+
+def tolerance(section: CheckSection, rtol: float | None, atol: float | None) -> Tolerance | None:
+    """The limits that the CLI names, else those of the config, None where neither does; a loose one needs a `why`."""
+    loose = [n for n in ("rtol", "atol") if (getattr(section, n) or 0.0) > LOOSE]
     if loose and not section.why:
         raise InvalidRequestError(
-            f"[check] {loose[0]} is looser than the default {getattr(DEFAULT_TOLERANCE, loose[0])}",
+            f"[check] {loose[0]} is looser than {LOOSE:g}",
             hint='add why = "..." beside it, so that the next reader knows',
         )
-    named = any(v is not None for v in (rtol, atol, section.rtol, section.atol))
-    return Tolerance(
-        rtol=next(v for v in (rtol, section.rtol, DEFAULT_TOLERANCE.rtol) if v is not None),
-        atol=next(v for v in (atol, section.atol, DEFAULT_TOLERANCE.atol) if v is not None),
-        # What is named holds for a half precision engine too, also where it is the default of an FP32 one.
-        why=section.why or ("named by the user" if named else ""),
-    )
+    rtol = section.rtol if rtol is None else rtol
+    atol = section.atol if atol is None else atol
+    return None if rtol is None and atol is None else Tolerance(rtol, atol, why=section.why)
 
 
-def output_tolerances(section: CheckSection, default: Tolerance) -> tuple[tuple[str, Tolerance], ...]:
-    """Tolerances of single outputs; one looser than the default needs a `why`."""
-    found = []
+def output_tolerances(section: CheckSection, default: Tolerance | None) -> tuple[tuple[str, Tolerance], ...]:
+    """The limits that are named for single outputs; one looser than the default needs a `why`."""
+    limits = []
     for name, out in section.outputs.items():
-        chosen = Tolerance(
-            default.rtol if out.rtol is None else out.rtol,
-            default.atol if out.atol is None else out.atol,
-            out.cosine,
-            out.mismatched,
-            out.why,
+        named = Tolerance(out.rtol, out.atol, out.cosine, out.mismatched, out.why)
+        usual = default or Tolerance()
+        looser = (
+            (named.rtol or 0.0) > (LOOSE if usual.rtol is None else usual.rtol)
+            or (named.atol or 0.0) > (LOOSE if usual.atol is None else usual.atol)
+            or (named.mismatched or 0.0) > 0.0
         )
-        looser = chosen.rtol > default.rtol or chosen.atol > default.atol or chosen.mismatched > default.mismatched
         if looser and not out.why:
             raise InvalidRequestError(
                 f"[check.outputs.{name}] is looser than the default",
                 hint='add why = "..." so that the next reader knows',
             )
-        found.append((name, chosen))
-    return tuple(found)
+        limits.append((name, named))
+    return tuple(limits)
 
 
-def tolerance_of(config: Config, line: CommandLine) -> Tolerance:
+def tolerance_of(config: Config, line: CommandLine) -> Tolerance | None:
     """The tolerance that the command line and the config ask for."""
     options = line.of(ToleranceOptions)
     return tolerance(config.check, options.rtol, options.atol)
@@ -101,7 +100,7 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         # What the command line names is read first: its mistakes are told before those of the module.
         source=ModuleSource(""),
         output=output,
-        tolerance=DEFAULT_TOLERANCE,
+        tolerance=None,
     )
     require_ranges(request.inputs, request.space)
     source, tolerance = module_source(config, module, line), tolerance_of(config, line)

@@ -113,12 +113,20 @@ class ToleranceOptions:
     rtol: float | None = field(
         default=None,
         metadata=option(
-            "--rtol", help="Relative tolerance (default 1e-4).", group="Check", form="number", bounds=(0.0, 1e30)
+            "--rtol",
+            help="Relative tolerance (default: the noise floor).",
+            group="Check",
+            form="number",
+            bounds=(0.0, 1e30),
         ),
     )
     atol: float | None = field(
         default=None,
         metadata=option(
-            "--atol", help="Absolute tolerance (default 1e-4).", group="Check", form="number", bounds=(0.0, 1e30)
+            "--atol",
+            help="Absolute tolerance (default: the noise floor).",
+            group="Check",
+            form="number",
+            bounds=(0.0, 1e30),
         ),
     )

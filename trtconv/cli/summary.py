@@ -44,11 +44,11 @@ def show(summary: Summary, *, as_json: bool, quiet: bool) -> None:
 
 
 def worst_error(comparisons: Iterable[OutputComparison]) -> str:
-    """`error at most 3.1e-07 of 1+|x| over 12 sample points`; the scale is that of the tolerance."""
+    """`error at most 3.1e-07 of each scale over 12 sample points`; the scale is that of the tolerance."""
     found = list(comparisons)
     points = len({c.point for c in found})
     errors = [c.max_scaled for c in found if c.max_scaled is not None]
-    return f"error at most {max(errors, default=0.0):.2g} of 1+|x| over {points} sample points"
+    return f"error at most {max(errors, default=0.0):.2g} of each scale over {points} sample points"
 
 
 def _file(path: Path) -> str:

@@ -91,7 +91,7 @@ class OutputSection:
     rtol: float | None = None
     atol: float | None = None
     cosine: float | None = None
-    mismatched: float = 0.0
+    mismatched: float | None = None
     why: str = ""
 
 

@@ -15,7 +15,9 @@ SCHEMA = 1
 class OutputComparison:
     """The errors of one output at one point. Errors are None when shapes differ (nothing could be compared).
 
-    `max_scaled` is the largest error in units of `scale + |expected|`: what rtol = atol would have to be.
+    `max_scaled` is the largest error in units of `scale + |expected|`, where `scale` is the magnitude of the element's
+    column; `max_share` is the largest share that an error has of what is allowed there, and `allowed` the median of
+    that. `expected_range` holds the lowest and the highest finite value.
     """
 
     output: str
@@ -32,6 +34,9 @@ class OutputComparison:
     expected_at: float | None = None
     actual_at: float | None = None
     max_scaled: float | None = None
+    max_share: float | None = None
+    allowed: float | None = None
+    expected_range: tuple[float, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; non-finite numbers become strings, since JSON has none."""

@@ -10,15 +10,18 @@ from trtconv.core.errors import InvalidRequestError
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What counts as equal. `cosine` and `mismatched` add limits; `why` explains one looser than the default.
+    """A user's own limits: `|actual - expected| <= atol * max(1, magnitude) + rtol * |expected|`, and the noise floor.
+
+    A limit that is None follows the noise floor and the target's arithmetic (see `proof.allowance`). `cosine` and
+    `mismatched` (a share of the elements) add limits; `why` explains one looser than the default.
 
     Raises InvalidRequestError for limits under which everything or nothing would be equal (NaN, infinity, below zero).
     """
 
-    rtol: float = 1e-4
-    atol: float = 1e-4
+    rtol: float | None = None
+    atol: float | None = None
     cosine: float | None = None
-    mismatched: float = 0.0
+    mismatched: float | None = None
     why: str = ""
 
     def __post_init__(self) -> None:
@@ -27,14 +30,33 @@ class Tolerance:
             "rtol": (self.rtol, 0.0, sys.float_info.max),
             "atol": (self.atol, 0.0, sys.float_info.max),
             "mismatched": (self.mismatched, 0.0, 1.0),
-            "cosine": (1.0 if self.cosine is None else self.cosine, -1.0, 1.0),
+            "cosine": (self.cosine, -1.0, 1.0),
         }
         for name, (value, low, high) in limits.items():
-            if not low <= value <= high:
+            if value is not None and not low <= value <= high:
                 end = f"to {high:g}" if high == 1.0 else "up"
                 raise InvalidRequestError(
                     f"the tolerance {name} = {value} is no limit", hint=f"write a number from {low:g} {end}"
                 )
 
+    def over(self, other: Tolerance | None) -> Tolerance:
+        """These limits, and those of `other` where this one has none."""
+        if other is None:
+            return self
+        return Tolerance(
+            other.rtol if self.rtol is None else self.rtol,
+            other.atol if self.atol is None else self.atol,
+            other.cosine if self.cosine is None else self.cosine,
+            other.mismatched if self.mismatched is None else self.mismatched,
+            self.why or other.why,
+        )
 
-DEFAULT_TOLERANCE = Tolerance()
+    def __str__(self) -> str:
+        """`rtol 0.001, atol by the noise floor`."""
+        if self.rtol is None and self.atol is None:
+            return "the noise floor"
+        limits = (("rtol", self.rtol), ("atol", self.atol))
+        return ", ".join(f"{name} {'by the noise floor' if v is None else f'{v:g}'}" for name, v in limits)
+
+
+NO_LIMITS = Tolerance()

@@ -17,9 +17,9 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
-from trtconv.export.points import Budget, traced_sizes
 from trtconv.export.result import ExportResult
 from trtconv.proof.points import sample_points
+from trtconv.proof.sizes import Budget, traced_sizes
 
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
@@ -102,10 +102,11 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.module.repeatable import require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
+    from trtconv.export.module.sample_function import inputs_maker
     from trtconv.export.module.source import load_module
-    from trtconv.export.samples import Samples, inputs_maker, run_samples
     from trtconv.export.sizes.undefined_sizes import explained, padded_choice, settle
     from trtconv.export.write import write_artifacts
+    from trtconv.proof.sampling import Samples, run_samples
 
     notes: list[str] = []
     with clock.step("load"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import trtconv
@@ -12,6 +13,7 @@ from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import ExportRequest
+from trtconv.core.tolerance import NO_LIMITS
 from trtconv.export.exporters.choice import Choice
 from trtconv.proof.reference import ReferenceInfo, write_reference
 
@@ -63,7 +65,7 @@ def manifest(
         "why": [a.describe() for a in choice.attempts],
         "sha256": sha256_file(request.output),
         "reference_sha256": sha256_file(beside(request.output, ".reference.safetensors")),
-        "tolerance": {"rtol": request.tolerance.rtol, "atol": request.tolerance.atol, "why": request.tolerance.why},
+        "tolerance": asdict(request.tolerance or NO_LIMITS),
         "largest_error": choice.verdict.worst,
         "comparisons": [c.as_dict() for c in comparisons],
         "advisory": [c.as_dict() for c in choice.verdict.advisory],

@@ -1,25 +1,15 @@
-"""Comparing what should be equal: one output at one sample point.
+"""Comparing what should be equal: one output at one sample point, element by element, with what is allowed to each.
 
-An element agrees when `|actual - expected| <= atol * scale + rtol * |expected|`, where `scale` is the root mean square
-of the finite expected elements but at least 1. The scale matters for inputs of large magnitude only: rounding in
-FP32 is relative to the magnitude of the sums, so elements that cancel to nearly nothing cannot be held to an
-absolute 1e-4 when their neighbours are 1e6. Elements that stand far over the small ones are left out of the scale:
-they are fillings (-1e9 of a mask, the lowest number of a dtype), beside which any value would look small.
-
-At points with large, zero or denormal values the module itself may be ill conditioned (a softmax over logits of 1e4,
-the normalisation of a flat image). There export measures the module's own rounding, the difference between its FP32
-and FP64 outputs, and `ROUNDING_FACTOR` times that is added to the tolerance of each element (see `core.rounding`).
-
-NaN agrees with NaN, an infinity with the same infinity.
+NaN agrees with NaN, an infinity with the same infinity. What is allowed comes from `proof.allowance`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.report import OutputComparison
-from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import Allowance, allow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,22 +17,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-# Two FP32 evaluations with different orders of summation differ by the sum of both their rounding errors; what was
-# measured of one is a sample of the other's, so a factor of two for the sum and two for luck.
-ROUNDING_FACTOR = 4.0
-
-# An element this many times the lower tenth of the magnitudes is a filling and not a neighbour: of a million normal
-# values the largest is 40 times that tenth, of a million products of two 300 times.
-FILLING = 2000.0
-
-
 def compare_output(
-    name: str, point: str, expected: Array, actual: Array, tolerance: Tolerance, rounding: float | Array = 0.0
+    name: str, point: str, expected: Array, actual: Array, allowance: Allowance | None = None
 ) -> OutputComparison:
     """Compare one output. The dtypes may differ only in precision; a change between float and integer is an error.
 
-    `rounding` is the measured rounding error of the module itself at this point, in the output's units: one number, or
-    one for each element (of the shape of `expected`).
+    Without an allowance the noise of `expected` counts as unknown.
     """
     import numpy as np
 
@@ -55,47 +35,51 @@ def compare_output(
         return OutputComparison(name, point, False, reason, *shapes)
     if expected.size == 0:
         return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
+    allowance = allowance or allow(expected)
     want, got = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
     with np.errstate(all="ignore"):
         error = np.abs(got - want)
         same = (want == got) | (np.isnan(want) & np.isnan(got))
         error[same] = 0.0
         error[np.isnan(error)] = np.inf
-        scale = _scale(want)
         magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
-        allowed = tolerance.atol * scale + tolerance.rtol * magnitude + ROUNDING_FACTOR * np.ravel(rounding)
+        allowed = _flat(allowance.limit, shapes[0])
         # Not `error > allowed`, which a NaN in the allowance would never be.
         bad = ~(error <= allowed)
-        scaled = error / (scale + magnitude)
+        shares = np.where(same, 0.0, error / np.maximum(allowed, 1e-300))
+        scaled = np.where(same, 0.0, error / np.maximum(_flat(allowance.scale, shapes[0]) + magnitude, 1e-300))
         relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
-        worst = int(np.argmax(np.where(bad, error, -1.0))) if bad.any() else int(np.argmax(error))
+        # The element that is furthest beyond what it is allowed, which need not be the one with the largest error.
+        worst = int(np.argmax(shares)) if bad.any() else int(np.argmax(error))
         cosine = _cosine(want, got)
     fraction = float(bad.mean())
     reasons = []
-    if fraction > tolerance.mismatched:
-        reasons.append(f"{int(bad.sum())} of {bad.size} elements differ by more than the tolerance")
-    if tolerance.cosine is not None and not cosine >= tolerance.cosine:
-        reasons.append(f"cosine {cosine:.6f} under {tolerance.cosine}")
+    if fraction > allowance.mismatched:
+        reasons.append(f"{int(bad.sum())} of {bad.size} elements differ by more than {_allowed_in_words(allowed, bad)}")
+        reasons += [allowance.why] if allowance.why else []
+    if allowance.cosine is not None and not cosine >= allowance.cosine:
+        reasons.append(f"cosine {cosine:.6f} under {allowance.cosine}")
+    finite = want[np.isfinite(want)]
     return OutputComparison(
         name, point, not reasons, "; ".join(reasons), *shapes,
         float(error.max()), float(relative.max()), cosine, fraction,
         tuple(int(i) for i in np.unravel_index(worst, expected.shape)), float(want[worst]), float(got[worst]),
-        float(scaled.max()),
+        float(scaled.max()), float(shares.max()), float(np.median(allowed)),
+        (float(finite.min()), float(finite.max())) if finite.size else (),
     )  # fmt: skip
 
 
-def _scale(want: Array) -> float:
-    """The root mean square of the finite elements without fillings, at least 1."""
+def _flat(values: Array, shape: tuple[int, ...]) -> Array:
     import numpy as np
 
-    sizes = np.abs(want[np.isfinite(want)])
-    positive = sizes[sizes > 0.0]
-    if not positive.size:
-        return 1.0
-    # A hundred thousand tell the tenth well enough; sorting all of a large output would take seconds.
-    low = float(np.quantile(positive[:: max(1, positive.size // 100_000)], 0.1))
-    kept = sizes[sizes <= FILLING * max(1e-3, low)]
-    return max(1.0, float(np.sqrt(np.mean(kept * kept)))) if kept.size else 1.0
+    return np.broadcast_to(values, shape).reshape(-1)
+
+
+def _allowed_in_words(allowed: Array, bad: Array) -> str:
+    import numpy as np
+
+    limit = float(np.median(allowed[bad])) if bad.any() else 0.0
+    return f"the allowed {limit:.2g}" if limit > 0.0 else "nothing, and these are whole numbers or exact"
 
 
 def _kind(array: Array) -> str:
@@ -119,9 +103,7 @@ def compare_outputs(
     point: str,
     expected: Mapping[str, Array],
     actual: Mapping[str, Array],
-    tolerance: Tolerance,
-    per_output: Mapping[str, Tolerance] | None = None,
-    rounding: Mapping[str, float | Array] | None = None,
+    allowances: Mapping[str, Allowance] | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare all outputs by name; a missing one fails, an extra one is ignored."""
     results = []
@@ -129,12 +111,11 @@ def compare_outputs(
         if name not in actual:
             results.append(OutputComparison(name, point, False, "output is missing", tuple(want.shape), ()))
             continue
-        chosen = (per_output or {}).get(name, tolerance)
-        results.append(compare_output(name, point, want, actual[name], chosen, (rounding or {}).get(name, 0.0)))
+        results.append(compare_output(name, point, want, actual[name], (allowances or {}).get(name)))
     return tuple(results)
 
 
-def first_failure(results: tuple[OutputComparison, ...]) -> OutputComparison | None:
+def first_failure(results: Iterable[OutputComparison]) -> OutputComparison | None:
     """The first comparison that failed, in order, or None."""
     return next((r for r in results if not r.passed), None)
 
@@ -145,6 +126,22 @@ def describe_failure(result: OutputComparison) -> str:
         return f"output '{result.output}' at {result.point}: {result.reason}"
     at = list(result.at)
     return (
-        f"output '{result.output}' at {result.point}: {result.reason}; largest error {result.max_abs:.3g} at {at} "
-        f"(expected {result.expected_at:.6g}, got {result.actual_at:.6g})"
+        f"output '{result.output}' at {result.point}: {result.reason}; largest error {result.max_abs:.3g}, worst at "
+        f"{at} (expected {result.expected_at:.6g}, got {result.actual_at:.6g})"
     )
+
+
+def shows_nothing(comparisons: Iterable[OutputComparison]) -> tuple[str, ...]:
+    """The outputs that a constant would have passed for: their values vary by no more than what is allowed.
+
+    Give it the comparisons at points with random values. Whole numbers and empty outputs say what they say.
+    """
+    ranges: dict[str, tuple[float, float]] = {}
+    allowed: dict[str, float] = {}
+    for result in comparisons:
+        if result.allowed is None or len(result.expected_range) != 2:
+            continue
+        low, high = ranges.get(result.output, result.expected_range)
+        ranges[result.output] = min(low, result.expected_range[0]), max(high, result.expected_range[1])
+        allowed[result.output] = max(allowed.get(result.output, 0.0), result.allowed)
+    return tuple(n for n, (low, high) in ranges.items() if high - low <= 2.0 * allowed[n] and allowed[n] >= 0.0)

@@ -1,51 +1,257 @@
-"""What a module's own rounding allows each element of an output, from its measured errors.
+"""The noise floor: what an original loses by computing in its own precision, as it is allowed to others.
 
-The measured error of an element is one draw: the next evaluation of the same element draws anew, and may be off where
-this one happened to be exact. So no element is held to less than the `SPREAD`-fold of the typical error, the 90 %
-quantile over all elements. Of normal errors the largest of a million is 3 times that quantile, of products of two 10
-times. Elements beyond are of another kind: a decision fell to the other side (a sort, a comparison, a near tie in a
-softmax). Their error is allowed where it was measured, and nowhere else.
+The measured error of an element (`proof.rounding`) is one draw: another right evaluation of the same element draws
+anew, and may be off where this one happened to be exact. So what counts is the typical error of an element's column,
+relative to the column's magnitude, over all points with random values. Elements whose own error is far beyond are of
+another kind: a decision fell to the other side (a sort, a comparison, a near tie). Their error is allowed where it was
+measured, and nowhere else. Columns of whole numbers are exact but for such elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from trtconv.proof.columns import (
+    ENOUGH,
+    RARE,
+    along,
+    column_axes,
+    magnitudes,
+    rows_of,
+    typical_errors,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SPREAD = 10.0
-# Errors that the tightest tolerance takes anyway need no number for each element.
-NEGLIGIBLE = 1e-5
+# How much of its own error an element is allowed, where that is beyond its column's typical one: the other evaluation
+# may be off to the other side.
+OWN = 3.0
+# A multiple of the typical error. It is a 90 % quantile, 1.6 standard deviations of normal errors; the difference of
+# two evaluations has 1.4 times the deviation of one, the largest of a million 5 of those. The rest is for errors that
+# are not normal: products of two, and approximations of exp and erf that differ between libraries.
+TYPICAL = 12.0
+# No column is taken for more than this many times as exact as the others of its output, relative to its magnitude.
+LUCK = 4.0
+# A column of which half is zero may be cut off above (ReLU): what is left says little of the numbers that were cut.
+MOSTLY_ZERO = 0.5
+SMALLER_BY = 8.0
+# Noise that would let most elements be off by this share of their magnitude says that any file is equal.
+CHAOTIC = 0.05
+# Of an output without measured errors: with TYPICAL, 1e-4 of the magnitude.
+UNMEASURED = 8e-6
+# Among equal elements all over, the choice may fall this many times as far away as it was measured.
+TIES = 4.0
+# A column that is whole at fewer points than this may be a tanh that is saturated there.
+FEWEST_POINTS = 3
+# The typical error of a column is one that this share of the points stays under.
+MOST_POINTS = 0.75
+# Decisions that flip at more than this share of the elements at random values are no accidents of rounding.
+MOST_FLIPS = 0.01
+# A magnitude at one point is not taken for less than this share of that at the points with random values.
+LEAST_SHARE = 16.0
 
 
-def rounding_allowance(errors: Array) -> float | Array:
-    """One number where all elements round alike, else float32 numbers of the shape of `errors`, the floor included."""
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Of one output at one point. The arrays broadcast over the output.
+
+    `error` is the typical error of each element and `scale` the magnitude of its column, both in the output's units;
+    `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values.
+    """
+
+    error: Array
+    scale: Array
+    exact: Array
+    chaotic: bool = False
+
+    @property
+    def largest(self) -> float:
+        """The largest error of an element."""
+        return float(self.error.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Of one axis: by column the magnitude, the typical error relative to it, and flags."""
+
+    axis: int | None
+    scale: Array
+    noise: Array
+    exact: Array
+    mostly_zero: Array
+
+
+@dataclass(frozen=True)
+class OutputProfile:
+    """What all points with random values tell of an output; it makes the floor at any point."""
+
+    statistics: tuple[ColumnStatistics, ...]
+    measured: bool
+    integral: bool = False
+
+    def floor(self, output: Array, errors: Array | None = None, *, random: bool = True) -> NoiseFloor:
+        """The floor at a point, with the errors that were measured there, if they were.
+
+        `random` points are those at which a network has to be well behaved.
+        """
+        import numpy as np
+
+        if self.integral or output.dtype.kind in "iub":
+            return _floor_of_whole(output, errors, random)
+        parts = [s for s in self.statistics if s.axis is None or _fits(s, output)]
+        parts = parts or [_without_columns(self.statistics)]
+        rank = output.ndim
+        noise, scale = np.full([1] * rank, np.inf), np.full([1] * rank, np.inf)
+        exact = np.zeros([1] * rank, bool)
+        for part in parts:
+            own_noise, own_scale = _at_point(part, output, errors)
+            noise = np.minimum(noise, along(own_noise, part.axis, rank))
+            scale = np.minimum(scale, along(own_scale, part.axis, rank))
+            exact = exact | along(part.exact, part.axis, rank)
+        noise = np.where(exact, 0.0, noise)
+        limit = CHAOTIC / TYPICAL * scale
+        chaotic = bool(random and np.median(noise - limit) > 0.0)
+        if random:
+            noise = np.minimum(noise, limit)
+        if errors is not None and not chaotic:
+            noise = _with_own(noise, errors, exact, random)
+        return NoiseFloor(noise.astype(np.float32), scale.astype(np.float32), exact, chaotic)
+
+
+def profile(outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array] = ()) -> OutputProfile:
+    """The profile of one output from its values at points with random values, and its measured errors there.
+
+    `others` are its values at other points, which have to be whole numbers too where a column is to count as such.
+    """
     import numpy as np
 
-    if not errors.size:
-        return 0.0
-    largest = float(errors.max())
-    flat = errors.reshape(-1)
-    # A hundred thousand tell a quantile well enough.
-    floor = SPREAD * float(np.quantile(flat[:: max(1, flat.size // 100_000)], 0.9))
-    if largest <= max(floor, NEGLIGIBLE):
-        return largest
-    return np.maximum(errors, floor).astype(np.float32)
+    known = any(e is not None for e in errors)
+    if not outputs or outputs[0].dtype.kind in "iub":
+        return OutputProfile((_empty(),), known, bool(outputs))
+    same = [o for o in others if o.ndim == outputs[0].ndim]
+    axes: tuple[int | None, ...] = column_axes([tuple(o.shape) for o in outputs]) or (None,)
+    known = known and np.dtype(outputs[0].dtype).itemsize <= 4
+    return OutputProfile(tuple(_statistics(axis, outputs, errors, same, known) for axis in axes), known)
 
 
-def largest_of(rounding: float | Array) -> float:
-    """The largest number of an allowance."""
-    return float(rounding) if isinstance(rounding, (int, float)) else float(rounding.max(initial=0.0))
+def noise_floors(
+    outputs: Sequence[Mapping[str, Array]], errors: Sequence[Mapping[str, Array]], random: Sequence[bool]
+) -> tuple[list[dict[str, NoiseFloor]], dict[str, OutputProfile]]:
+    """The floors of all outputs at all points, and the profiles by output."""
+    profiles = {}
+    for name in outputs[0] if outputs else ():
+        at = [i for i, o in enumerate(outputs) if random[i] and name in o]
+        rest = [o[name] for i, o in enumerate(outputs) if not random[i] and name in o]
+        profiles[name] = profile([outputs[i][name] for i in at], [errors[i].get(name) for i in at], rest)
+    floors = [
+        {n: profiles[n].floor(v, errors[i].get(n), random=random[i]) for n, v in o.items() if n in profiles}
+        for i, o in enumerate(outputs)
+    ]
+    return floors, profiles
 
 
-def combined(one: float | Array, other: float | Array) -> float | Array:
-    """For each element the larger of two allowances."""
+def _statistics(
+    axis: int | None, outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array], known: bool
+) -> ColumnStatistics:
     import numpy as np
 
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return max(one, other)
-    found: Array = np.maximum(one, other).astype(np.float32)
-    return found
+    rows = [rows_of(o, axis) for o in outputs]
+    scales = np.stack([magnitudes(r) for r in rows])
+    scale = np.median(np.where(scales > 0, scales, scales.max(axis=0)), axis=0)
+    drawn = []
+    for own, error in zip(scales, errors, strict=True):
+        if error is not None and known:
+            least = np.maximum(np.maximum(own, scale / LEAST_SHARE), 1e-300)
+            drawn.append(typical_errors(rows_of(error, axis), least) / least)
+    # A point at which many decisions fall to the other side loosens itself and not the others.
+    noise = np.quantile(drawn, MOST_POINTS, axis=0, method="higher") if drawn else np.full_like(scale, UNMEASURED)
+    noise = np.maximum(noise, np.median(noise) / LUCK)
+    exact = _exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
+    counts = [r.shape[1] for r in rows]
+    zeros = sum((r == 0).sum(axis=1) for r in rows) / max(1, sum(counts))
+    return ColumnStatistics(axis, scale, noise, exact, np.asarray(zeros >= MOSTLY_ZERO))
+
+
+def _exact_columns(rows: Sequence[Array]) -> Array:
+    """Whole numbers at every point, and more than one of them: a constant 1 may be a sum that came out even."""
+    import numpy as np
+
+    looked_at = [whole_numbers(r) for r in rows]
+    whole = np.logical_and.reduce([w for w, _, _ in looked_at])
+    low = np.minimum.reduce([a for _, a, _ in looked_at])
+    high = np.maximum.reduce([b for _, _, b in looked_at])
+    result: Array = whole & (high > low) & (len(rows) >= FEWEST_POINTS)
+    return result
+
+
+def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tuple[Array, Array]:
+    """By column of a part, the typical error and the magnitude at a point, in the output's units."""
+    import numpy as np
+
+    rows = rows_of(output, part.axis)
+    own = magnitudes(rows)
+    scale = np.maximum(own, part.scale / (LEAST_SHARE if rows.shape[1] >= ENOUGH else 1.0))
+    # What is left of a column that is mostly zero says little of its own.
+    scale = np.where(part.mostly_zero, np.maximum(scale, np.median(scale) / SMALLER_BY), scale)
+    noise = part.noise * scale
+    if errors is not None:
+        noise = np.maximum(noise, typical_errors(rows_of(errors, part.axis), scale))
+    return np.where(part.mostly_zero, np.maximum(noise, np.median(noise)), noise), scale
+
+
+def _with_own(noise: Array, errors: Array, exact: Array, random: bool) -> Array:
+    """With the elements' own errors where they are beyond the typical ones of their columns."""
+    import numpy as np
+
+    own = errors * (OWN / TYPICAL)
+    flips = exact & (errors > 0)
+    share = flips.sum() / max(1, np.broadcast_to(exact, errors.shape).sum())
+    if random:
+        # One step where it was measured, unless steps are all over: that is no accident of rounding.
+        stable = flips.sum() > 1 and share > MOST_FLIPS
+        own = np.where(exact, 0.0 if stable else errors / TYPICAL, own)
+    elif share > RARE:
+        # Ties all over: which of equal elements a sort takes first is any of them.
+        own = np.where(exact, errors.max() * (TIES / TYPICAL), own)
+    beyond: Array = np.maximum(noise, own)
+    return beyond if bool((own > noise).any()) else noise
+
+
+def _floor_of_whole(output: Array, errors: Array | None, random: bool) -> NoiseFloor:
+    import numpy as np
+
+    ones = [1] * output.ndim
+    exact = np.ones(ones, bool)
+    noise = np.zeros(ones)
+    if errors is not None:
+        noise = _with_own(noise, errors, exact, random)
+    return NoiseFloor(noise.astype(np.float32), np.ones(ones, np.float32), exact)
+
+
+def _fits(part: ColumnStatistics, output: Array) -> bool:
+    return part.axis is not None and output.ndim > part.axis and output.shape[part.axis] == len(part.scale)
+
+
+def _without_columns(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
+    """One group in place of columns that an output does not have at some size."""
+    import numpy as np
+
+    part = parts[0]
+    if not part.scale.size:
+        return _empty()
+    return ColumnStatistics(
+        None, np.median(part.scale, keepdims=True), part.noise.max(keepdims=True),
+        np.asarray([part.exact.all()]), np.zeros(1, bool),
+    )  # fmt: skip
+
+
+def _empty() -> ColumnStatistics:
+    import numpy as np
+
+    return ColumnStatistics(None, np.zeros(1), np.full(1, UNMEASURED), np.zeros(1, bool), np.zeros(1, bool))

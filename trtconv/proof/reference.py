@@ -1,8 +1,8 @@
 """The reference: what the original module computed at the sample points, so that no later room needs torch.
 
-One safetensors file. Tensors are `p<index>/input/<name>` and `p<index>/output/<name>`, and `p<index>/rounding/<name>`
-where the module's own rounding was measured for each element; the header's `trtconv` entry is JSON with the schema
-version, the points, the inputs' specs, the output names, the shape space and roundings that are one number.
+One safetensors file. Tensors are `p<index>/input/<name>`, `p<index>/output/<name>`, and of the noise floor
+`p<index>/error/<name>`, `.../scale/<name>` and `.../exact/<name>`, which broadcast over the output; the header's
+`trtconv` entry is JSON with the schema version, the points, the inputs' specs, the output names and the shape space.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
 from trtconv.proof.joint_sizes import SizeCoverage, coverage_of
+from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.points import SamplePoint
 
 if TYPE_CHECKING:
@@ -26,34 +27,31 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SCHEMA = 1
+SCHEMA = 2
+KINDS = ("input", "output", "error", "scale", "exact")
 
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file. `rounding` is point index to output to one number for all elements."""
+    """The header of a reference file. `chaotic` holds (point index, output) pairs."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[str, ...]
     space: ShapeSpace
     source: str = ""
-    rounding: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    chaotic: frozenset[tuple[int, str]] = frozenset()
     sizes: SizeCoverage | None = None
 
 
 @dataclass(frozen=True)
 class ReferenceSample:
-    """One point with its inputs and the module's outputs, by name.
-
-    `rounding` is the difference between the module's FP32 and FP64 outputs, where it was measured: one number for an
-    output, or an array of the output's shape.
-    """
+    """One point with its inputs, the module's outputs and their noise floors, by name."""
 
     point: SamplePoint
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
-    rounding: Mapping[str, float | Array] = field(default_factory=dict)
+    floors: Mapping[str, NoiseFloor] = field(default_factory=dict)
 
 
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:
@@ -64,8 +62,9 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
 
     tensors: dict[str, Array] = {}
     for index, sample in enumerate(samples):
-        rounding = {n: r for n, r in sample.rounding.items() if not isinstance(r, (int, float))}
-        for kind, arrays in (("input", sample.inputs), ("output", sample.outputs), ("rounding", rounding)):
+        parts = [sample.inputs, sample.outputs]
+        parts += [{n: getattr(f, kind) for n, f in sample.floors.items()} for kind in KINDS[2:]]
+        for kind, arrays in zip(KINDS, parts, strict=True):
             for name, array in arrays.items():
                 tensors[f"p{index}/{kind}/{name}"] = np.ascontiguousarray(array).reshape(array.shape)
     header = {
@@ -76,7 +75,7 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "space": str(info.space),
         "source": info.source,
         "sizes": info.sizes.as_dict() if info.sizes else None,
-        "rounding": {str(i): _numbers(s) for i, s in enumerate(samples) if _numbers(s)},
+        "chaotic": [[i, n] for i, s in enumerate(samples) for n, f in s.floors.items() if f.chaotic],
     }
     with replacing(path) as temporary:
         try:
@@ -85,10 +84,6 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
             raise InvalidRequestError(
                 f"the reference '{path}' cannot be written: {error}", hint="free some space, or choose another place"
             ) from error
-
-
-def _numbers(sample: ReferenceSample) -> dict[str, float]:
-    return {n: float(r) for n, r in sample.rounding.items() if isinstance(r, (int, float))}
 
 
 def read_reference_info(path: Path) -> ReferenceInfo:
@@ -117,7 +112,8 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         )
         return ReferenceInfo(
             points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
-            parse_space([header["space"]]), header.get("source", ""), _roundings(header.get("rounding", {})),
+            parse_space([header["space"]]), header.get("source", ""),
+            frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
             sizes=coverage_of(header["sizes"]) if header.get("sizes") else None,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
@@ -128,14 +124,6 @@ def _damaged(path: Path, words: str) -> InvalidRequestError:
     return InvalidRequestError(f"the reference '{path}' is damaged ({words})", hint="export the module again")
 
 
-def _roundings(data: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Raises ValueError for what is no rounding error: it is added to the tolerance."""
-    found = {str(index): {str(n): float(r) for n, r in outputs.items()} for index, outputs in data.items()}
-    if not all(0.0 <= r < math.inf for outputs in found.values() for r in outputs.values()):
-        raise ValueError("a rounding error that is no number from 0 up")
-    return found
-
-
 def read_samples(path: Path) -> Iterator[ReferenceSample]:
     """Yield the samples one after another, so that only one point is in memory."""
     from safetensors import safe_open
@@ -143,25 +131,22 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     info = read_reference_info(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
-        limits = _largest_roundings(stream, names)
+        limits = _largest_errors(stream, names)
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
-            for kind in ("input", "output", "rounding"):
+            for kind in KINDS:
                 head = f"p{index}/{kind}/"
                 arrays[kind] = {n[len(head) :]: stream.get_tensor(n) for n in names if n.startswith(head)}
             missing = [s.name for s in info.inputs if s.name not in arrays["input"]]
             if missing:
                 raise _damaged(path, f"point {point.label} has no input '{missing[0]}'")
-            for name, allowed in arrays["rounding"].items():
-                if name not in arrays["output"] or allowed.shape != arrays["output"][name].shape:
-                    raise _damaged(path, f"the rounding of '{name}' at {point.label} has another shape")
+            floors = {n: _floor(path, point, n, arrays, (index, n) in info.chaotic) for n in arrays["error"]}
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
-            rounding: dict[str, float | Array] = {**info.rounding.get(str(index), {}), **arrays["rounding"]}
-            _require_plausible(path, point, rounding, limits)
-            yield ReferenceSample(point, arrays["input"], ordered, rounding)
+            _require_plausible(path, point, floors, limits)
+            yield ReferenceSample(point, arrays["input"], ordered, floors)
 
 
-def _largest_roundings(stream: Any, names: list[str]) -> dict[str, float]:
+def _largest_errors(stream: Any, names: list[str]) -> dict[str, float]:
     """The largest error by output that rounding can explain: two values of the output differ by no more.
 
     That is twice the largest value at any point, or 2 where all are small. An output of integers may hold indices,
@@ -183,19 +168,33 @@ def _largest_roundings(stream: Any, names: list[str]) -> dict[str, float]:
 
 
 def _require_plausible(
-    path: Path, point: SamplePoint, rounding: Mapping[str, float | Array], limits: Mapping[str, float]
+    path: Path, point: SamplePoint, floors: Mapping[str, NoiseFloor], limits: Mapping[str, float]
 ) -> None:
     """Raise InvalidRequestError for an allowance with which any output would pass."""
-    import numpy as np
-
-    for name, allowed in rounding.items():
-        numbers = np.asarray(allowed, np.float64)
-        if not bool(np.all(numbers >= 0.0)):
-            raise _damaged(path, f"the rounding of '{name}' at {point.label} is negative or no number")
-        largest = float(numbers.max(initial=0.0))
+    for name, floor in floors.items():
+        largest = max(floor.largest, float(floor.scale.max(initial=0.0)))
         if largest > limits.get(name, 0.0):
             raise _damaged(
                 path,
                 f"it allows '{name}' an error of {largest:.3g} at {point.label}, more than the output's own values "
                 f"({limits.get(name, 0.0) / 2:.3g})",
             )
+
+
+def _floor(
+    path: Path, point: SamplePoint, name: str, arrays: Mapping[str, Mapping[str, Array]], chaotic: bool
+) -> NoiseFloor:
+    """One floor out of the file: numbers from 0 up that broadcast over the output, since they are what is allowed."""
+    import numpy as np
+
+    try:
+        error, scale, exact = (arrays[kind][name] for kind in KINDS[2:])
+        shape = arrays["output"][name].shape
+        for part in (error, scale, exact):
+            if np.broadcast_shapes(part.shape, shape) != shape:
+                raise ValueError
+        if not (np.all(error >= 0) and np.all(scale >= 0) and np.isfinite(error).all() and np.isfinite(scale).all()):
+            raise ValueError
+    except (KeyError, ValueError) as problem:
+        raise _damaged(path, f"the noise floor of '{name}' at {point.label} does not fit the output") from problem
+    return NoiseFloor(error, scale, exact.astype(bool), chaotic)

@@ -11,7 +11,6 @@ from trtconv.check.compare.layers import LayerReport, LayerRow, LayerTensor, lay
 from trtconv.core.model.file import load_model, save_model
 from trtconv.core.model.provenance import Origin
 from trtconv.core.requests import CheckRequest
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
 from trtconv.proof.comparison import compare_output
 
 
@@ -84,7 +83,7 @@ def test_a_graph_that_stops_is_red_at_the_node_also_without_a_reference_node(tmp
 def test_a_layer_that_differs_is_an_error_at_its_line():
     tensor = LayerTensor("unit", "/norm/Div", "Div", Origin("norm", "net.py:14"))
     want = np.zeros(3, np.float32)
-    row = LayerRow(tensor, compare_output("unit", "", want, want + 1, DEFAULT_TOLERANCE))
+    row = LayerRow(tensor, compare_output("unit", "", want, want + 1))
     assert layer_finding(LayerReport((row,), ())).source == "net.py:14"
     fused = layer_finding(LayerReport((), (), tensor))
     assert "a fusion around Div '/norm/Div'" in fused.message

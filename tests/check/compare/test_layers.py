@@ -7,7 +7,6 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check.compare.layer_check import pinned_dims
 from trtconv.check.compare.layers import compare_layers, describe_layers, dump_tensors, graph_tensors
 from trtconv.core.model.file import load_model
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
 
 X = {"x": np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)}
 
@@ -47,7 +46,7 @@ class Engine:
 
 
 def test_all_agree(model, tmp_path):
-    report = compare_layers(model, X, Engine(model, tmp_path), DEFAULT_TOLERANCE)
+    report = compare_layers(model, X, Engine(model, tmp_path))
     assert report.first_off is None
     assert report.fused is None
     assert len(report.rows) == 11
@@ -56,7 +55,7 @@ def test_all_agree(model, tmp_path):
 
 @pytest.mark.parametrize("index", range(6))
 def test_the_first_tensor_that_is_off(model, tmp_path, index):
-    report = compare_layers(model, X, Engine(model, tmp_path, bad=f"w{index}"), DEFAULT_TOLERANCE)
+    report = compare_layers(model, X, Engine(model, tmp_path, bad=f"w{index}"))
     assert report.first_off.tensor.node == f"conv{index}" or (index == 5 and report.first_off.tensor.name == "c5")
     lines = describe_layers(report)
     assert f"net.py:{10 + 2 * index}" in lines[0]
@@ -66,7 +65,7 @@ def test_the_first_tensor_that_is_off(model, tmp_path, index):
 @pytest.mark.parametrize("index", range(5))
 def test_a_fusion_is_found_by_bisection(model, tmp_path, index):
     engine = Engine(model, tmp_path, heals=f"r{index}")
-    report = compare_layers(model, X, engine, DEFAULT_TOLERANCE)
+    report = compare_layers(model, X, engine)
     assert report.first_off is None
     assert report.fused.name == f"r{index}"
     assert report.builds == len(engine.built) <= 6

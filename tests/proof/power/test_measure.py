@@ -8,6 +8,7 @@ import pytest
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.power.effect import column_scales, effect_of
 from trtconv.proof.power.measure import PowerRequest, measure_power
@@ -18,7 +19,7 @@ from .heads import HEADS, head_model, samples_of
 
 def comparison(tolerance):
     return lambda sample, outputs: compare_outputs(
-        str(sample.point), sample.outputs, outputs, tolerance, rounding=sample.rounding
+        str(sample.point), sample.outputs, outputs, allowances(sample, tolerance)
     )
 
 

@@ -14,9 +14,10 @@ from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.sizes import shape_points
 from trtconv.rewrite.engine.explain import explain_lines
 from trtconv.rewrite.engine.ledger import ledger_data
-from trtconv.rewrite.engine.points import model_space, shape_points
+from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewriteResult
 from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Found, Rule, Skip

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.blame.module_walk import first_module_off
 from trtconv.check.blame.origins import graph_of, named_node
 from trtconv.check.compare.intermediates import TensorDifference, exported_beside, first_difference
+from trtconv.check.compare.precision import arithmetic_of, recorded_precision
 from trtconv.check.compare.reference_fit import find_reference
 from trtconv.check.compare.subjects import is_engine, open_subject
-from trtconv.check.compare.tolerances import recorded_precision
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.precision import FP32
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
+from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.reference import ReferenceSample, read_reference_info
 
@@ -82,9 +83,8 @@ def _tried(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple
         actual = open_subject(graph).run(sample.inputs)
     except TrtconvError as error:
         return stopped_at(graph, sample, error.message), False
-    found = compare_outputs(
-        str(sample.point), sample.outputs, actual, request.tolerance, dict(request.outputs), sample.rounding
-    )
+    allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic_of(graph))
+    found = compare_outputs(str(sample.point), sample.outputs, actual, allowed)
     return None, all(c.passed for c in found)
 
 

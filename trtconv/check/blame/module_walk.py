@@ -14,6 +14,7 @@ from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import allow
 from trtconv.proof.comparison import compare_output
 from trtconv.proof.reference import ReferenceSample
 
@@ -65,7 +66,7 @@ def _inside(path: str, module: str) -> bool:
 
 
 def first_module_off(
-    path: Path, sample: ReferenceSample, outputs: Mapping[str, tuple[Array, ...]], tolerance: Tolerance
+    path: Path, sample: ReferenceSample, outputs: Mapping[str, tuple[Array, ...]], tolerance: Tolerance | None
 ) -> Finding | None:
     """The first submodule, in the graph's order, whose output the graph computes otherwise.
 
@@ -85,7 +86,8 @@ def first_module_off(
         for tensor in part:
             want = outputs[tensor.module][0]
             if want.shape == values[tensor.tensor].shape and want.dtype.kind == "f":
-                found = compare_output(tensor.tensor, str(sample.point), want, values[tensor.tensor], tolerance)
+                allowed = allow(want, tolerance=tolerance)
+                found = compare_output(tensor.tensor, str(sample.point), want, values[tensor.tensor], allowed)
                 compared.append((tensor, found))
     bad = next((c for c in compared if not c[1].passed), None)
     if bad is not None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.blame.origins import nearest_origin
+from trtconv.check.compare.precision import arithmetic_of
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import RULE_KEY, Origin
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import Arithmetic, allow
 from trtconv.proof.comparison import compare_output
 from trtconv.proof.reference import ReferenceSample
 
@@ -46,7 +48,7 @@ def exported_beside(subject: Path) -> Path | None:
 
 
 def tensor_differences(
-    subject: Path, exported: Path, sample: ReferenceSample, tolerance: Tolerance
+    subject: Path, exported: Path, sample: ReferenceSample, tolerance: Tolerance | None
 ) -> tuple[TensorDifference, ...]:
     """Every float tensor that both graphs name, in the order of the subject's graph.
 
@@ -61,6 +63,7 @@ def tensor_differences(
     known = {name for node in models[0].graph.node for name in node.output if name}
     makers = {name: node for node in models[1].graph.node for name in node.output if name}
     shared = [name for name in makers if name in known]
+    arithmetic = arithmetic_of(subject)
     found: list[TensorDifference] = []
     try:
         for start in range(0, len(shared), PART):
@@ -68,7 +71,7 @@ def tensor_differences(
             want, got = (tensor_values(m, names, sample.inputs) for m in models)
             for name in names:
                 if want[name].dtype.kind == "f" and got[name].dtype.kind == "f":
-                    result = _compared(name, sample, want[name], got[name], tolerance)
+                    result = _compared(name, sample, want[name], got[name], tolerance, arithmetic)
                     found.append(_difference(makers, name, result))
     except TrtconvError:
         return tuple(found)
@@ -76,7 +79,7 @@ def tensor_differences(
 
 
 def _compared(
-    name: str, sample: ReferenceSample, want: Array, got: Array, tolerance: Tolerance
+    name: str, sample: ReferenceSample, want: Array, got: Array, tolerance: Tolerance | None, arithmetic: Arithmetic
 ) -> OutputComparison:
     """The comparison of one tensor; most tensors of a good rewrite are equal to the last bit, which is quick to see."""
     import numpy as np
@@ -84,7 +87,7 @@ def _compared(
     if want.dtype == got.dtype and np.array_equal(want, got, equal_nan=True):
         shape = tuple(want.shape)
         return OutputComparison(name, str(sample.point), True, "", shape, shape, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
-    return compare_output(name, str(sample.point), want, got, tolerance)
+    return compare_output(name, str(sample.point), want, got, allow(want, None, tolerance, arithmetic))
 
 
 def _difference(

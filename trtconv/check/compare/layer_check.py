@@ -10,6 +10,7 @@ from trtconv.backends.protocol import Backend, EngineSettings, Profile
 from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.check.compare.layers import LayerReport, RunMarked, compare_layers, dump_tensors, graph_tensors
+from trtconv.check.compare.precision import arithmetic_of
 from trtconv.core.artifacts import require_file, sha256_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.private_folder import private_temporary_folder
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_layers(
-    engine: Path, reference: Path, tolerance: Tolerance, *, point: str = "", dump: Path | None = None,
+    engine: Path, reference: Path, tolerance: Tolerance | None, *, point: str = "", dump: Path | None = None,
     plugins: tuple[Path, ...] = (), progress: Progress | None = None,
 ) -> LayerReport:  # fmt: skip
     """Compare an engine's inner tensors with ONNX Runtime's at one sample point (its label; the first by default).
@@ -41,7 +42,7 @@ def check_layers(
     backend = backend_of(engine)
     with private_temporary_folder("layers") as folder, backend.warm():
         run = _runner(backend, manifest, model, plugins, sample.inputs, Path(folder), progress)
-        report = compare_layers(model, sample.inputs, run, tolerance, progress)
+        report = compare_layers(model, sample.inputs, run, tolerance, progress, arithmetic_of(engine))
         if dump is not None:
             dump_tensors(dump, sample.inputs, run, [t.name for t in graph_tensors(load_model(model))])
     return report

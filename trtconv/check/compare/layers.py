@@ -17,6 +17,7 @@ from trtconv.core.model.provenance import Origin, origin_of
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import FP32_ENGINE, Allowance, Arithmetic, allow
 from trtconv.proof.comparison import compare_output
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+Allow = Callable[["Array"], Allowance]
 RunMarked = Callable[[Sequence[str]], Mapping[str, "Array"]]
 """Builds and runs an engine with these inner tensors as extra outputs; gives all outputs that it has."""
 
@@ -81,8 +83,8 @@ def graph_tensors(model: onnx.ModelProto) -> tuple[LayerTensor, ...]:
 
 
 def compare_layers(
-    model: Path, inputs: Mapping[str, Array], run_marked: RunMarked, tolerance: Tolerance,
-    progress: Progress | None = None,
+    model: Path, inputs: Mapping[str, Array], run_marked: RunMarked, tolerance: Tolerance | None = None,
+    progress: Progress | None = None, arithmetic: Arithmetic = FP32_ENGINE,
 ) -> LayerReport:  # fmt: skip
     """Compare the engine with ONNX Runtime at every inner tensor, at one sample's inputs.
 
@@ -91,6 +93,10 @@ def compare_layers(
     from trtconv.core.model.file import load_model
 
     progress = progress or SilentProgress()
+
+    def allowed(want: Array) -> Allowance:
+        return allow(want, None, tolerance, arithmetic)
+
     proto = load_model(model)
     tensors = graph_tensors(proto)
     progress.phase("ONNX Runtime, all tensors")
@@ -100,14 +106,14 @@ def compare_layers(
     progress.phase(f"engine with {len(names)} outputs")
     got = run_marked(names)
     rows = tuple(
-        LayerRow(t, compare_output(t.name, "", expected[t.name], got[t.name], tolerance))
+        LayerRow(t, compare_output(t.name, "", expected[t.name], got[t.name], allowed(expected[t.name])))
         for t in tensors
         if t.name in expected and t.name in got and expected[t.name].dtype.kind == "f"
     )
-    outputs = _finals(finals, expected, got, tolerance)
+    outputs = _finals(finals, expected, got, allowed)
     if not all(o.passed for o in outputs) or any(not r.comparison.passed for r in rows):
         return LayerReport(rows, outputs, builds=1)
-    fused, builds = _bisect([r.tensor for r in rows], finals, expected, run_marked, tolerance, progress)
+    fused, builds = _bisect([r.tensor for r in rows], finals, expected, run_marked, allowed, progress)
     return LayerReport(rows, outputs, fused, builds + 1)
 
 
@@ -131,21 +137,21 @@ def _expected(
 
 
 def _finals(
-    names: Sequence[str], expected: Mapping[str, Array], got: Mapping[str, Array], tolerance: Tolerance
+    names: Sequence[str], expected: Mapping[str, Array], got: Mapping[str, Array], allowed: Allow
 ) -> tuple[OutputComparison, ...]:
-    return tuple(compare_output(n, "", expected[n], got[n], tolerance) for n in names if n in got)
+    return tuple(compare_output(n, "", expected[n], got[n], allowed(expected[n])) for n in names if n in got)
 
 
 def _bisect(
     tensors: Sequence[LayerTensor], finals: Sequence[str], expected: Mapping[str, Array], run_marked: RunMarked,
-    tolerance: Tolerance, progress: Progress,
+    allowed: Allow, progress: Progress,
 ) -> tuple[LayerTensor | None, int]:  # fmt: skip
     """The last tensor of the shortest list of marked ones, from the front, that makes the final outputs right."""
 
     def right(count: int) -> bool:
         progress.phase(f"engine with {count} of {len(tensors)} fusions broken")
         got = run_marked([t.name for t in tensors[:count]])
-        return all(o.passed for o in _finals(finals, expected, got, tolerance))
+        return all(o.passed for o in _finals(finals, expected, got, allowed))
 
     if right(0):
         return None, 1

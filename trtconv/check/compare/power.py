@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.compare.tolerances import recorded_precision
+from trtconv.check.compare.precision import recorded_precision
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.report import Finding, OutputComparison

@@ -22,8 +22,10 @@ SIGMAS = 4.0
 AGAINST = " against the baseline"
 # The standard error of a median of n normal samples is 1.2533 sigma / sqrt(n).
 _MEDIAN_ERROR = 1.2533
-# Errors below this share of the tolerance are rounding; they may move by any factor.
-ERROR_FLOOR = 0.02
+# Of a limit that a user named the same goes for this share.
+_NAMED_SHARE = 0.02
+# Errors below this share of an output's magnitude are rounding; they may move by any factor.
+ERROR_FLOOR = 2e-6
 RATIOS: Mapping[str, float] = {
     "latency_ms": 1.10,
     "engine_bytes": 1.10,
@@ -127,7 +129,7 @@ def _median_error(found: Measurement) -> float:
 def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]]) -> list[Finding]:
     """An output that is still within its tolerance but far less exact than it was."""
     findings = []
-    floor = ERROR_FLOOR * max(report.tolerance.rtol, report.tolerance.atol)
+    floor = max(ERROR_FLOOR, _NAMED_SHARE * max(report.tolerance.rtol or 0.0, report.tolerance.atol or 0.0))
     limit = baseline.ratios["error"]
     for name, then in baseline.errors.items():
         errors = [c.max_scaled for c in report.comparisons if c.output == name and c.max_scaled is not None]

@@ -49,7 +49,7 @@ def _outputs(report: CheckReport) -> str:
             _number(worst.max_scaled), _number(worst.cosine, "{:.6f}"), _cell(worst.point),
         ))  # fmt: skip
     heads = ("output", "points equal", "max abs error", "of 1+\\|x\\|", "cosine", "worst at")
-    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
+    allowed = f"{report.tolerance}, {report.runner}"
     return table(heads, rows) + f"\n\n<sub>{_cell(allowed)}</sub>"
 
 

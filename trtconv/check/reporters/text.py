@@ -65,7 +65,7 @@ def _row(results: list[OutputComparison]) -> tuple[str, ...]:
 def verdict(report: CheckReport) -> tuple[str, str, str]:
     """Colour and words: `PASSED`, `model.engine equals the reference at 12 sample points (...)`."""
     points = len({c.point for c in report.comparisons})
-    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}, {report.runner}"
+    allowed = f"{report.tolerance}, {report.runner}"
     if report.passed:
         text = f"{report.subject} equals the reference at {points} sample points ({allowed}){remarks(report)}"
         return "yellow" if is_weak(report) else "green", "PASSED", text

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.blame.origins import graph_of
 from trtconv.check.compare.intermediates import exported_beside, tensor_values
+from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import find_reference, inside
 from trtconv.check.compare.subjects import is_engine, open_subject
-from trtconv.check.compare.tolerances import chosen_tolerance
 from trtconv.check.repro.bisection import smallest_failing
 from trtconv.check.repro.cutting import boundary, cut, cut_inputs, reads
 from trtconv.check.repro.failures import AccuracyFailure, BuildFailure, Failure, RunFailure, difference, same_reason
@@ -23,6 +23,7 @@ from trtconv.core.model.file import load_model, model_files, signature
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
+from trtconv.proof.allowance import UNIT_ROUNDOFF, Arithmetic, resolve_tolerance
 from trtconv.proof.reference import ReferenceSample, read_samples
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ def make_repro(
     InvalidRequestError when there is no ONNX file to cut, and what the backend raises where it cannot build here.
     """
     progress = progress or SilentProgress()
-    request = dataclasses.replace(request, tolerance=chosen_tolerance(request))
     path = graph_of(request.subject)
     if path is None:
         raise InvalidRequestError(f"there is no ONNX file beside '{request.subject}' to cut")
@@ -83,11 +83,13 @@ def make_repro(
 
 
 def _candidates(request: CheckRequest, kind: str, backend: str, precision: str) -> list[Failure]:
+    graph, limits = graph_of(request.subject) or request.subject, resolve_tolerance("", request.tolerance)
+    engine = Arithmetic(precision if precision in UNIT_ROUNDOFF else "fp32", engine=True)
     chosen: dict[str, Failure] = {
         "run": RunFailure(),
-        "accuracy": AccuracyFailure(request.tolerance),
+        "accuracy": AccuracyFailure(limits, arithmetic_of(graph)),
         "build": BuildFailure(backend, precision),
-        "engine": BuildFailure(backend, precision, tolerance=request.tolerance, kind="engine"),
+        "engine": BuildFailure(backend, precision, tolerance=limits, kind="engine", arithmetic=engine),
     }
     if kind != "auto":
         return [chosen[kind]]
@@ -125,7 +127,7 @@ def _failing_first(
         return list(samples)
     try:
         inner = [s for s in samples if inside(s, subject.profiles)]
-        bad = [s for s in inner if difference(subject.run(s.inputs), s.outputs, failure.tolerance)]
+        bad = [s for s in inner if difference(subject.run(s.inputs), s.outputs, failure.tolerance, failure.arithmetic)]
     except TrtconvError:
         return list(samples)
     finally:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from trtconv.core.errors import MissingDependencyError, TrtconvError
 from trtconv.core.precision import FP32
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import FP32_ENGINE, ONNX_RUNTIME, Arithmetic, allowances_without_floor
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class AccuracyFailure:
     """The model's outputs in ONNX Runtime differ from the expected ones."""
 
     tolerance: Tolerance
+    arithmetic: Arithmetic = ONNX_RUNTIME
     kind: str = "accuracy"
 
     def ask(self, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
@@ -66,13 +68,16 @@ class AccuracyFailure:
             actual = OnnxRuntimeRunner(model.SerializeToString())(inputs)
         except TrtconvError:
             return ""
-        return difference(actual, expected, self.tolerance)
+        return difference(actual, expected, self.tolerance, self.arithmetic)
 
 
-def difference(actual: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> str:
+def difference(
+    actual: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance, arithmetic: Arithmetic
+) -> str:
     """What differs first between the outputs of a part, as one line; empty when nothing does."""
     wanted = {n: expected[n] for n in actual if n in expected}
-    worst = first_failure(compare_outputs("the cut", wanted, actual, tolerance))
+    allowed = allowances_without_floor(wanted, tolerance, arithmetic)
+    worst = first_failure(compare_outputs("the cut", wanted, actual, allowed))
     return describe_failure(worst) if worst else ""
 
 
@@ -88,6 +93,7 @@ class BuildFailure:
     profile: Profile | None = None
     tolerance: Tolerance | None = None
     kind: str = "build"
+    arithmetic: Arithmetic = FP32_ENGINE
 
     def ask(self, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
         """The builder's words, or the first output that differs."""
@@ -115,7 +121,7 @@ class BuildFailure:
                 words = (error.details[0] if error.details else error.message).replace(str(path), "the model")
                 return "" if self.tolerance is not None else words
             try:
-                return difference(runner(inputs), expected, self.tolerance)
+                return difference(runner(inputs), expected, self.tolerance, self.arithmetic)
             finally:
                 runner.close()
 

@@ -23,7 +23,7 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import SupportTable, load_table
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
+from trtconv.core.tolerance import NO_LIMITS
 
 if TYPE_CHECKING:
     import onnx
@@ -81,7 +81,7 @@ class TargetReport:
         """The findings as a report that the reporters of `trtconv check` print (SARIF, JUnit, GitHub, ...)."""
         return CheckReport(
             subject=self.subject, subject_kind="onnx", reference="", runner=f"{self.judged_by}, for {self.target}",
-            tolerance=DEFAULT_TOLERANCE, comparisons=(), findings=self.findings, static=True,
+            tolerance=NO_LIMITS, comparisons=(), findings=self.findings, static=True,
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:

@@ -220,11 +220,10 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     """`--find-fp32`: the nodes for which half precision misses the tolerance, and the options that keep them."""
     import json
 
-    from trtconv.check.compare.tolerances import HALF_TOLERANCES, recorded_precision
+    from trtconv.check.compare.precision import recorded_precision
     from trtconv.cli.assemble import load_config, tolerance_of
     from trtconv.cli.console import ConsoleProgress
     from trtconv.core.artifacts import write_report_json
-    from trtconv.core.tolerance import DEFAULT_TOLERANCE
     from trtconv.pipeline import find_fp32
 
     config = load_config(line.of(ConfigOption).config)
@@ -232,16 +231,15 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     request = line.request(CheckRequest, config, subject=subject, tolerance=chosen)
     recorded = recorded_precision(subject)
     precision = recorded if recorded != FP32.name else FP16.name
-    tolerance = HALF_TOLERANCES[precision] if chosen == DEFAULT_TOLERANCE else chosen
     target = line.of(CheckOptions).target or config.rewrite.target
     with ConsoleProgress(line.of(OutputOptions).verbosity) as progress:
         progress.stage("find-fp32")
-        source, search = find_fp32(subject, request.reference, target, precision, tolerance, progress)
+        source, search = find_fp32(subject, request.reference, target, precision, chosen, progress)
     if reports.json is not None:
         write_report_json(reports.json, search.as_dict())
     if reports.json_on_stdout:
         return 0
-    allowed = f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g} at {search.points} sample points"
+    allowed = f"{chosen or 'the noise floor'} and roundings to {precision} at {search.points} sample points"
     runs = f"({search.runs} emulated runs{'' if search.complete else ', not all that were needed'})"
     echo(f"{len(search.nodes)} of {search.half} nodes have to stay FP32 for {precision} within {allowed} {runs}")
     for node in search.nodes:

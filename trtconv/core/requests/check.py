@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trtconv.core.option import option
 from trtconv.core.requests.module_source import ModuleSource
-from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.tolerance import Tolerance
 
 POWER_FLAG, BARE_POWER = "--power", 60
 
@@ -32,7 +32,7 @@ class CheckRequest:
         ),
     )
     against: ModuleSource | None = None
-    tolerance: Tolerance = DEFAULT_TOLERANCE
+    tolerance: Tolerance | None = None
     outputs: tuple[tuple[str, Tolerance], ...] = ()
     plugins: tuple[Path, ...] = field(
         default=(),

@@ -13,7 +13,7 @@ from trtconv.core.requests.module_source import ModuleSource
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.shape_space.space import ShapeSpace, parse_range, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
-from trtconv.core.tolerance import DEFAULT_TOLERANCE, Tolerance
+from trtconv.core.tolerance import Tolerance
 
 ALIGN_FLAG, PAD_FLAG = "--align", "--pad-to-multiple"
 ALIGN_HELP = "Narrow ranges to the multiples at which all is defined."
@@ -121,7 +121,7 @@ class ExportRequest:
             key="export.opset",
         ),
     )
-    tolerance: Tolerance = DEFAULT_TOLERANCE
+    tolerance: Tolerance | None = None
     align: bool = field(
         default=False,
         metadata=option(ALIGN_FLAG, help=ALIGN_HELP, group="Shapes", form="flag", key="export.align", unless=PAD_FLAG),

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import out_of_space, unwritable
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.progress import Progress
@@ -20,13 +21,14 @@ from trtconv.export.exporters.trace import Candidate, Trace
 from trtconv.export.module.drawn import judged_as_noise
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.runner import ModuleRunner, to_tensor
-from trtconv.export.points import traced_sizes
-from trtconv.export.proof import Verdict, prove
-from trtconv.export.samples import MakeInputs, Samples
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
+from trtconv.proof.original import MakeInputs
 from trtconv.proof.points import SamplePoint
+from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.sampling import Samples
+from trtconv.proof.sizes import traced_sizes
 
 Export = Callable[[Trace, Path, int | None], Candidate]
 
@@ -129,7 +131,7 @@ def attempt(way: Way, job: Job) -> Attempt:
     finally:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
-    verdict = prove(candidate.model, job.samples.items, job.request.tolerance)
+    verdict = prove(lambda: OnnxRuntimeRunner(candidate.model), job.samples.items, job.request.tolerance)
     candidate, verdict = judged_as_noise(candidate, verdict, job.samples.items[0], job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict)

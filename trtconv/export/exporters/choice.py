@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.report import OutputComparison
@@ -21,13 +23,13 @@ from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.user_code import blame, shown
-from trtconv.export.proof import Verdict, prove
-from trtconv.export.samples import Samples, with_rounding, without_breakdown
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scanned
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.probes.values import IN_WORDS
+from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.sampling import Samples, with_rounding, without_breakdown
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
@@ -204,7 +206,8 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
         if measured is None:
             return job, made
         job = replace(job, samples=measured)
-        made = replace(made, verdict=prove(made.candidate.model, measured.items, job.request.tolerance))
+        opening = partial(OnnxRuntimeRunner, made.candidate.model)
+        made = replace(made, verdict=prove(opening, measured.items, job.request.tolerance))
         if made.verdict is not None and made.verdict.at == verdict.at:
             return job, made
     return job, made

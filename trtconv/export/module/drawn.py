@@ -12,8 +12,9 @@ from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.trace import Candidate
-from trtconv.export.proof import Verdict
+from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
+from trtconv.proof.proving import Verdict
 from trtconv.proof.reference import ReferenceSample
 
 DRAWING = (
@@ -22,7 +23,7 @@ DRAWING = (
 
 
 def judged_as_noise(
-    candidate: Candidate, verdict: Verdict, sample: ReferenceSample, tolerance: Tolerance
+    candidate: Candidate, verdict: Verdict, sample: ReferenceSample, tolerance: Tolerance | None
 ) -> tuple[Candidate, Verdict]:
     """The verdict, failed when the file draws random numbers and differs from itself; with a note when it draws.
 
@@ -37,7 +38,7 @@ def judged_as_noise(
         first, second = runner(sample.inputs), runner(sample.inputs)
     except TrtconvError:
         return candidate, verdict
-    differs = first_failure(compare_outputs(str(sample.point), first, second, tolerance))
+    differs = first_failure(compare_outputs(str(sample.point), first, second, allowances(sample, tolerance)))
     if differs is None:
         note = f"{shown}; '{sample.point}' twice gave outputs within the tolerance of each other"
         return replace(candidate, notes=(*candidate.notes, note)), verdict

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.reference import ReferenceSample
 
@@ -61,7 +61,7 @@ def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: l
 
 
 def _difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputComparison | None:
-    return first_failure(compare_outputs(str(sample.point), sample.outputs, outputs, DEFAULT_TOLERANCE))
+    return first_failure(compare_outputs(str(sample.point), sample.outputs, outputs, allowances(sample)))
 
 
 def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:

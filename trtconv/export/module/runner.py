@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
+from trtconv.export.module.exact_twin import denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.outputs import flatten_outputs
 from trtconv.export.module.user_code import blame
 
@@ -47,6 +48,24 @@ class ModuleRunner:
     def with_module(self, module: nn.Module) -> ModuleRunner:
         """Another module run in the same way."""
         return ModuleRunner(module, None, self.base)
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of the module's parameters."""
+        return weight_bytes(self.module)
+
+    def exact(self) -> ModuleRunner | None:
+        """The module in FP64; None when it is too large to copy or cannot be copied."""
+        return exact_twin(self)
+
+    def perturbed(self, seed: int) -> ModuleRunner | None:
+        """The module with each weight moved by at most one unit in its last place; None as for `exact`."""
+        return perturbed_twin(self, seed)
+
+    def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once with denormal numbers taken for zero, as GPUs take them."""
+        with denormals_flushed():
+            return self(inputs)
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""

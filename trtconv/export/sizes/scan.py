@@ -23,12 +23,12 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, Job
-from trtconv.export.proof import compare_at
-from trtconv.export.samples import own_rounding
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import SizeCoverage, covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims
+from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import own_errors
 
 MOST_PER_DIM = 1024
 # Sizes of each dim, and joint ones, that are compared as long as the first budget lasts.
@@ -81,12 +81,13 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
 def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> OutputComparison | None:
     """What differs at a point by more than the module's own rounding, which is measured only when something does."""
     inputs = job.make(point)
-    sample = ReferenceSample(point, inputs, job.runner(inputs))
+    outputs = job.runner(inputs)
+    sample = ReferenceSample(point, inputs, outputs, job.samples.floors_at(point, outputs))
     bad = first_failure(compare_at(runner, sample, job.request.tolerance))
     if bad is None or bad.max_abs is None or bad.max_abs == math.inf:
         return bad
-    rounding = own_rounding(job.runner, sample)
-    return first_failure(compare_at(runner, replace(sample, rounding=rounding), job.request.tolerance))
+    floors = job.samples.floors_at(point, outputs, own_errors(job.runner, sample))
+    return first_failure(compare_at(runner, replace(sample, floors=floors), job.request.tolerance))
 
 
 def scanned(

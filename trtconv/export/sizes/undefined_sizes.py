@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
@@ -17,10 +18,11 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.exporters.choice import Choice
 from trtconv.export.module.outputs import flatten_outputs
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.proof import prove
-from trtconv.export.samples import MakeInputs, Samples
 from trtconv.proof.comparison import describe_failure
+from trtconv.proof.original import MakeInputs
 from trtconv.proof.points import SamplePoint
+from trtconv.proof.proving import prove
+from trtconv.proof.sampling import Samples
 from trtconv.proof.undefined_sizes import UndefinedDim, find_undefined, required_multiples
 
 if TYPE_CHECKING:
@@ -139,7 +141,7 @@ def padded_choice(choice: Choice, request: ExportRequest, padding: Padding, samp
     model = insert_padding(load_model(choice.candidate.model), padding, request.inputs, request.space)
     path = choice.candidate.model.with_name("padded.onnx")
     path.write_bytes(model.SerializeToString(deterministic=True))
-    verdict = prove(path, samples.items, request.tolerance)
+    verdict = prove(lambda: OnnxRuntimeRunner(path), samples.items, request.tolerance)
     if verdict.failure is not None:
         raise AccuracyError(
             f"the padded model differs from the module on padded inputs: {describe_failure(verdict.failure)}",

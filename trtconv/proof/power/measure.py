@@ -149,7 +149,7 @@ class _Trial:
             except TrtconvError:
                 return _Verdict(True, Effect(float("inf")))
             before = {n: values[n] for n in self.outputs}
-            effect = effect_of(before, after, sample.rounding)
+            effect = effect_of(before, after, {n: f.error for n, f in sample.floors.items()})
             largest = largest.larger(effect)
             if effect.size > self.request.least_change and self._reports(sample, {**before, **after}):
                 return _Verdict(True, effect)

@@ -12,10 +12,10 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.sizes import shape_points
 from trtconv.proof.undefined_sizes import required_multiples
 from trtconv.rewrite.alignment.pad_to_multiple import pad_model
 from trtconv.rewrite.alignment.undefined_sizes import problem_at, undefined_dims, warn_of_undefined_sizes
-from trtconv.rewrite.engine.points import shape_points
 from trtconv.rewrite.graph.facts import without_weights
 
 

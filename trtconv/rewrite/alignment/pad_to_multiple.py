@@ -18,7 +18,6 @@ from trtconv.core.shape_space.padded_graph import insert_padding
 from trtconv.core.shape_space.padding import Padding, padded_inputs
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.core.tolerance import DEFAULT_TOLERANCE
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
 from trtconv.rewrite.graph.concrete import ConcreteShapes
@@ -79,7 +78,7 @@ def _prove(
     points.sort(key=lambda p: sum(sample.size for sample in sample_inputs(specs, p).values()))
     for point in points[:MAX_POINTS]:
         inputs = sample_inputs(specs, point)
-        results = compare_outputs(str(point), wanted(inputs), runner(inputs), DEFAULT_TOLERANCE)
+        results = compare_outputs(str(point), wanted(inputs), runner(inputs))
         failure = first_failure(results)
         if failure is not None:
             raise AccuracyError(

@@ -16,8 +16,8 @@ from trtconv.core.model.file import signature
 from trtconv.core.progress import Progress
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.sizes import shape_points
 from trtconv.proof.undefined_sizes import UndefinedDim, find_undefined
-from trtconv.rewrite.engine.points import shape_points
 from trtconv.rewrite.graph.concrete import with_sizes
 from trtconv.rewrite.graph.facts import without_weights
 

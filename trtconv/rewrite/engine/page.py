@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trtconv.core.artifacts import write_text
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
+from trtconv.core.tolerance import NO_LIMITS
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.rules import RULES
 
@@ -44,7 +45,7 @@ def _section(rule: Rule) -> str:
         f"\n## {rule.name}\n\n{doc}\n",
         f"Looks at: {', '.join(f'`{op}`' for op in rule.ops)}.",
         f" Not proved: {rule.unproved}." if rule.unproved else "",
-        f" Held to rtol {rule.tolerance.rtol:g}, atol {rule.tolerance.atol:g}",
+        f" Held to {rule.tolerance or NO_LIMITS}",
         " against the part before in FP32.\n" if rule.judged_as_float32 else ".\n",
         f"\n```\nbefore  {rule.before}\nafter   {rule.after}\n```\n",
     ]

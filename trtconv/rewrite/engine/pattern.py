@@ -19,7 +19,7 @@ from onnx import helper
 
 from trtconv.core.targets import Target
 from trtconv.core.tolerance import Tolerance
-from trtconv.rewrite.engine.rule import NOT_THIS, PROOF_TOLERANCE, Found, Rule, Skip, every_target
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, every_target
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import OperatorGraph
 from trtconv.rewrite.graph.replacement import export_node
@@ -43,7 +43,7 @@ class PatternGraph(OperatorGraph):
 
 def pattern_rule(
     name: str, why: str, before: Callable[..., Any], after: Callable[..., Any], *, opset: int = 1,
-    needed: Callable[[Target], bool] = every_target, tolerance: Tolerance = PROOF_TOLERANCE,
+    needed: Callable[[Target], bool] = every_target, tolerance: Tolerance | None = None,
 ) -> Rule:  # fmt: skip
     """A rule that puts `after(g, x, ..)` in the place of `before(g, x, ..)`, from `opset` on.
 

@@ -11,7 +11,8 @@ import onnx
 from trtconv.core.model.file import signature
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.points import SamplePoint, sample_points
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.sizes import shape_points
 from trtconv.rewrite.graph.concrete import ConcreteShapes, NamedShapes
 from trtconv.rewrite.graph.facts import Inferred
 from trtconv.rewrite.graph.fragment import FragmentInput
@@ -19,7 +20,6 @@ from trtconv.rewrite.graph.fragment import FragmentInput
 MAX_ELEMENTS = 1 << 20
 LAST_RESORT_ELEMENTS = 1 << 26
 MAX_SHAPES = 4
-LABELS = ("opt", "min", "interior-1", "interior-2")
 
 
 @dataclass
@@ -92,18 +92,6 @@ class Points:
         if name in sizes:
             return sizes[str(name)]
         return (2, 3, 1, 5)[index % 4] if axis == 0 else (7, 12, 17, 9)[index % 4]
-
-
-def shape_points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[SamplePoint, ...]:
-    """The points at which shapes are worked out: min, opt, and two that divide by nothing.
-
-    Not max and the corners: a part of a graph behaves there as at other sizes, and would take much longer to run.
-    """
-    distinct: dict[tuple[tuple[str, int], ...], SamplePoint] = {}
-    for point in sample_points(space, specs):
-        if point.label in LABELS:
-            distinct.setdefault(point.dims, point)
-    return tuple(distinct.values())
 
 
 def model_space(model: onnx.ModelProto) -> tuple[ShapeSpace, tuple[TensorSpec, ...]]:

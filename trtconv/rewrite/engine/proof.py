@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,27 +16,17 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
-from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.original import Run
+from trtconv.proof.proving import compare_graphs
+from trtconv.proof.values import tensor_values
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.fragment import Fragment, FragmentInput
 from trtconv.rewrite.graph.index import Array
 
 Ranges = Mapping[str, tuple[float, float]]
-LARGE_VALUE = {onnx.TensorProto.FLOAT16: 64.0}
 REFERENCE_ELEMENTS = 1 << 12
-EXACT = Tolerance(rtol=0.0, atol=0.0, why="integers are equal or wrong")
-HALF_TOLERANCE = {
-    "float16": Tolerance(rtol=2e-3, atol=2e-3, why="11 bits: two or three roundings in FP16"),
-    "bfloat16": Tolerance(rtol=1.6e-2, atol=1.6e-2, why="8 bits: two or three roundings in BF16"),
-}
-
-
-class Run(Protocol):
-    """Runs a model: arrays by name in, arrays by name out."""
-
-    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once."""
 
 
 @dataclass
@@ -51,7 +40,7 @@ class Prover:
     points: Points
     known: dict[bytes, Proof] = field(default_factory=dict)
 
-    def __call__(self, fragment: Fragment, tolerance: Tolerance, ranges: Ranges, node: str = "") -> Proof:
+    def __call__(self, fragment: Fragment, tolerance: Tolerance | None, ranges: Ranges, node: str = "") -> Proof:
         """Compare at the model's sample points; `passed` is None when nothing could be run.
 
         `node` names the place. The proof of an equal part is given back as it is; its `node` says whose it was.
@@ -69,8 +58,9 @@ class Prover:
 
 
 def prove(
-    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance, ranges: Ranges
-) -> Proof:
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
+    ranges: Ranges,
+) -> Proof:  # fmt: skip
     """Run both sides at every place with random values, and at the first one with zeros and large values."""
     sides, runner, problem = _open(fragment)
     if sides is None:
@@ -89,7 +79,7 @@ def prove(
 
 
 def _compared(
-    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance,
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
     ranges: Ranges, sides: tuple[Run, Run], runner: str,
 ) -> Proof:  # fmt: skip
     values: tuple[str, ...] = ("zeros", "large")
@@ -107,7 +97,7 @@ def _compared(
     trials = [(label, at, "random") for label, at in places]
     trials += [(places[0][0], places[0][1], kind) for kind in values]
     for label, at, kind in trials:
-        feed = {i.name: values_for(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
+        feed = {i.name: _values(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
         try:
             expected = sides[0](feed)
         except TrtconvError as error:
@@ -122,7 +112,7 @@ def _compared(
         retyped = _retyped(fragment, got)
         if retyped:
             return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {retyped}")
-        results += compare_outputs(f"{label}, {kind}", expected, got, tolerance, by_type(got))
+        results += compare_graphs(f"{label}, {kind}", sides[0], feed, expected, got, tolerance)
         shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
         labels.append(f"{label}, {kind}")
     failure = first_failure(tuple(results))
@@ -146,33 +136,9 @@ def _retyped(fragment: Fragment, outputs: Mapping[str, Array]) -> str:
     return ""
 
 
-def by_type(outputs: Mapping[str, Array]) -> dict[str, Tolerance]:
-    """Tolerances of the outputs that are no FP32: integers and booleans are exact, half types have fewer bits."""
-    chosen = {}
-    for name, array in outputs.items():
-        if array.dtype.name in HALF_TOLERANCE:
-            chosen[name] = HALF_TOLERANCE[array.dtype.name]
-        elif array.dtype.kind in "iub":
-            chosen[name] = EXACT
-    return chosen
-
-
-def values_for(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: tuple[float, float] | None) -> Array:
-    """Deterministic values of one input: normal floats, small integers, fair booleans; zeros; large ones; all false."""
+def _values(item: FragmentInput, shape: tuple[int, ...], kind: str, bounds: tuple[float, float] | None) -> Array:
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(item.type.dtype))
-    rng = np.random.default_rng([zlib.crc32(item.name.encode()), len(shape), *shape])
-    if kind == "zeros" and not item.weight:
-        fill = 0.0 if bounds is None else min(max(0.0, bounds[0]), bounds[1])
-        return np.full(shape, fill).astype(dtype)
-    if dtype.kind == "b":
-        return (np.zeros(shape) if kind == "false" else rng.integers(0, 2, shape)).astype(dtype)
-    if dtype.kind in "iu":
-        low, high = bounds or (0.0, 5.0)
-        return rng.integers(int(low), int(high) + 1, shape).astype(dtype)
-    values = rng.uniform(*bounds, shape) if bounds else rng.standard_normal(shape)
-    if kind == "large" and not item.weight and not bounds:
-        values = values * LARGE_VALUE.get(item.type.dtype, 1e4)
-    return values.astype(dtype)
+    return tensor_values(item.name, shape, dtype, kind, bounds=bounds, constant=item.weight)
 
 
 def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
@@ -223,7 +189,7 @@ class ReferenceRunner:
 def _structure(
     fragment: Fragment,
     places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
-    tolerance: Tolerance,
+    tolerance: Tolerance | None,
     ranges: Ranges,
 ) -> bytes:
     """Everything that enters the proof, with values numbered instead of named: equal for repeated blocks."""

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from trtconv.rewrite.graph.index import Graph, Node
     from trtconv.rewrite.graph.replacement import Replacement, Values
 
-# Tighter than the default of a check: one rewrite has only a handful of roundings.
-PROOF_TOLERANCE = Tolerance(rtol=1e-4, atol=2e-5)
-
 
 @dataclass(frozen=True)
 class Skip:
@@ -63,11 +60,11 @@ class Rule:
 
     `ops` are the op types of the root node (`domain::Op` outside the default domain): `find` is called for those
     nodes only. `why` is one sentence for users. `needed` retires the rule by target. `before` and `after` are short
-    texts for the page of rules. `tolerance` is what the proof holds it to. `judged_as_float32` is for rules that
-    mend overflow in half precision: the graph before is run in FP32 then. A rule with `plugin` makes nodes of that
-    plugin and is used when the user asked for it; one with `native_of` takes such nodes apart when he did not.
-    `unproved` says why nothing can run the part before, for the few rules of which that is true. `after_rules` names
-    rules of the same group that come first; otherwise a group is in the order of names.
+    texts for the page of rules. `tolerance` is what the proof holds it to; without one it is the noise floor.
+    `judged_as_float32` is for rules that mend overflow in half precision: the graph before is run in FP32 then. A rule
+    with `plugin` makes nodes of that plugin and is used when the user asked for it; one with `native_of` takes such
+    nodes apart when he did not. `unproved` says why nothing can run the part before, for the few rules of which that
+    is true. `after_rules` names rules of the same group that come first; otherwise a group is in the order of names.
     """
 
     name: str
@@ -77,7 +74,7 @@ class Rule:
     needed: Callable[[Target], bool] = every_target
     before: str = ""
     after: str = ""
-    tolerance: Tolerance = PROOF_TOLERANCE
+    tolerance: Tolerance | None = None
     judged_as_float32: bool = False
     unproved: str = ""
     plugin: str = ""

@@ -11,7 +11,6 @@ from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Entry
 from trtconv.rewrite.engine.rounds import NOT_PROVED, Record, Setting, describe, node_text
-from trtconv.rewrite.engine.rule import PROOF_TOLERANCE
 from trtconv.rewrite.graph.facts import index_model, inferred, opset_of
 from trtconv.rewrite.graph.fragment import cut
 from trtconv.rewrite.graph.index import Graph, Node
@@ -62,7 +61,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
     replacement = build_replacement(graph, f"{node.output}/{NAME}", restated.build, wanted)
     proof = NOT_PROVED
     if prover is not None:
-        proof = prover(cut(graph, [node], replacement), PROOF_TOLERANCE, {}, node.name)
+        proof = prover(cut(graph, [node], replacement), None, {}, node.name)
         # A node that is written alike is only refused for other values: the two evaluators differ in what they run.
         differs = first_failure(proof.comparisons) if restated.unchanged else proof.passed is False
         if differs and node.op not in PURE_EXCEPTIONS:

@@ -13,7 +13,6 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.engine.points import Points, model_space
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Proof
-from trtconv.rewrite.engine.rule import PROOF_TOLERANCE
 from trtconv.rewrite.engine.whole import Original
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut_between
@@ -76,7 +75,7 @@ def _by_parts(
         fragment = cut_between(old, gone, new, come)
         if not fragment.outputs:
             continue
-        proof = prover(fragment, PROOF_TOLERANCE, {}, (come or gone)[0].name)
+        proof = prover(fragment, None, {}, (come or gone)[0].name)
         if proof.passed is not True:
             return proof
         proofs.append(proof)

@@ -17,10 +17,11 @@ from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.module.quiet import collected_noise
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.points import Budget, traced_sizes
-from trtconv.export.samples import inputs_maker, run_samples
+from trtconv.export.module.sample_function import inputs_maker
 from trtconv.export.sizes.generalise.fit import Observation, fit
 from trtconv.proof.points import sample_points
+from trtconv.proof.sampling import run_samples
+from trtconv.proof.sizes import Budget, traced_sizes
 
 SIZES = [(17, 19), (20, 19), (24, 19), (29, 19), (17, 22), (17, 26), (17, 31), (29, 31)]
 

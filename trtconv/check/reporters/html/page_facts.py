@@ -41,7 +41,6 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "points": list(dict.fromkeys(c.point for c in report.comparisons)),
         "outputs": list(dict.fromkeys(c.output for c in report.comparisons)),
         "cells": cells,
-        "rounding": any(c["rounding"] for c in cells.values()),
         "advisory": [(c.output, c.point, c.passed, c.max_abs) for c in report.advisory],
         "problems": problems(report),
         "power": report.extras.get("power", {}),
@@ -58,10 +57,18 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
     }
 
 
+# Of a magnitude, where nothing was compared and no limit is named.
+USUAL = 1e-5
+
+
 def allowed_of(report: CheckReport, output: str) -> float:
-    """The largest error of 1 + |x| that an output may have: its own tolerance, or that of all."""
+    """About the largest error of an element's scale that an output may have: a named limit, else as compared."""
     own = report.extras.get("tolerances", {}).get(output)
-    return max(own["rtol"], own["atol"]) if own else max(report.tolerance.rtol, report.tolerance.atol)
+    limits = own or {"rtol": report.tolerance.rtol, "atol": report.tolerance.atol}
+    named = max(limits["rtol"] or 0.0, limits["atol"] or 0.0)
+    shares = [c.max_scaled / c.max_share for c in report.comparisons if c.output == output and c.max_scaled
+              and c.max_share and c.max_scaled < math.inf]  # fmt: skip
+    return named or max(shares, default=USUAL)
 
 
 def _worst(report: CheckReport) -> OutputComparison | None:
@@ -105,10 +112,7 @@ def _cell(comparison: Any, tolerance: float) -> dict[str, Any]:
     title = comparison.reason or f"max abs {comparison.max_abs:.3g}, cosine {comparison.cosine:.7f}"
     if comparison.max_abs is not None and comparison.at:
         title += f"; largest at {list(comparison.at)}: {comparison.expected_at:.6g} / {comparison.actual_at:.6g}"
-    by_rounding = comparison.passed and value is not None and value > allowed
-    if by_rounding:
-        title += "; over the tolerance by less than the module's own rounding error"
-    return {"level": level, "text": text, "title": title, "rounding": by_rounding}
+    return {"level": level, "text": text, "title": title}
 
 
 def _space(subject: Path) -> ShapeSpace:
@@ -163,7 +167,7 @@ def _step(name: str, path: Path, seconds: float, remark: str) -> dict[str, str]:
 def _heat(report: CheckReport) -> list[dict[str, Any]]:
     """Modules with a bar whose width (0 to 100) is the error on a logarithmic scale from 1e-9 to 1."""
     rows = []
-    allowed = max(report.tolerance.rtol, report.tolerance.atol)
+    allowed = max(report.tolerance.rtol or 0.0, report.tolerance.atol or 0.0) or USUAL
     for entry in report.extras.get("heat", []):
         error = entry["error"]
         number = float(error) if not isinstance(error, str) else math.inf
@@ -194,7 +198,7 @@ def _layers(report: CheckReport) -> list[dict[str, Any]]:
 
 def _environment(report: CheckReport, subject: Path) -> list[tuple[str, str]]:
     rows = [("subject", report.subject), ("reference", report.reference), ("runner", report.runner)]
-    allowed = f"rtol {report.tolerance.rtol:g}, atol {report.tolerance.atol:g}"
+    allowed = str(report.tolerance)
     rows.append(("tolerance", allowed + (f" ({report.tolerance.why})" if report.tolerance.why else "")))
     rows += list(report.environment.items())
     manifest = _json(manifest_path(subject.with_name(beside(subject, ".onnx").name)))

@@ -11,6 +11,7 @@ from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.core.errors import AccuracyError
 from trtconv.core.precision import FP16
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import Arithmetic, allowances_without_floor
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.precision.convert import convert_precision, half_nodes
@@ -40,13 +41,15 @@ class _Trial:
     """Counts and remembers runs: does the graph meet the tolerance with these nodes in FP32?"""
 
     def __init__(
-        self, run: Run, model: onnx.ModelProto, tolerance: Tolerance, precision: str, keep: Sequence[str], limit: int
-    ) -> None:
-        self._run, self._model, self._tolerance = run, model, tolerance
+        self, run: Run, model: onnx.ModelProto, tolerance: Tolerance | None, precision: str, keep: Sequence[str],
+        limit: int,
+    ) -> None:  # fmt: skip
+        self._run, self._model = run, model
         self._precision, self._keep, self.limit = precision, tuple(keep), limit
         self._known: dict[frozenset[str], bool] = {}
         self.runs, self.failure, self.spent = 0, "", False
         self._expected = run(model)
+        self._allowed = allowances_without_floor(self._expected, tolerance, Arithmetic(precision))
 
     def convert(self, nodes: Collection[str]) -> PrecisionReport:
         return convert_precision(self._model, self._precision, keep_nodes=(*self._keep, *nodes))
@@ -59,14 +62,14 @@ class _Trial:
                 raise _OutOfRuns
             self.runs += 1
             actual = self._run(self.convert(nodes).model)
-            failure = first_failure(compare_outputs("fp32 search", self._expected, actual, self._tolerance))
+            failure = first_failure(compare_outputs("fp32 search", self._expected, actual, self._allowed))
             self.failure = "" if failure is None else describe_failure(failure)
             self._known[key] = failure is None
         return self._known[key]
 
 
 def bisect_fp32_nodes(
-    run: Run, model: onnx.ModelProto, tolerance: Tolerance, *, precision: str = FP16.name,
+    run: Run, model: onnx.ModelProto, tolerance: Tolerance | None = None, *, precision: str = FP16.name,
     keep_nodes: Sequence[str] = (), max_runs: int = 200,
 ) -> Fp32Search:  # fmt: skip
     """Find nodes to keep in FP32 so that the typed model's outputs agree with the FP32 model's.

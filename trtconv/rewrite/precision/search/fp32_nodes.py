@@ -15,7 +15,8 @@ from trtconv.core.precision import FP16, HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.tolerance import Tolerance
-from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.allowance import Arithmetic
+from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample, read_samples
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Fp32Nodes:
 
 
 def find_fp32_nodes(
-    request: RewriteRequest, reference: Path, tolerance: Tolerance, progress: Progress, *, max_runs: int = 300
+    request: RewriteRequest, reference: Path, tolerance: Tolerance | None, progress: Progress, *, max_runs: int = 300
 ) -> Fp32Nodes:
     """Rewrite `request.model` for its target in FP32, then find what half precision (`request.precision`) cannot do.
 
@@ -83,7 +84,7 @@ def find_fp32_nodes(
         progress.phase(f"{len(found)} nodes in FP32, over all points")
         runs += 1
         missed = _missed(convert_precision(model, request.precision, keep_nodes=(*keep, *found)).model, samples,
-                         tolerance)  # fmt: skip
+                         tolerance, request.precision)  # fmt: skip
         if missed is None:
             origins = _nodes(model, found)
             half = len(half_nodes(model, request.precision, keep))
@@ -113,14 +114,15 @@ def _run_at(samples: Sequence[ReferenceSample]) -> Callable[[onnx.ModelProto], M
     return run
 
 
-def _missed(model: onnx.ModelProto, samples: Sequence[ReferenceSample], tolerance: Tolerance) -> ReferenceSample | None:
+def _missed(
+    model: onnx.ModelProto, samples: Sequence[ReferenceSample], tolerance: Tolerance | None, precision: str
+) -> ReferenceSample | None:
     """The smallest sample at which the typed model misses the tolerance."""
     from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 
     runner = emulated_runner(model)
     for sample in sorted(samples, key=lambda s: sum(a.size for a in s.inputs.values())):
-        found = compare_outputs(str(sample.point), sample.outputs, runner(sample.inputs), tolerance, None,
-                                sample.rounding)  # fmt: skip
+        found = compare_at(runner, sample, tolerance, arithmetic=Arithmetic(precision))
         if not all(c.passed for c in found):
             return sample
     return None

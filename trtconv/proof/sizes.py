@@ -1,4 +1,4 @@
-"""Which sizes to trace at, and which sample points can be afforded."""
+"""Which sizes to look at: those to trace at, the sample points that can be afforded, and the small ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.points import SamplePoint, batch_dims
+from trtconv.proof.points import SamplePoint, batch_dims, sample_points
 
 
 def traced_sizes(space: ShapeSpace, specs: Sequence[TensorSpec], *, turn: int = 0) -> dict[str, int]:
@@ -85,3 +85,31 @@ def affordable(
 def input_bytes(specs: Sequence[TensorSpec], point: SamplePoint) -> int:
     """The bytes of all inputs at a point."""
     return sum(math.prod(s.shape(point.sizes)) * s.dtype.size for s in specs)
+
+
+# Where only shapes are worked out: min, opt, and two that divide by nothing.
+SHAPE_LABELS = ("opt", "min", "interior-1", "interior-2")
+
+
+def shape_points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> tuple[SamplePoint, ...]:
+    """The points at which shapes are worked out; several values at the same sizes count once.
+
+    Not max and the corners: a part of a graph behaves there as at other sizes, and would take much longer to run.
+    """
+    distinct: dict[tuple[tuple[str, int], ...], SamplePoint] = {}
+    for point in sample_points(space, specs):
+        if point.label in SHAPE_LABELS:
+            distinct.setdefault(point.dims, point)
+    return tuple(distinct.values())
+
+
+def elements(specs: Sequence[TensorSpec], point: SamplePoint) -> int:
+    """The elements of all inputs at a point."""
+    return sum(math.prod(s.shape(point.sizes)) for s in specs)
+
+
+def small_points(space: ShapeSpace, specs: Sequence[TensorSpec], random: int) -> list[SamplePoint]:
+    """So many points with random values, the smallest first, and the first with zeros: for what runs twice at each."""
+    points = sample_points(space, specs)
+    chosen = sorted((p for p in points if p.values == "random"), key=lambda p: elements(specs, p))[:random]
+    return [*chosen, *[p for p in points if p.values == "zeros"][:1]]

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import ENGINE_SPREAD, Arithmetic, allow, resolve_tolerance
+from trtconv.proof.noise_floor import profile
+
+VALUES = np.random.default_rng(0).standard_normal((4, 6, 100)).astype(np.float32)
+ERRORS = np.abs(np.random.default_rng(1).standard_normal((4, 6, 100)) * 1e-7).astype(np.float32)
+FLOOR = profile([VALUES], [ERRORS]).floor(VALUES, ERRORS)
+
+
+def median(tolerance=None, arithmetic=None):
+    return float(np.median(allow(VALUES, FLOOR, tolerance, arithmetic or Arithmetic()).limit))
+
+
+def test_the_default_of_fp32_is_near_a_millionth_of_the_scale():
+    assert 1e-6 < median() < 1e-5
+
+
+def test_a_narrower_type_adds_its_roundings():
+    assert 5e-3 < median(arithmetic=Arithmetic("fp16")) < 5e-2
+    assert median(arithmetic=Arithmetic("bf16")) == pytest.approx(8 * median(arithmetic=Arithmetic("fp16")), rel=0.2)
+    assert median(arithmetic=Arithmetic("tf32", engine=True)) >= median(arithmetic=Arithmetic("fp16"))
+
+
+def test_an_engine_may_be_further_off_than_onnx_runtime():
+    assert median(arithmetic=Arithmetic(engine=True)) == pytest.approx(ENGINE_SPREAD * median(), rel=1e-3)
+
+
+def test_a_cosine_for_one_output_leaves_the_rest_to_the_precision():
+    """`[check.outputs.boxes] cosine=0.99` once gave an fp16 check a tolerance of 1e-4."""
+    fp16 = Arithmetic("fp16", engine=True)
+    boxes = resolve_tolerance("boxes", None, {"boxes": Tolerance(cosine=0.99)})
+    assert boxes == Tolerance(cosine=0.99)
+    assert median(boxes, fp16) == median(None, fp16)
+    assert allow(VALUES, FLOOR, boxes, fp16).cosine == 0.99
+
+
+def test_what_is_named_for_an_output_is_laid_over_what_is_named_for_all():
+    everywhere, own = Tolerance(rtol=1e-2, atol=1e-3, why="all"), {"boxes": Tolerance(atol=0.5, why="boxes")}
+    assert resolve_tolerance("boxes", everywhere, own) == Tolerance(rtol=1e-2, atol=0.5, why="boxes")
+    assert resolve_tolerance("other", everywhere, own) == everywhere
+    assert resolve_tolerance("other") == Tolerance()
+
+
+def test_a_named_limit_holds_in_place_of_the_default():
+    limit = allow(VALUES, FLOOR, Tolerance(rtol=0.0, atol=0.25), Arithmetic("fp16")).limit
+    np.testing.assert_allclose(limit, 0.25, rtol=0.1)
+    half = allow(VALUES, FLOOR, Tolerance(rtol=0.0), Arithmetic("fp16")).limit
+    assert np.ptp(half / np.median(half)) < 1.0
+
+
+def test_the_limits_are_told_in_words():
+    assert str(Tolerance()) == "the noise floor"
+    assert str(Tolerance(rtol=0.01)) == "rtol 0.01, atol by the noise floor"
+
+
+def test_integers_are_exact():
+    ids = np.arange(12).reshape(3, 4)
+    assert not np.any(allow(ids).limit)
+    assert np.all(allow(ids, tolerance=Tolerance(rtol=0.0, atol=1.0)).limit == 1.0)

@@ -1,0 +1,148 @@
+"""What may differ: the noise floor, what the target's arithmetic adds, and the limits that a user named.
+
+With `floor` and `scale` of an element (see `proof.noise_floor`), by default an error of
+
+    spread * (TYPICAL * floor + UNITS * u * (scale + |expected|)) + added * (scale + |expected|)
+
+is allowed. `u` is the unit roundoff of the output's type (2^-24 for FP32, also for FP64, which engines compute in
+FP32). `spread` is 1 for ONNX Runtime and more for engines, `added` is what a narrower type loses. Where a user names
+`rtol` or `atol`, that limit stands in place of the part of the formula that grows with the element or does not; the
+floor's part is allowed in any case: nobody can be held to more than the original keeps. A named `atol` is in units of
+the column's magnitude where that is over 1, since elements that cancel are as far off as their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.precision import FP32, HALVES, PRECISIONS, ROUNDINGS
+from trtconv.core.tolerance import NO_LIMITS, Tolerance
+from trtconv.proof.noise_floor import TYPICAL, NoiseFloor, profile
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.proof.reference import ReferenceSample
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# Unit roundoffs of a column's magnitude. Libraries differ in exp, erf and tanh by a few units, in each of some layers.
+UNITS = 16.0
+# An engine sums in another order again (split-K), and by Winograd's F(4x4, 3x3), of which the largest FP32 error was
+# measured as 7 times that of direct convolution (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+# 2015, table of element errors). ONNX Runtime, which `spread` 1 is calibrated by, uses neither.
+ENGINE_SPREAD = 8.0
+# Half precision: what an original loses in FP32 says how it amplifies roundings, so that much times the ratio of the
+# unit roundoffs is allowed, but never more than this share of the magnitude.
+AMPLIFIED = 4.0
+MOST_AMPLIFIED = 0.05
+# Numbers below the smallest normal FP32 count as zero on GPUs.
+TINY = 2.0**-126
+UNIT_ROUNDOFF = {p.name: p.unit_roundoff for p in PRECISIONS}
+UNIT_OF_DTYPE = {p.dtype: p.unit_roundoff for p in HALVES}
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What computes: its narrowest type (`fp32`, `tf32`, `fp16`, `bf16`), and is it an engine (or ONNX Runtime)."""
+
+    precision: str = FP32.name
+    engine: bool = False
+
+    @property
+    def spread(self) -> float:
+        """How much further it may be from the original than ONNX Runtime is."""
+        return ENGINE_SPREAD if self.engine else 1.0
+
+    @property
+    def unit(self) -> float:
+        """The unit roundoff of its narrowest type."""
+        return UNIT_ROUNDOFF[self.precision]
+
+    def __str__(self) -> str:
+        """`an fp16 engine`."""
+        return f"{self.precision} {'in an engine' if self.engine else 'in ONNX Runtime'}"
+
+
+ONNX_RUNTIME = Arithmetic()
+FP32_ENGINE = Arithmetic(engine=True)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """For one output at one point: the allowed error by element (broadcasts over the output), and further limits.
+
+    `scale` is the magnitude by which errors are reported, `why` one line for people where something is remarkable.
+    """
+
+    limit: Array
+    scale: Array
+    cosine: float | None = None
+    mismatched: float = 0.0
+    why: str = ""
+
+
+def resolve_tolerance(
+    output: str, named: Tolerance | None = None, per_output: Mapping[str, Tolerance] | None = None
+) -> Tolerance:
+    """The limits that a user named for an output: its own ones first, then those for all; None follows the floor."""
+    return (per_output or {}).get(output, NO_LIMITS).over(named)
+
+
+def allow(
+    expected: Array, floor: NoiseFloor | None = None, tolerance: Tolerance | None = None,
+    arithmetic: Arithmetic = ONNX_RUNTIME,
+) -> Allowance:  # fmt: skip
+    """What one output may differ by. Without a floor the magnitude is that of `expected`, and its noise unknown."""
+    import numpy as np
+
+    named = tolerance or NO_LIMITS
+    floor = floor or profile([expected], [None]).floor(expected)
+    with np.errstate(all="ignore"):
+        magnitude = np.where(np.isfinite(expected), np.abs(expected.astype(np.float64)), 0.0)
+        scale, noise = floor.scale.astype(np.float64), TYPICAL * floor.error.astype(np.float64)
+        unit = UNIT_OF_DTYPE.get(expected.dtype.name, FP32.unit_roundoff)
+        grows = arithmetic.spread * UNITS * unit
+        if arithmetic.precision != FP32.name:
+            grows = max(grows, ROUNDINGS * arithmetic.unit)
+        limit = arithmetic.spread * noise
+        if named.atol is None:
+            fixed = grows * scale + UNITS * TINY
+            if arithmetic.precision != FP32.name:
+                amplified = AMPLIFIED * arithmetic.unit / unit * floor.error
+                fixed = np.maximum(fixed, np.minimum(amplified, MOST_AMPLIFIED * scale))
+        else:
+            fixed = named.atol * np.maximum(1.0, scale)
+        relative = grows if named.rtol is None else named.rtol
+        limit = limit + np.where(_held(floor, named), 0.0, fixed + relative * magnitude)
+    why = "the original is chaotic there: its own rounding is as large as its values" if floor.chaotic else ""
+    return Allowance(limit, scale, named.cosine, named.mismatched or 0.0, why)
+
+
+def _held(floor: NoiseFloor, named: Tolerance) -> Array:
+    """Whole numbers are exact unless a user named a limit."""
+    import numpy as np
+
+    if named.rtol is not None or named.atol is not None:
+        return np.zeros_like(floor.exact)
+    return floor.exact
+
+
+def allowances(
+    sample: ReferenceSample, tolerance: Tolerance | None = None, per_output: Mapping[str, Tolerance] | None = None,
+    arithmetic: Arithmetic = ONNX_RUNTIME,
+) -> dict[str, Allowance]:  # fmt: skip
+    """What the outputs of a sample may differ by."""
+    return {
+        name: allow(value, sample.floors.get(name), resolve_tolerance(name, tolerance, per_output), arithmetic)
+        for name, value in sample.outputs.items()
+    }
+
+
+def allowances_without_floor(
+    outputs: Mapping[str, Array], tolerance: Tolerance | None = None, arithmetic: Arithmetic = ONNX_RUNTIME
+) -> dict[str, Allowance]:
+    """What outputs may differ by of which no noise was measured."""
+    return {name: allow(value, None, tolerance, arithmetic) for name, value in outputs.items()}

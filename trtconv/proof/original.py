@@ -1,0 +1,42 @@
+"""What the proof asks of the thing that others are proved equal to: a module, or a graph before a rewrite.
+
+The proof runs nothing itself: rooms hand in what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.proof.points import SamplePoint
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
+"""Runs a model: arrays by name in, arrays by name out. Raises TrtconvError when the run fails."""
+
+MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
+"""The inputs at a sample point, by name."""
+
+
+class Original(Protocol):
+    """The original, with what its own rounding can be measured by."""
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of its weights, by which the cost of the other means is judged."""
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once in its own precision. Raises TrtconvError."""
+
+    def exact(self) -> Run | None:
+        """The same in FP64, which takes FP64 inputs; None when that cannot be had."""
+
+    def perturbed(self, seed: int) -> Run | None:
+        """The same with each weight moved by at most one unit in its last place; None when that cannot be had."""
+
+    def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once with denormal numbers taken for zero, as GPUs take them. Raises TrtconvError."""

@@ -1,0 +1,119 @@
+"""Comparing a model with the original at the sample points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.core.report import OutputComparison
+from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import ONNX_RUNTIME, Arithmetic, allow, allowances
+from trtconv.proof.comparison import compare_outputs, first_failure
+from trtconv.proof.noise_floor import profile
+from trtconv.proof.original import Run
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.rounding import graph_errors
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparisons made, in the order of the points, until the first that failed; advisory ones apart."""
+
+    comparisons: tuple[OutputComparison, ...]
+    failure: OutputComparison | None
+    at: SamplePoint | None
+    seconds: float
+    advisory: tuple[OutputComparison, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """True when nothing differs."""
+        return self.failure is None
+
+    @property
+    def worst(self) -> float:
+        """The largest absolute error seen at a point that counts."""
+        return max((c.max_abs for c in self.comparisons if c.max_abs is not None), default=0.0)
+
+
+def prove(
+    open_model: Callable[[], Run], samples: Sequence[ReferenceSample], tolerance: Tolerance | None = None, *,
+    thorough: bool = False,
+) -> Verdict:  # fmt: skip
+    """Open a model, run it at every sample and compare. Stops at the first failure unless `thorough`."""
+    started = time.monotonic()
+    comparisons: list[OutputComparison] = []
+    advisory: list[OutputComparison] = []
+    failure, at = None, None
+    try:
+        run = open_model()
+    except TrtconvError as error:
+        return _refused(error, samples[0], started)
+    for sample in samples:
+        results = compare_at(run, sample, tolerance)
+        if sample.point.advisory:
+            advisory += results
+            continue
+        comparisons += results
+        bad = next((r for r in results if not r.passed), None)
+        if bad is not None and failure is None:
+            failure, at = bad, sample.point
+            if not thorough:
+                break
+    return Verdict(tuple(comparisons), failure, at, time.monotonic() - started, tuple(advisory))
+
+
+def compare_at(
+    run: Run, sample: ReferenceSample, tolerance: Tolerance | None = None,
+    per_output: Mapping[str, Tolerance] | None = None, arithmetic: Arithmetic = ONNX_RUNTIME,
+) -> tuple[OutputComparison, ...]:  # fmt: skip
+    """Run a model at one sample and compare its outputs; a run that fails counts as a difference of each."""
+    label = str(sample.point)
+    try:
+        actual = run(sample.inputs)
+    except TrtconvError as error:
+        return tuple(
+            OutputComparison(name, label, False, error.message, tuple(want.shape), ())
+            for name, want in sample.outputs.items()
+        )
+    return compare_outputs(label, sample.outputs, actual, allowances(sample, tolerance, per_output, arithmetic))
+
+
+def compare_graphs(
+    point: str, before: Run, inputs: Mapping[str, Array], expected: Mapping[str, Array], actual: Mapping[str, Array],
+    tolerance: Tolerance | None = None,
+) -> tuple[OutputComparison, ...]:  # fmt: skip
+    """Compare what two graphs give for the same inputs; `before` gave `expected`, and its noise is measured on demand.
+
+    FP64 is not to be had of every graph, so the noise is how far the outputs move with inputs that move by rounding.
+    Most rewrites agree to the last bits, and nothing more is run for them.
+    """
+    strict = {n: allow(v, profile([v], [_zeros(v)]).floor(v), tolerance) for n, v in expected.items()}
+    results = compare_outputs(point, expected, actual, strict)
+    failure = first_failure(results)
+    if failure is None or failure.max_abs is None or (tolerance is not None and tolerance.rtol is not None):
+        return results
+    errors = graph_errors(before, inputs, expected)
+    floors = {n: profile([v], [errors.get(n)]).floor(v, errors.get(n), random=False) for n, v in expected.items()}
+    return compare_outputs(point, expected, actual, {n: allow(v, floors[n], tolerance) for n, v in expected.items()})
+
+
+def _zeros(array: Array) -> Array:
+    import numpy as np
+
+    return np.zeros(array.shape, np.float32)
+
+
+def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> Verdict:
+    name, want = next(iter(sample.outputs.items()))
+    failed = OutputComparison(name, str(sample.point), False, error.message, tuple(want.shape), ())
+    return Verdict((failed,), failed, sample.point, time.monotonic() - started)

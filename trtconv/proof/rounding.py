@@ -1,0 +1,186 @@
+"""Measuring what an original loses by computing in its own precision, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.proof.original import Original, Run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# What torch raises for a module that insists on FP32 somewhere.
+UNABLE = (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError)
+SEEDS = 3
+ULPS = 4.0
+
+
+def measured_errors(
+    original: Original, exact: Run | None, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> dict[str, Array]:
+    """By output |own precision - FP64|, float32 of the output's shape.
+
+    Where FP64 is not to be had, the spread under perturbations of weights and inputs by one unit in the last place.
+    """
+    import numpy as np
+
+    errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
+    missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
+    if missing:
+        spread = spread_errors(original, inputs, outputs)
+        errors |= {n: spread[n] for n in missing if n in spread}
+    return errors
+
+
+def rounding_errors(exact: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output |own precision - FP64|; empty when the original cannot be run in FP64, without what stayed FP32 there.
+
+    Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
+    """
+    import numpy as np
+
+    try:
+        wide = {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
+        precise = exact(wide)
+    except UNABLE:
+        return {}
+    errors = {}
+    for name, value in outputs.items():
+        other = precise.get(name)
+        if other is None or other.shape != value.shape or value.dtype.kind not in "fiub":
+            continue
+        if value.dtype.kind == "f" and (value.dtype.itemsize > 4 or other.dtype != np.float64):
+            continue
+        # `finfo(dtype).min` as a filling is another number in FP64, and no rounding.
+        counted = np.abs(other.astype(np.float64)) <= np.finfo(np.float32).max if value.dtype.kind == "f" else True
+        errors[name] = np.where(counted, _difference(other, value), np.float32(0.0))
+    return errors
+
+
+def spread_errors(original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output its largest change when weights and inputs move by up to one unit in their last place."""
+    largest: dict[str, Array] = {}
+    for seed in range(SEEDS):
+        run = original.perturbed(seed) or original
+        try:
+            _keep_larger(largest, run(moved(inputs, seed)), outputs)
+        except UNABLE:
+            return {}
+    return largest
+
+
+def jump_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output its largest change when inputs move by about one unit in their last place, zeros by 1e-30 and by 1e-6.
+
+    A continuous original changes by its rounding; one that sorts or compares equal values jumps. A sigmoid swallows
+    1e-30 and no 1e-6.
+    """
+    largest: dict[str, Array] = {}
+    for seed, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
+        try:
+            _keep_larger(largest, run(moved(inputs, seed, least)), outputs)
+        except TrtconvError:
+            return {}
+    return largest
+
+
+def flush_errors(original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output its change when denormal numbers count as zero, as GPUs take them.
+
+    A comparison of two denormals (a sort, an argmax, a floor) falls to the other side then, on every such machine.
+    """
+    import numpy as np
+
+    tiny = float(np.finfo(np.float32).tiny)
+    zeroed = {
+        n: np.where(np.abs(v) < tiny, v.dtype.type(0), v) if v.dtype.kind == "f" else v for n, v in inputs.items()
+    }
+    errors: dict[str, Array] = {}
+    try:
+        _keep_larger(errors, original.flushed(zeroed), outputs)
+    except TrtconvError:
+        return {}
+    return errors
+
+
+def graph_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output its largest change when inputs move by up to `ULPS` units in their last place, and a rounding of 1.
+
+    A graph adds up in its own order at every node, beside which one unit at its inputs is little. Normalising a
+    constant map divides rounding noise by the root of a tiny epsilon: there one graph differs from itself beside that
+    point. Empty for a graph without float inputs.
+    """
+    if not any(v.dtype.kind == "f" for v in inputs.values()):
+        return {}
+    largest: dict[str, Array] = {}
+    for seed in range(SEEDS):
+        try:
+            _keep_larger(largest, run(moved(inputs, seed, 2.0**-24, ULPS)), outputs)
+        except TrtconvError:
+            return {}
+    return largest
+
+
+def breaks_down(original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
+    """True when the outputs are not finite where those in FP64 are: the original's precision does not reach there."""
+    import numpy as np
+
+    exact = original.exact()
+    if exact is None:
+        return False
+    try:
+        precise = exact({n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v
+                         for n, v in inputs.items()})  # fmt: skip
+    except UNABLE:
+        return False
+    return any(
+        value.dtype.kind == "f" and bool(np.any(~np.isfinite(value) & np.isfinite(precise[name])))
+        for name, value in outputs.items()
+        if name in precise and precise[name].shape == value.shape
+    )
+
+
+def moved(inputs: Mapping[str, Array], seed: int, least: float = 0.0, ulps: float = 1.0) -> dict[str, Array]:
+    """The inputs with each float moved by at most so many units in its last place and `least`."""
+    import numpy as np
+
+    chance = np.random.default_rng(seed)
+    result = {}
+    for name, array in inputs.items():
+        if array.dtype.kind != "f":
+            result[name] = array
+            continue
+        noise = chance.uniform(-1.0, 1.0, array.shape)
+        step = np.abs(array.astype(np.float64)) * float(np.finfo(array.dtype).eps) * ulps + least
+        result[name] = (array + noise * step).astype(array.dtype)
+    return result
+
+
+def larger(one: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, Array]:
+    """By output, for each element the larger of two errors."""
+    import numpy as np
+
+    both = {n: np.maximum(one[n], other[n]) for n in one if n in other}
+    return {**one, **other, **both}
+
+
+def _keep_larger(largest: dict[str, Array], other: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
+    import numpy as np
+
+    for name, value in outputs.items():
+        if name in other and other[name].shape == value.shape and value.dtype.kind in "fiub" and value.size:
+            change = _difference(other[name], value)
+            largest[name] = np.maximum(largest[name], change) if name in largest else change
+
+
+def _difference(one: Array, other: Array) -> Array:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
+        narrow = difference.astype(np.float32)
+    return np.where(np.isfinite(narrow), narrow, np.float32(0.0))

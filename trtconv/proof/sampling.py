@@ -1,0 +1,236 @@
+"""The original's inputs and outputs at the sample points, with its noise floor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.core.tensors import TensorSpec
+from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors
+from trtconv.proof.original import MakeInputs, Original, Run
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, larger, measured_errors
+from trtconv.proof.sizes import Budget, affordable, input_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# Values at which equal elements are ties: which of them a sort takes is an accident.
+TIES = ("zeros", "denormal")
+# With more bytes of weights than this the noise is measured at the cheapest points only: FP64 on a CPU takes a
+# multiple of FP32's time, ViT-B there longer than exporting it.
+MEASURED_EVERYWHERE = 64 << 20
+# Of all that running the original at the points costs, FP64 runs may be as much again as this share (by bytes of
+# inputs); points with random values are measured from the cheapest on, at least two of them.
+SHARE_IN_FP64 = 0.5
+FEWEST_MEASURED = 2
+# Noise of this share of an output's magnitude at special values is told to the user.
+REMARKABLE = 0.01
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples in the order of the points, with notes on points that were changed or left out.
+
+    `errors` are the measured rounding errors by point and output, `profiles` what they say of each output.
+    """
+
+    items: tuple[ReferenceSample, ...]
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    errors: Mapping[SamplePoint, Mapping[str, Array]] = field(default_factory=dict)
+    profiles: Mapping[str, OutputProfile] = field(default_factory=dict)
+
+    @property
+    def points(self) -> tuple[SamplePoint, ...]:
+        """The points that were run."""
+        return tuple(s.point for s in self.items)
+
+    def floors_at(
+        self, point: SamplePoint, outputs: Mapping[str, Array], errors: Mapping[str, Array] | None = None
+    ) -> dict[str, NoiseFloor]:
+        """The floor of outputs at any point, also one that is not among these."""
+        return {
+            n: self.profiles[n].floor(v, (errors or {}).get(n), random=point.values == "random")
+            for n, v in outputs.items()
+            if n in self.profiles
+        }
+
+
+def run_samples(
+    original: Original, specs: Sequence[TensorSpec], points: Sequence[SamplePoint], make: MakeInputs,
+    only_random: bool, budget: Budget,
+) -> Samples:  # fmt: skip
+    """Run the original at the points that fit the budget; the first point (the traced size) sets the rate.
+
+    `only_random` leaves out zero, large and other special values, for inputs that a user's function makes.
+    """
+    started = time.monotonic()
+    asked = [p for p in points if p.values == "random" or not only_random]
+    first = _run(original, asked[0], make)
+    rate = (time.monotonic() - started) / max(1, input_bytes(specs, asked[0]))
+    chosen, notes = affordable(asked, specs, rate, budget)
+    items, refused = [first], []
+    for point in chosen:
+        if point == asked[0]:
+            continue
+        try:
+            items.append(_run(original, point, make))
+        except TrtconvError:
+            # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
+            if point.values == "random":
+                raise
+            refused.append(f"not compared at {point}: the module itself raises there")
+    samples = Samples(tuple(items), (*notes, *refused))
+    errors = _measure(original, samples, specs)
+    samples = with_floors(replace(samples, errors=errors))
+    notes = (*samples.notes, *_shows_little(samples.items))
+    return replace(samples, notes=notes, seconds=time.monotonic() - started)
+
+
+def with_floors(samples: Samples) -> Samples:
+    """The samples with the floors that their measured errors give."""
+    outputs = [s.outputs for s in samples.items]
+    random = [s.point.values == "random" for s in samples.items]
+    floors, profiles = noise_floors(outputs, [samples.errors.get(s.point, {}) for s in samples.items], random)
+    items = tuple(replace(s, floors=f) for s, f in zip(samples.items, floors, strict=True))
+    return replace(samples, items=items, profiles=profiles)
+
+
+def _run(original: Original, point: SamplePoint, make: MakeInputs) -> ReferenceSample:
+    inputs = make(point)
+    return ReferenceSample(point, inputs, original(inputs))
+
+
+def _measure(original: Original, samples: Samples, specs: Sequence[TensorSpec]) -> dict[SamplePoint, dict[str, Array]]:
+    """The errors at the points that are worth their cost."""
+    exact = original.exact()
+    errors: dict[SamplePoint, dict[str, Array]] = {}
+    for sample in _worth_measuring(original, samples.items, specs):
+        found = measured_errors(original, exact, sample.inputs, sample.outputs)
+        if sample.point.values in TIES and _has_flips(found, sample.outputs):
+            # Some elements are decisions; others of their kind show when the inputs move by less than they are exact.
+            found = larger(found, jump_errors(original, sample.inputs, sample.outputs))
+        if sample.point.values == "denormal":
+            found = larger(found, flush_errors(original, sample.inputs, sample.outputs))
+        errors[sample.point] = found
+    return errors
+
+
+def _worth_measuring(
+    original: Original, items: Sequence[ReferenceSample], specs: Sequence[TensorSpec]
+) -> list[ReferenceSample]:
+    """Special values always for small originals; points with random values from the cheapest on, within a share."""
+    small = original.weight_bytes <= MEASURED_EVERYWHERE
+    cost = {s.point: input_bytes(specs, s.point) for s in items}
+    left = SHARE_IN_FP64 * sum(cost.values())
+    random = sorted((s for s in items if s.point.values == "random"), key=lambda s: cost[s.point])
+    chosen = [s for s in items if small and s.point.values not in ("random", "nan")]
+    for turn, sample in enumerate(random):
+        left -= cost[sample.point]
+        if turn < FEWEST_MEASURED or (small and left >= 0):
+            chosen.append(sample)
+    return chosen
+
+
+def _has_flips(errors: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
+    import numpy as np
+
+    return any(float(e.max(initial=0.0)) > 1e-3 * float(np.abs(outputs[n]).max(initial=0.0)) for n, e in errors.items())
+
+
+def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
+    """Notes on outputs whose own noise is so large that equality there says hardly anything."""
+    import numpy as np
+
+    notes = []
+    for sample in items:
+        for name, floor in sample.floors.items():
+            output = sample.outputs[name]
+            scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
+            if floor.chaotic:
+                notes.append(
+                    f"at {sample.point} the module is chaotic: its FP32 and FP64 '{name}' differ by as much as they "
+                    "are large; with random weights that is usual for deep networks, load real ones with --weights"
+                )
+            elif floor.largest > REMARKABLE * scale > 0 and sample.point.values not in ("random", "nan"):
+                exact = "its FP64"
+                if sample.point.values == "denormal":
+                    exact = "its FP64 or from what it is where denormals count as zero, as on GPUs"
+                where = " at some elements" if float(np.median(floor.error)) < floor.largest else ""
+                notes.append(
+                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is "
+                    f"{floor.largest:.2g} from {exact}{where}, so the comparison there shows little"
+                )
+    return notes
+
+
+def with_rounding(samples: Samples, at: SamplePoint, original: Original, sorts: bool = False) -> Samples | None:
+    """The samples with the original's own noise measured at a point; None when that tells nothing new.
+
+    At ties it is also how far the outputs jump when the inputs move by less than they are exact: with all inputs
+    zero, which elements a top-k takes is an accident.
+    """
+    import numpy as np
+
+    index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
+    if index is None:
+        return None
+    sample = samples.items[index]
+    before = samples.errors.get(at, {})
+    errors = own_errors(original, sample, before, sorts)
+    if not any(np.any(error > before.get(n, 0.0)) for n, error in errors.items()):
+        return None
+    measured = with_floors(replace(samples, errors={**samples.errors, at: errors}))
+    grown = [n for n, f in measured.items[index].floors.items() if n in errors and _grew(f, sample.floors.get(n))]
+    if not grown:
+        return None
+    shown = ", ".join(f"'{n}' {measured.items[index].floors[n].largest:.2g}" for n in grown)
+    return replace(measured, notes=(*samples.notes, f"at {at} the module's own noise was measured: {shown}"))
+
+
+def _grew(after: NoiseFloor, before: NoiseFloor | None) -> bool:
+    import numpy as np
+
+    return before is None or bool(np.any(after.error > before.error))
+
+
+def own_errors(
+    original: Original, sample: ReferenceSample, before: Mapping[str, Array] | None = None, sorts: bool = False
+) -> dict[str, Array]:
+    """The errors of an original at a sample, by output; see `with_rounding`.
+
+    `sorts` says that equal elements are put into an order: of ties at a probe that is an accident, of a boundary not.
+    """
+    errors = dict(before or {}) or measured_errors(original, original.exact(), sample.inputs, sample.outputs)
+    if sample.point.values == "random" or (sample.point.probes and not sorts):
+        return errors
+    if not sample.point.probes and sample.point.values not in TIES and not _has_flips(errors, sample.outputs):
+        return errors
+    return larger(errors, jump_errors(original, sample.inputs, sample.outputs))
+
+
+def without_breakdown(samples: Samples, at: SamplePoint, original: Original) -> Samples | None:
+    """The samples without a point of special values at which the original itself leaves FP32's range; else None."""
+    sample = next((s for s in samples.items if s.point == at), None)
+    if sample is None or at.values == "random" or not breaks_down(original, sample.inputs, sample.outputs):
+        return None
+    note = f"not compared at {at}: the module's own FP32 outputs are not finite there, though FP64 ones are"
+    items = tuple(s for s in samples.items if s.point != at)
+    return replace(samples, items=items, notes=(*samples.notes, note))
+
+
+def measured_sample(original: Run, sample: ReferenceSample) -> ReferenceSample:
+    """A single sample with its floor, where the original can be measured."""
+    exact = getattr(original, "exact", None)
+    if exact is None:
+        return sample
+    errors = measured_errors(original, exact(), sample.inputs, sample.outputs)  # type: ignore[arg-type]
+    floors, _ = noise_floors([sample.outputs], [errors], [sample.point.values == "random"])
+    return replace(sample, floors=floors[0])
