@@ -37,5 +37,6 @@ def test_a_users_library_finds_the_adapters_there() -> None:
 
 
 def test_the_measurements_are_package_data() -> None:
-    patterns = toml_reader().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["trtconv"]
+    data = toml_reader().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = data["package-data"]["trtconv"]
     assert any((ROOT / "trtconv" / "plugins" / measured.FILE_NAME) in set((ROOT / "trtconv").glob(p)) for p in patterns)
