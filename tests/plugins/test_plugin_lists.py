@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import trtconv.plugins.described as package
-from trtconv.core.config import _toml
+from trtconv.core.config import toml_reader
 from trtconv.core.errors import UnsupportedError
 from trtconv.plugins.aot.registry import embedded
 from trtconv.plugins.described.registry import PLUGINS, discover_plugins
@@ -46,7 +46,7 @@ def test_the_op_table_names_every_plugin():
 
 
 def test_the_wheel_carries_every_folder():
-    files = _toml().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    files = toml_reader().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
     assert {f"share/trtconv/plugins_src/{folder}" for folder in FOLDERS} <= set(files)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trtconv.core.config import _toml
+from trtconv.core.config import toml_reader
 from trtconv.plugins import measured
 from trtconv.plugins.libraries.user_library import _CMAKE
 
@@ -15,7 +15,7 @@ SOURCES = (".cu", ".cuh", ".cpp", ".h", ".txt")
 
 def carried() -> dict[str, set[str]]:
     """Folder under share/trtconv -> names of the files that the wheel puts there."""
-    data = _toml().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    data = toml_reader().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
     return {
         target.removeprefix("share/trtconv").lstrip("/"): {p.name for g in globs for p in ROOT.glob(g)}
         for target, globs in data.items()
@@ -37,5 +37,6 @@ def test_a_users_library_finds_the_adapters_there() -> None:
 
 
 def test_the_measurements_are_package_data() -> None:
-    patterns = _toml().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["trtconv"]
+    data = toml_reader().loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = data["package-data"]["trtconv"]
     assert any((ROOT / "trtconv" / "plugins" / measured.FILE_NAME) in set((ROOT / "trtconv").glob(p)) for p in patterns)

@@ -39,7 +39,7 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     if nvcc is None:
         pytest.skip("needs nvcc")
     library = tmp_path_factory.mktemp("recorder") / "librecorder.so"
-    files = [Path(__file__).with_name("launch_recorder.cpp")]
+    files = [Path(__file__).parents[1] / "launch_recorder.cpp"]
     files += [SOURCES / p / "kernel.cu" for p in ("l2norm", "instance_norm", "reflection_pad", "adaptive_pool")]
     # No machine code: the kernels are not run.
     command = [nvcc, "-std=c++17", "-gencode", "arch=compute_90,code=compute_90", "-cudart=none", "-shared"]

@@ -9,6 +9,7 @@ from trtconv.check.blame.origins import graph_of
 from trtconv.check.compare.precision import recorded_precision
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
+from trtconv.core.precision import HALVES
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.power.idle import IdleOutput
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Compare = Callable[[ReferenceSample, Mapping[str, Array]], tuple[OutputComparison, ...]]
 
 # A change under one rounding of the type is no fault: 2^-11 for fp16, 2^-8 for bf16.
-_UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8}
+_UNIT = {p.name: p.unit_roundoff for p in HALVES}
 # Under this share the verdict says so.
 LEAST_SHARE = 0.9
 MOST_MODEL_BYTES = 1 << 31

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.precision import BF16
 from trtconv.proof.power.fault import Fault, FaultGraph, attribute, with_input
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def weight_faults(graph: FaultGraph, index: int) -> Iterator[Fault]:
         row = int(random.integers(shape[axis]))
         edits: list[tuple[str, str, Callable[[Array], Array]]] = [
             ("scaled", "all weights times 1.01", lambda w: w * w.dtype.type(1.01)),
-            ("bf16", "weights rounded to BF16", _rounded),
+            (BF16.name, "weights rounded to BF16", _rounded),
             ("zeroed", "one weight zero", partial(_zeroed, where=float(random.random()))),
             ("doubled", f"filter {row} doubled", partial(_doubled, axis=axis, row=row)),
         ]
