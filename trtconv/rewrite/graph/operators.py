@@ -156,6 +156,15 @@ class OperatorGraph(gs.Graph):  # type: ignore[misc]
         """The size of one axis as a 1-D int64 value with one element."""
         return self.gather(self.shape_of(value), self.ints(axis), axis=0)
 
+    def arange(self, count: Value) -> Any:
+        """0 .. count - 1, int64; `count` is 0-D."""
+        return self.range(self.scalar(0, dtype=INT64), count, self.scalar(1, dtype=INT64))
+
+    def places(self, value: Value, axis: int) -> Any:
+        """0 .. size - 1 of an axis, int64."""
+        zero = self.scalar(0, dtype=INT64)
+        return self.range(zero, self.squeeze(self.size(value, axis), 0), self.scalar(1, dtype=INT64))
+
     def concat(self, *values: Value, axis: int = 0) -> Any:
         """Concatenate; one value is returned as it is."""
         return self.op("Concat", *values, axis=axis) if len(values) > 1 else values[0]

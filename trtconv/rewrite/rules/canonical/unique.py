@@ -62,7 +62,7 @@ def _first(g: Replacement, node: Node) -> tuple[Value, Value, Value]:
     row = g.reshape(node.inputs[0], 1, -1)
     column = g.reshape(node.inputs[0], -1, 1)
     count = g.size(column, 0)
-    place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
+    place = g.arange(g.squeeze(count, 0))
     before = g.less(g.unsqueeze(place, 0), g.unsqueeze(place, 1))
     again = g.cast(g.logical_and(g.equal(row, column), before), INT32)
     seen = g.reduce("ReduceSum", again, [1], keepdims=False)
@@ -89,7 +89,7 @@ def inverse_of(g: Replacement, node: Node) -> Value:
         ahead = g.less(row, column)
     else:
         count = g.size(column, 0)
-        place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
+        place = g.arange(g.squeeze(count, 0))
         same = g.equal(row, column)
         far = g.where(same, g.unsqueeze(place, 0), count)
         ahead = g.less(g.unsqueeze(place, 0), g.reduce("ReduceMin", far, [1]))

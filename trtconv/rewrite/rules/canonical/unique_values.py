@@ -33,7 +33,7 @@ def _build(g: Replacement, node: Node, used: list[int]) -> tuple[Value, ...]:
     x = g.reshape(node.inputs[0], -1)
     inverse = inverse_of(g, node)
     count = g.size(x, 0)
-    place = g.range(g.scalar(0, dtype=INT64), g.squeeze(count, 0), g.scalar(1, dtype=INT64))
+    place = g.arange(g.squeeze(count, 0))
     # [n, n]: whether the value of a column is the unique one of that row's number; rows past the last have none.
     member = g.equal(g.unsqueeze(place, 1), g.unsqueeze(inverse, 0))
     times = g.reduce("ReduceSum", g.cast(member, INT32), [1], keepdims=False)

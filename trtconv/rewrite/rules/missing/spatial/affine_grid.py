@@ -33,7 +33,7 @@ def _build(g: Replacement, node: Node, dtype: int) -> Value:
 
 def _line(g: Replacement, size: Value, corners: bool, dtype: int) -> Value:
     """Normalised coordinates of one axis, from -1 to 1: of the pixels' centres, or of the corners."""
-    places = g.cast(g.range(g.scalar(0, dtype=7), size, g.scalar(1, dtype=7)), dtype)
+    places = g.cast(g.arange(size), dtype)
     one, two = g.scalar(1.0, dtype=dtype), g.scalar(2.0, dtype=dtype)
     wide = g.cast(size, dtype)
     if not corners:

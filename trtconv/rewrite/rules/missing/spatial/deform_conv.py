@@ -64,7 +64,7 @@ def _axis(g: Replacement, node: Node, pairs: Value, shape: tuple[int, ...], axis
     taps = np.arange(kernel[0] * kernel[1])
     tap = (taps // kernel[1] if axis == 0 else taps % kernel[1]) * dilation - pad
     count = g.squeeze(g.size(node.inputs[2], 2 + axis), 0)
-    places = g.cast(g.range(g.scalar(0, dtype=7), count, g.scalar(1, dtype=7)), FLOAT)
+    places = g.cast(g.arange(count), FLOAT)
     base = g.unsqueeze(g.mul(places, g.scalar(float(stride))), *((0, 1, 3) if axis == 0 else (0, 1, 2)))
     offset = g.gather(pairs, g.scalar(axis, dtype=7), axis=2)
     at = g.add(g.add(offset, base), g.const(tap.reshape(1, -1, 1, 1).astype(np.float32)))

@@ -76,7 +76,7 @@ def _planes(g: Replacement, x: Value, count: int) -> Value:
 
 
 def _range(g: Replacement, size: Value) -> Value:
-    return g.range(g.scalar(0, dtype=INT64), size, g.scalar(1, dtype=INT64))
+    return g.arange(size)
 
 
 RULE = Rule(

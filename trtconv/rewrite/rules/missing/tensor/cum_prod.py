@@ -18,7 +18,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, axis: int, rank: int, dtype: int) -> Value:
     x = node.inputs[0]
-    places = g.range(g.scalar(0, dtype=7), g.squeeze(g.size(x, axis), 0), g.scalar(1, dtype=7))
+    places = g.places(x, axis)
     source, target = g.unsqueeze(places, 0), g.unsqueeze(places, 1)
     if node.attr("reverse", 0):
         source, target = target, source

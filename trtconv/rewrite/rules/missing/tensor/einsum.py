@@ -47,7 +47,7 @@ def _undiagonal(g: Replacement, x: Value, labels: str) -> tuple[Value, Value]:
             first = labels.index(label)
             second = labels.index(label, first + 1)
             size = g.squeeze(g.size(x, first), 0)
-            places = g.range(g.scalar(0, dtype=7), size, g.scalar(1, dtype=7))
+            places = g.arange(size)
             rank = len(labels)
             row = g.unsqueeze(places, *(a for a in range(rank) if a != first))
             column = g.unsqueeze(places, *(a for a in range(rank) if a != second))

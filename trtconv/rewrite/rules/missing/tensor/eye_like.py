@@ -25,7 +25,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, dtype: int) -> Value:
     rows, columns = (
-        g.range(g.scalar(0, dtype=INT64), g.squeeze(g.size(node.inputs[0], a), 0), g.scalar(1, dtype=INT64))
+        g.places(node.inputs[0], a)
         for a in (0, 1)
     )
     shifted = g.add(rows, g.scalar(node.attr("k", 0), dtype=INT64)) if node.attr("k", 0) else rows

@@ -79,7 +79,7 @@ def _hits(g: Replacement, node: Node, depth: int) -> Value:
     strides = g.concat(*[_product(g, shape, i + 1, depth) for i in range(depth)])
     row = g.reduce("ReduceSum", g.mul(positive, strides), [1])
     count = g.reduce("ReduceProd", heads, [0], keepdims=False)
-    every = g.range(g.scalar(0, dtype=INT64), count, g.scalar(1, dtype=INT64))
+    every = g.arange(count)
     return g.equal(g.unsqueeze(every, 1), g.transpose(row, 1, 0))
 
 

@@ -24,7 +24,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _build(g: Replacement, x: Value, axis: int, dtype: int) -> Value:
     first = g.op("ArgMax", x, axis=axis, keepdims=1)
     size = g.squeeze(g.size(x, axis), 0)
-    places = g.range(g.scalar(0, dtype=7), size, g.scalar(1, dtype=7))
+    places = g.arange(size)
     rank = g.index.rank(x) or 1
     row = g.unsqueeze(places, *(a for a in range(rank) if a != axis)) if rank > 1 else places
     return g.cast(g.equal(row, first), dtype)

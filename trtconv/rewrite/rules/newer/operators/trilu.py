@@ -19,7 +19,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     x, shift = node.inputs[0], node.input(1)
     rows, columns = (
-        g.range(g.scalar(0, dtype=7), g.squeeze(g.size(x, a), 0), g.scalar(1, dtype=7)) for a in (rank - 2, rank - 1)
+        g.places(x, a) for a in (rank - 2, rank - 1)
     )
     edge = g.unsqueeze(rows, 1)
     if shift:
