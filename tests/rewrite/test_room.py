@@ -199,10 +199,13 @@ def test_a_missing_rule_file_and_a_clash(tmp_path):
 def test_a_rule_that_raises_is_named(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(RULE_FILE.format(op="Max", more=", g.nothing"))
-    with pytest.raises(TrtconvError, match="the rule 'mine' fails at Relu 'y': AttributeError") as caught:
-        ask(model_of(Case("r", "y = Relu(x)")), tmp_path, rule_files=(mine,))
-    assert "--skip mine" in caught.value.hint
-    assert not (tmp_path / "m.trt.onnx").exists()
+    model = model_of(Case("r", "y = Relu(x)"))
+    result = ask(model, tmp_path, rule_files=(mine,))
+    assert not result.entries
+    assert [s.rule for s in result.skipped] == ["mine"]
+    assert "the rule 'mine' fails at Relu 'y': AttributeError" in result.skipped[0].reason
+    assert any("the rule 'mine' fails" in note for note in result.notes)
+    assert list(onnx.load(str(result.model)).graph.node) == list(model.graph.node)
 
 
 def test_an_invalid_graph_is_not_written_even_without_proof(tmp_path):

@@ -32,6 +32,7 @@ from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
 from trtconv.rewrite.lowering.float64 import kept_of, require_equal, without_float64
 from trtconv.rewrite.lowering.float64_range import require_within_float32
+from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.precision.typed import require_half, typed
@@ -57,7 +58,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     ledger = beside(request.output, ".rewrites.json")
     for output in (request.output, ledger):
         require_writable(output)
-    source = load_model(request.model)
+    source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
     require_distinct((request.output, ledger), read)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
@@ -83,7 +84,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
         request.output, ledger, (*surgery.entries, *record.entries),
         with_declined(record.skipped, record.entries, declined), tuple(record.rejected),
         time.perf_counter() - started, whole,
-        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *seen, *notes),
+        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *seen, *notes, *defaults(model)),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})

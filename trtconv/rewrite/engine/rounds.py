@@ -146,23 +146,33 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record)
             continue
         try:
             found = rule.find(graph, node)
+            if isinstance(found, Found):
+                _try(graph, rule, found, prover, record)
+                continue
         except TrtconvError:
             raise
-        except Exception as error:
-            raise naming(rule, node, error) from error
-        if isinstance(found, Found):
-            _try(graph, rule, found, prover, record)
-        elif not isinstance(found, Skip):
+        except Exception as error:  # noqa: BLE001 - a rule may raise anything, and the node then stays as it is
+            words = failing(rule, node, error)
+            record.skipped.append(Skipped(rule.name, node.name, words, node.origin))
+            if words not in record.notes:
+                record.notes.append(words)
+            continue
+        if not isinstance(found, Skip):
             words = f"find returned {type(found).__name__}, not Found, Skip or NOT_THIS"
             raise naming(rule, node, TypeError(words))
-        elif found.reason:
+        if found.reason:
             record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
 
 
+def failing(rule: Rule, node: Node, error: Exception) -> str:
+    """The rule that raised `error` and where, in words: rules may be the user's own."""
+    return f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}"
+
+
 def naming(rule: Rule, node: Node, error: Exception) -> TrtconvError:
-    """The error that names the rule which raised `error`: rules may be the user's own."""
+    """The error for a rule that does not do what a rule has to."""
     return TrtconvError(
-        f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}",
+        failing(rule, node, error),
         hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
     )
 
@@ -189,12 +199,7 @@ def _is_used(graph: Graph, node: Node) -> bool:
 def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:
     """Build the replacement, prove it, and put it in or take it back."""
     root = found.root
-    try:
-        new = build_replacement(graph, f"{root.output}/{rule.name}", found.build)
-    except TrtconvError:
-        raise
-    except Exception as error:
-        raise naming(rule, root, error) from error
+    new = build_replacement(graph, f"{root.output}/{rule.name}", found.build)
     if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
         raise naming(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED

@@ -38,9 +38,12 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             kept.type.tensor_type.ClearField("shape")
     known = {v.name for v in source.input}
     for tensor in source.initializer:
+        # One that is an input as well is a default: inference must not read its value.
+        if tensor.name in known:
+            continue
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
             graph.initializer.add().CopyFrom(tensor)
-        elif tensor.name not in known:
+        else:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
     return light
 

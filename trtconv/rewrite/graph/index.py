@@ -115,6 +115,8 @@ class Graph:
         self.initializers: dict[str, onnx.TensorProto] = {t.name: t for t in proto.initializer}
         self.inputs: tuple[str, ...] = tuple(v.name for v in proto.input)
         self.outputs: tuple[str, ...] = tuple(v.name for v in proto.output)
+        # ONNX: an initializer with the name of an input is a default that the caller may override, and no constant.
+        self.defaults = frozenset(self.initializers).intersection(self.inputs)
         # The recorded smallest and largest size of named dims; main graph only, read through dim_range.
         self.ranges: Mapping[str, tuple[int, int]] = {}
         # Function bodies of plugins that the model carries, and descriptions with which rules made plugin nodes.
@@ -226,13 +228,16 @@ class Graph:
         return self.type(name).dtype
 
     def constant_tensor(self, name: str) -> onnx.TensorProto | None:
-        """The tensor of an initializer or Constant node, here or in a scope around; seen through Identity."""
+        """The tensor of an initializer or Constant node, here or in a scope around; seen through Identity.
+
+        None for an initializer that is an input as well: its value is the caller's.
+        """
         graph: Graph | None = self
         for _ in range(CHAIN):
             if graph is None:
                 return None
             if name in graph.initializers:
-                return graph.initializers[name]
+                return None if name in graph.defaults else graph.initializers[name]
             node = graph.makers.get(name)
             if node is not None and node.key == "Identity":
                 name = node.inputs[0]

@@ -15,7 +15,7 @@ class Norm:
     """A norm as found: of which value, over which axes, epsilon and its place, and the nodes that make it.
 
     `place` is `none`, `outside` (norm + eps), `inside` (sqrt(sum + eps)), `clamp` (max(norm, eps)) or `clamp-inside`
-    (sqrt(max(sum, eps))).
+    (sqrt(max(sum, eps))); `zero` gives 0 where the norm is 0.
     """
 
     value: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from trtconv.rewrite.graph.operators import Value
@@ -23,8 +25,8 @@ def neutral(g: Replacement, how: str, dtype: int) -> Value:
         return g.scalar(0 if how == "add" else 1, dtype=dtype)
     low = how == "max"
     if dtype in (1, FLOAT16):
-        limit = 65504.0 if dtype == FLOAT16 else 3.4028234e38
-        return g.scalar(-limit if low else limit, dtype=dtype)
+        # Not the lowest finite number, which would win over minus infinity.
+        return g.scalar(-math.inf if low else math.inf, dtype=dtype)
     # TensorRT 8.6 keeps int64 in 32 bits.
     wide = dtype == INT64 and g.index.target.generation > 8
     ends = np.iinfo(np.int64 if wide else np.int32)

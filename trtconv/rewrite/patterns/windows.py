@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from trtconv.rewrite.graph.operators import Value
@@ -27,7 +29,26 @@ def average_over(g: Replacement, value: Value, axis_from_end: int, rank: int, bi
         return g.reduce("ReduceMean", value, [axis])
     mask, count = bin_mask(g, value, axis, bins)
     weights = g.div(g.cast(mask, dtype), g.cast(count, dtype))
-    return g.matmul(weights, value) if axis_from_end == 2 else g.matmul(value, g.transpose(weights, 1, 0))
+    return masked_product(g, weights, value, dtype, first=axis_from_end == 2)
+
+
+def masked_product(g: Replacement, mask: Value, value: Value, dtype: int, *, first: bool) -> Value:
+    """mask @ value, or value @ transpose(mask): a sum over where the mask [out, in], at least 0, is not 0.
+
+    In a plain product 0 * inf is NaN, and one infinity poisons the sums that it is no part of. So finite elements are
+    summed, and whether an infinity is part of a sum is counted apart; NaN counts as both infinities, whose sum it is.
+    """
+    def product(part: Value) -> Value:
+        return g.matmul(mask, part) if first else g.matmul(part, g.transpose(mask, 1, 0))
+
+    none, one = g.scalar(0.0, dtype=dtype), g.scalar(1.0, dtype=dtype)
+    above, below = g.scalar(math.inf, dtype=dtype), g.scalar(-math.inf, dtype=dtype)
+    under, over = g.less(value, above), g.greater(value, below)
+    total = product(g.where(g.logical_and(under, over), value, none))
+    for inside, infinity in ((under, above), (over, below)):
+        hit = g.greater(product(g.where(inside, none, one)), none)
+        total = g.add(total, g.where(hit, infinity, none))
+    return total
 
 
 def maximum_over(g: Replacement, value: Value, axis_from_end: int, rank: int, bins: int, dtype: int) -> Value:
@@ -38,6 +59,6 @@ def maximum_over(g: Replacement, value: Value, axis_from_end: int, rank: int, bi
     mask, _ = bin_mask(g, value, axis, bins)
     # [.., 1, size, ..] against [bins, size]: the new axis is the bins, the old one is reduced.
     shown = g.unsqueeze(mask, 2) if axis_from_end == 2 else mask
-    low = g.scalar(float(np.finfo(np.float16 if dtype == 10 else np.float32).min), dtype=dtype)
+    low = g.scalar(-math.inf, dtype=dtype)
     spread = g.where(shown, g.unsqueeze(value, axis), low)
     return g.reduce("ReduceMax", spread, [axis + 1], keepdims=False)

@@ -81,6 +81,9 @@ def _build(g: Replacement, norm: Norm, out: int, scales: tuple[Value, ...] = ())
     if norm.place in ("outside", "clamp"):
         length = g.op("Add" if norm.place == "outside" else "Max", length, g.scalar(norm.epsilon, dtype=kind))
     result = g.div(value, length)
+    if norm.place == "zero":
+        none = g.scalar(0.0, dtype=kind)
+        result = g.where(g.greater(length, none), result, none)
     result = g.cast(result, out) if out != kind else result
     for scale in scales:
         result = g.mul(result, scale)
@@ -88,13 +91,13 @@ def _build(g: Replacement, norm: Norm, out: int, scales: tuple[Value, ...] = ())
 
 
 def _lp(graph: Graph, node: Node) -> Found | Skip:
-    """LpNormalization gives 0 for a vector of zeros in ONNX Runtime, which is a clamp by the least normal float."""
+    """LpNormalization gives 0 where the norm is 0 (ONNX Runtime): of zeros, and of values whose squares underflow."""
     rank, dtype = graph.rank(node.inputs[0]), graph.dtype(node.inputs[0])
     if node.attr("p", 2) != 2:
         return NOT_THIS
     if rank is None or dtype not in (onnx.TensorProto.FLOAT, *HALF):
         return Skip("rank or element type is not known")
-    norm = Norm(node.inputs[0], (node.attr("axis", -1) % rank,), "clamp", 1.1754944e-38)
+    norm = Norm(node.inputs[0], (node.attr("axis", -1) % rank,), "zero")
     return Found((node,), partial(_build, norm=norm, out=dtype))
 
 

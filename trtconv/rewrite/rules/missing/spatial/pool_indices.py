@@ -36,10 +36,12 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _build(g: Replacement, node: Node, window: Window, wants_values: bool) -> tuple[Value, Value]:
     x = node.inputs[0]
     inner = padded(g, x, window, g.scalar(-math.inf, x))
-    parts = [g.unsqueeze(tap(g, inner, window, place), len(window.kernel) + 2) for place in window.taps]
-    stack = g.concat(*parts, axis=len(window.kernel) + 2)
+    axis = len(window.kernel) + 2
+    stack = _stacked(g, inner, window)
     # The first of equal values wins here, as it does in a pool.
-    best = g.op("ArgMax", stack, axis=len(window.kernel) + 2, keepdims=0)
+    best = g.op("ArgMax", stack, axis=axis, keepdims=0)
+    if any((*window.begins, *window.ends)):
+        best = _never_padding(g, x, window, stack, best)
     values = ""
     if wants_values and all(d == 1 for d in window.dilations):
         kept = {k: node.attr(k) for k in ("kernel_shape", "strides", "pads", "ceil_mode", "auto_pad")}
@@ -47,6 +49,24 @@ def _build(g: Replacement, node: Node, window: Window, wants_values: bool) -> tu
     elif wants_values:
         values = g.reduce("ReduceMax", stack, [len(window.kernel) + 2], keepdims=False)
     return values, _flat_index(g, node, window, best)
+
+
+def _stacked(g: Replacement, inner: Value, window: Window) -> Value:
+    """The taps of each window along a new last axis."""
+    axis = len(window.kernel) + 2
+    return g.concat(*(g.unsqueeze(tap(g, inner, window, place), axis) for place in window.taps), axis=axis)
+
+
+def _never_padding(g: Replacement, x: Value, window: Window, stack: Value, best: Value) -> Value:
+    """The first tap that is no padding where all of a window is minus infinity, as the padding is."""
+    axis = len(window.kernel) + 2
+    low = g.scalar(-math.inf, x)
+    empty = g.equal(g.reduce("ReduceMax", stack, [axis], keepdims=False), low)
+    # The same for every batch and channel, so that one plane tells.
+    plane = g.slice(x, g.ints(0, 0), g.ints(1, 1), [0, 1])
+    zeros = g.where(g.equal(plane, plane), g.scalar(0.0, x), g.scalar(0.0, x))
+    first = g.op("ArgMax", _stacked(g, padded(g, zeros, window, low), window), axis=axis, keepdims=0)
+    return g.where(empty, first, best)
 
 
 def _flat_index(g: Replacement, node: Node, window: Window, best: Value) -> Value:

@@ -11,6 +11,9 @@ from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.rules.missing.spatial.resize_like_summand import made_here
 
 MOST_SIZES, USUAL_SIZES = 1 << 20, 1 << 16
+# Positions half-way between two pixels come out one rounding off; ONNX Runtime 1.23 takes those this near for half-way
+# (measured: with 4e-7 to 8e-7 the pixels are the same at 13,000 pairs of sizes, without at 99 % of them).
+HALF_WAY = 5e-7
 MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
 
 
@@ -109,7 +112,7 @@ def _whole_indices(
 
 def _indices(g: Replacement, node: Node, size: Value, out: Value, scale: Value) -> Value:
     places = g.cast(g.range(g.scalar(0, dtype=7), out, g.scalar(1, dtype=7)), FLOAT)
-    half = g.scalar(0.5)
+    half, nearly = g.scalar(0.5), g.scalar(HALF_WAY)
     at = _coordinates(g, node, size, out, scale, places)
     how = node.attr("nearest_mode", "round_prefer_floor")
     if how == "floor":
@@ -117,9 +120,9 @@ def _indices(g: Replacement, node: Node, size: Value, out: Value, scale: Value) 
     elif how == "ceil":
         at = g.ceil(at)
     elif how == "round_prefer_floor":
-        at = g.ceil(g.sub(at, half))
+        at = g.ceil(g.sub(g.sub(at, half), nearly))
     else:
-        at = g.floor(g.add(at, half))
+        at = g.floor(g.add(g.add(at, half), nearly))
     last = g.sub(size, g.scalar(1, dtype=7))
     return g.minimum(g.maximum(g.cast(at, 7), g.scalar(0, dtype=7)), last)
 

@@ -10,6 +10,7 @@ from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.scatter_fold import FOLD, neutral
+from trtconv.rewrite.patterns.windows import masked_product
 
 INT64, FLOAT16 = 7, 10
 MOST, FEW = 1 << 27, 1 << 10
@@ -59,7 +60,7 @@ def _build(g: Replacement, node: Node, how: str, rank: int, depth: int, dtype: i
     reduction, join = FOLD[how]
     if how == "add" and dtype in (FLOAT, FLOAT16):
         wide = rows if dtype == FLOAT else g.cast(rows, FLOAT)
-        folded = g.matmul(g.cast(hit, FLOAT), wide)
+        folded = masked_product(g, g.cast(hit, FLOAT), wide, FLOAT, first=True)
         folded = folded if dtype == FLOAT else g.cast(folded, dtype)
     else:
         spread = g.where(g.unsqueeze(hit, 2), g.unsqueeze(rows, 0), neutral(g, how, dtype))

@@ -30,6 +30,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("rank or element type is not known")
     if rank == 3 and not (node.attr("q_num_heads") and node.attr("kv_num_heads")):
         return Skip("the number of heads is not given")
+    if (node.attr("scale") or 0.0) < 0.0:
+        return Skip("a negative scale has no root, with which the op multiplies both sides")
     head = _head_size(graph, node, rank)
     if head is None and node.attr("scale") is None:
         return Skip("the size of a head is not known")
