@@ -23,7 +23,7 @@ def print_report(report: CheckReport, console: Console) -> None:
     report = displayable(report)
     if report.comparisons:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in ("output", "points", "max abs", "max rel", "of 1+|x|", "cosine", "mismatched", "worst at"):
+        for heading in ("output", "points", "max abs", "max rel", "of scale", "cosine", "mismatched", "worst at"):
             table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
         for name in dict.fromkeys(c.output for c in report.comparisons):
             table.add_row(*(escape(cell) for cell in _row([c for c in report.comparisons if c.output == name])))
