@@ -3,7 +3,8 @@
 A case is a small ONNX model in text, with the sizes at which it is run. The harness wants: the rule fires as often as
 the case says and no other way; the model after is valid ONNX; its outputs equal those before at three sizes or more
 (one odd) with random and zero values; a second run changes nothing, to the byte; names, dims and doc strings of the
-signature are kept; new nodes say which rule made them. A near miss has to stay as it is, to the byte.
+signature are kept; new nodes say which rule made them. At the first size the probes of the inputs' types are compared
+too (ties, small numbers, edges, masks, one infinity). A near miss has to stay as it is, to the byte.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from trtconv.core.targets import parse_target
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.probes.values import INFINITE_KINDS, probe_kinds, probe_values
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.proof import ReferenceRunner
+from trtconv.rewrite.engine.proof import RULE_KINDS, ReferenceRunner
 from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
@@ -112,6 +114,7 @@ def check_case(rule: Rule, case: Case, *, proof: bool = True) -> onnx.ModelProto
     if not case.functions and "trtconv." not in case.body:
         onnx.checker.check_model(after, full_check=True)
     _assert_equal(before, after, case, case.tolerance.over(rule.tolerance))
+    _assert_equal_at_probes(before, after, case, rule)
     _assert_stable(after, rule, case.target)
     return after
 
@@ -168,6 +171,25 @@ def _assert_equal(before: onnx.ModelProto, after: onnx.ModelProto, case: Case, l
             results = compare_graphs(f"{sizes} {kind}", runs[0], feed, expected, runs[1](feed), limits)
             failure = first_failure(results)
             assert failure is None, describe_failure(failure) if failure else ""
+
+
+def _assert_equal_at_probes(before: onnx.ModelProto, after: onnx.ModelProto, case: Case, rule: Rule) -> None:
+    runs = runner(before), runner(after)
+    if not all(isinstance(r, OnnxRuntimeRunner) for r in runs):
+        return
+    _, specs = model_space(before)
+    bounds = {s.name: case.ranges.get(s.name, (0, 5) if s.dtype.kind == "int" else None) for s in specs}
+    for kind in probe_kinds(((s.dtype.kind, bounds[s.name]) for s in specs), RULE_KINDS):
+        if kind in INFINITE_KINDS and not rule.keeps_infinities:
+            continue
+        random = {s.name: feed_of(s, case.sizes[0], "random", case.ranges.get(s.name)) for s in specs}
+        feed = {name: probe_values(kind, value, bounds[name]) for name, value in random.items()}
+        expected = runs[0](feed)
+        if kind in INFINITE_KINDS and any(np.isnan(v).any() for v in expected.values() if v.dtype.kind == "f"):
+            continue
+        tolerance = case.tolerance.over(rule.tolerance)
+        failure = first_failure(compare_graphs(kind, runs[0], feed, expected, runs[1](feed), tolerance))
+        assert failure is None, describe_failure(failure) if failure else ""
 
 
 def runner(model: onnx.ModelProto) -> Any:

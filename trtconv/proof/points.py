@@ -117,8 +117,8 @@ def sample_points(
     Traced size (when given), min, opt, max, two corners (every second dim at its other end), three interior ones
     that divide by nothing, one with a batch over 1 at the min of everything else, and at an interior size the
     values zero, large (1e4), denormal and NaN. Where an input has a range, at max its highest values: no mask is ever
-    all true at random, and no length as long as its axis. Then the probes that the dtypes ask for (`probes.values`), at
-    a small size with a batch over 1. Points with equal sizes and values are given once.
+    all true at random, and no length as long as its axis. Then the probes that the dtypes ask for (`probes.values`),
+    at a small size with a batch over 1. Points with equal sizes and values are given once.
     """
     batch = batch_dims(specs)
     low, high = space.pick("min"), space.pick("max")

@@ -135,7 +135,8 @@ def _by_mask(args: tuple[Any, ...]) -> bool:
 
 def _frames() -> list[Frame]:
     """The frames of this call inside the module's forward, outermost first; empty outside of it."""
-    frame, frames = sys._getframe(1), []
+    frame = sys._getframe(1)
+    frames: list[Frame] = []
     while frame is not None:
         code = frame.f_code
         if code is ModuleRunner._run.__code__:
@@ -167,9 +168,9 @@ def _shown(frames: list[Frame], exits: Mapping[Frame, Exit], base: Path) -> str:
     texts = []
     for frame in frames[:MOST_SHOWN]:
         leaving = exits[frame]
-        bounds = f"{leaving.low:.4g} to {leaving.high:.4g}"
-        span = "" if leaving.low > leaving.high else f" ({bounds} at the points compared)"
+        numbers = not leaving.decides and leaving.low <= leaving.high
+        span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if numbers else ""
         text = linecache.getline(*frame).strip()
-        texts.append(f"`{text}` at {shown_path(frame[0], base)}:{frame[1]}{'' if leaving.decides else span}")
+        texts.append(f"`{text}` at {shown_path(frame[0], base)}:{frame[1]}{span}")
     more = f" and {len(frames) - MOST_SHOWN} more" if len(frames) > MOST_SHOWN else ""
     return ", ".join(texts) + more

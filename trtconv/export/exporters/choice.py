@@ -18,6 +18,7 @@ from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.value_exits import exits_in_words, value_exits
 from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
+from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
@@ -83,6 +84,9 @@ def choose(job: Job) -> Choice:
                 job, made, paths, edges(attempts, job.request.space),
                 thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(made),
             )  # fmt: skip
+        if made.equal:
+            job, made = probed(job, made)
+            job, made = _allow_for_rounding(job, made)
         if made.equal and way.exporter == "torchscript":
             made = decided(job, made)
         attempts.append(made)

@@ -53,6 +53,6 @@ def maximum(x: Any, axis: int, start: Any, end: Any) -> Any:
 
     inside = _inside(x.shape[axis], start, end, x)
     last = x.transpose(axis, -1) if axis != -1 else x
-    lowest = torch.full((), torch.finfo(x.dtype).min, dtype=x.dtype, device=x.device)
+    lowest = torch.full((), -torch.inf, dtype=x.dtype, device=x.device)
     pooled = torch.where(inside, last.unsqueeze(-2), lowest).amax(-1)
     return pooled.transpose(axis, -1) if axis != -1 else pooled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,10 @@ BYTES = 255
 SMALL = (1e-7, 1e-3)
 
 
-def probe_kinds(inputs: Iterable[tuple[str, Bounds]]) -> tuple[str, ...]:
+def probe_kinds(inputs: Iterable[tuple[str, Bounds]], among: Iterable[str] = PROBE_KINDS) -> tuple[str, ...]:
     """The kinds of values that change some input; inputs are (`bool`, `int` or `float`, value range)."""
     listed = list(inputs)
-    return tuple(k for k in PROBE_KINDS if any(applies(k, kind, bounds) for kind, bounds in listed))
+    return tuple(k for k in among if any(applies(k, kind, bounds) for kind, bounds in listed))
 
 
 def applies(kind: str, dtype_kind: str, bounds: Bounds) -> bool:
@@ -62,7 +63,7 @@ def probe_values(kind: str, random: Array, bounds: Bounds, seed: int = 0) -> Arr
 
     `unit` is uniform in 0..1, `bytes` whole numbers of 0..255, `small` 1e-7..1e-3 of both signs, `constant` one value
     by row of the first axis, `ties` halves and whole numbers with both zeros, `edges` the lowest and highest values
-    of integers and of floats with a range in turn, the infinities one element; masks see `masks.structured_mask`.
+    of integers and of floats with a range, the infinities one element; masks see `masks.structured_mask`.
     """
     import numpy as np
 
@@ -75,8 +76,7 @@ def probe_values(kind: str, random: Array, bounds: Bounds, seed: int = 0) -> Arr
     chance = np.random.default_rng([seed, random.size])
     if kind == "edges":
         low, high = bounds or (0.0, 9.0)
-        sides = np.where(np.arange(random.size).reshape(random.shape) % 2 == 0, low, high)
-        return sides.astype(random.dtype)
+        return np.asarray(chance.choice([low, high], random.shape)).astype(random.dtype)
     return _floats(kind, random, bounds, chance).astype(random.dtype)
 
 
@@ -89,7 +89,7 @@ def _floats(kind: str, random: Array, bounds: Bounds, chance: np.random.Generato
     if kind == "bytes":
         return np.asarray(chance.integers(0, BYTES + 1, shape))
     if kind == "small":
-        sizes = np.exp(chance.uniform(*np.log(SMALL), shape))
+        sizes = np.exp(chance.uniform(math.log(SMALL[0]), math.log(SMALL[1]), shape))
         return np.asarray(sizes if bounds is not None else sizes * chance.choice([-1.0, 1.0], shape))
     levels = np.asarray(TIED) if bounds is None else np.linspace(*bounds, 5)
     if kind == "ties":
@@ -97,7 +97,7 @@ def _floats(kind: str, random: Array, bounds: Bounds, chance: np.random.Generato
     if kind == "constant":
         rows = shape[0] if len(shape) > 1 else 1
         chosen = levels[(np.arange(rows) + len(levels) // 2 + 1) % len(levels)]
-        return np.broadcast_to(chosen.reshape(rows, *[1] * (len(shape) - 1)) if len(shape) > 1 else chosen, shape)
+        return np.broadcast_to(chosen.reshape(rows, *[1] * max(0, len(shape) - 1)) if shape else chosen[0], shape)
     values = random.copy().reshape(-1)
     values[values.size // 3] = -np.inf if kind == "minus-infinity" else np.inf
     return values.reshape(shape)

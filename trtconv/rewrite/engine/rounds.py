@@ -208,6 +208,11 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))
         proof = prover(fragment, rule.tolerance, found.ranges, root.name)
+        if proof.passed and proof.infinity:
+            if rule.keeps_infinities:
+                proof = replace(proof, passed=False, note=proof.infinity)
+            else:
+                tell_infinity(record, rule, root)
         if proof.passed is not True:
             verdict = "the proof found a difference" if proof.passed is False else "it could not be proved"
             reason = f"{verdict}: {proof.note}"
@@ -237,3 +242,11 @@ def node_text(proto: onnx.NodeProto) -> NodeText:
 def describe(node: Node) -> str:
     """A node for messages: op, name, origin."""
     return f"{node.key} '{node.name}'" + (f" of {node.origin}" if node.origin else "")
+
+
+def tell_infinity(record: Record, rule: Rule, node: Node) -> None:
+    """Note once for a rule that infinities spread further than they did."""
+    at = node.origin.source or node.origin.module or node.name
+    note = f"{rule.name} at {at}: with an infinity among its inputs more of its outputs become NaN than before"
+    if not any(n.startswith(f"{rule.name} at ") for n in record.notes):
+        record.notes.append(note)

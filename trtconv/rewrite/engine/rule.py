@@ -65,6 +65,8 @@ class Rule:
     with `plugin` makes nodes of that plugin and is used when the user asked for it; one with `native_of` takes such
     nodes apart when he did not. `unproved` says why nothing can run the part before, for the few rules of which that
     is true. `after_rules` names rules of the same group that come first; otherwise a group is in the order of names.
+    `keeps_infinities` is false for products with matrices of zeros and the like, where 0 times an infinity is NaN: a
+    difference with an infinity among the inputs is told to the user then, of other rules it is an error.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Rule:
     tolerance: Tolerance | None = None
     judged_as_float32: bool = False
     unproved: str = ""
+    keeps_infinities: bool = True
     plugin: str = ""
     native_of: str = ""
     after_rules: tuple[str, ...] = ()

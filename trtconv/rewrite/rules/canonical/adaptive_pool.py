@@ -32,4 +32,5 @@ RULE = Rule(
     before="TrtconvAdaptivePool(x, output_size=[7, 7])",
     after="MatMul(MatMul(Wh, x), Transpose(Ww)), the weights from Shape and Range",
     native_of="TrtconvAdaptivePool",
+    keeps_infinities=False,
 )

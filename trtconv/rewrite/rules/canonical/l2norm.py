@@ -109,4 +109,5 @@ RULE = Rule(
     before="Div(Mul(x, scale), Add(Sqrt(ReduceSum(Pow(x, 2))), 1e-10))",
     after="Mul(Div(x, Add(Sqrt(ReduceSum(Mul(x, x))), 1e-10)), scale), the norm through FP32 for half types",
     judged_as_float32=True,
+    keeps_infinities=False,
 )

@@ -155,4 +155,5 @@ RULE = Rule(
     tolerance=PROOF,
     before="y, h, c = LSTM(x[40,N,C], w, r, b)",
     after="MatMul(x, w) of all steps at once; 40 times MatMul(h, r), Sigmoid, Tanh, Mul, Add; Concat",
+    keeps_infinities=False,
 )

@@ -52,4 +52,5 @@ RULE = Rule(
     find=find,
     before="Col2Im(x, [H, W], [3, 3])",
     after="Slice(ConvTranspose(Reshape(x), one-hot weights))",
+    keeps_infinities=False,
 )

@@ -126,4 +126,5 @@ RULE = Rule(
     needed=needed,
     before="GridSample(x[N,C,D,H,W], grid[N,d,h,w,3])",
     after="Sum of weight * GatherElements(Reshape(x), flat index) over the corners",
+    keeps_infinities=False,
 )

@@ -111,4 +111,5 @@ RULE = Rule(
     tolerance=PROOF,
     before="Resize(x, sizes, mode=linear, antialias=1)",
     after="MatMul(MatMul(Wh, x), Transpose(Ww)), the weights from Range and the sizes",
+    keeps_infinities=False,
 )

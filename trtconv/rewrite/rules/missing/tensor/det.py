@@ -23,4 +23,5 @@ RULE = Rule(
     find=find,
     before="Det(x[N,2,2])",
     after="x00 * x11 - x01 * x10",
+    keeps_infinities=False,
 )

@@ -1,0 +1,74 @@
+"""Comparing a file with the module where the file decides: on the boundaries of its roundings and comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.provenance import SOURCE_KEY
+from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.proof import prove
+from trtconv.proof.points import BOUNDARY, SamplePoint
+from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
+from trtconv.proof.reference import ReferenceSample
+
+# A larger graph is not copied for this.
+MOST_BYTES = 1 << 29
+MOST_NAMED = 3
+
+
+def probed(job: Job, made: Attempt) -> tuple[Job, Attempt]:
+    """The attempt compared at the boundaries of its decisions too; the points made for it are samples from then on.
+
+    Inputs that a user's function makes are left as they are.
+    """
+    if made.candidate is None or made.verdict is None or job.request.source.sample is not None:
+        return job, made
+    model = load_model(made.candidate.model)
+    if external_files(model) or model.ByteSize() > MOST_BYTES:
+        return job, made
+    first = job.samples.items[0]
+    bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
+    probes = probe_boundaries(model, first.inputs, open_graph, bounds)
+    if not probes.decisions:
+        return job, made
+    samples = _run_at(job, probes, first.point)
+    notes = (*made.candidate.notes, *_missed_in_words(probes, model))
+    made = replace(made, candidate=replace(made.candidate, notes=notes))
+    if not samples or made.candidate is None or made.verdict is None:
+        return job, made
+    job = replace(job, samples=replace(job.samples, items=(*job.samples.items, *samples)))
+    verdict = prove(made.candidate.model, samples, job.request.tolerance)
+    comparisons = (*made.verdict.comparisons, *verdict.comparisons)
+    return job, replace(made, verdict=replace(verdict, comparisons=comparisons, advisory=made.verdict.advisory))
+
+
+def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:
+    """Raises TrtconvError when ONNX Runtime cannot run it."""
+    return OnnxRuntimeRunner(model.SerializeToString())
+
+
+def _run_at(job: Job, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:
+    """What the module gives there; without those inputs for which it raises."""
+    before = sum(s.point.values == BOUNDARY for s in job.samples.items)
+    samples: list[ReferenceSample] = []
+    for feed in probes.feeds:
+        point = replace(at, label=f"boundary-{before + len(samples) + 1}", values=BOUNDARY)
+        try:
+            samples.append(ReferenceSample(point, feed, job.runner(feed)))
+        except TrtconvError:
+            continue
+    return samples
+
+
+def _missed_in_words(probes: Boundaries, model: onnx.ModelProto) -> tuple[str, ...]:
+    if not probes.missed:
+        return ()
+    sources = {n.name: next((p.value for p in n.metadata_props if p.key == SOURCE_KEY), "") for n in model.graph.node}
+    places = list(dict.fromkeys(sources.get(n) or f"node '{n}'" for n in probes.missed))
+    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+    return (f"{probes}; no input was found that changes the one at {', '.join(places[:MOST_NAMED])}{more}",)

@@ -1,0 +1,119 @@
+"""The decisions of a graph: nodes whose outputs jump when a float operand passes a boundary.
+
+Only those that depend on the values of float inputs: what is computed from shapes is decided by sizes. Sorting and
+the choice of the largest jump where operands are equal; the probe of tied values is for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+ROUNDING = {"Floor": 0.0, "Ceil": 0.0, "Round": 0.5}
+COMPARING = ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal")
+# The size of a tensor is no function of its values.
+BLIND = ("Shape", "Size")
+INTEGERS = frozenset(range(2, 8)) | {12, 13}
+FLOAT, BOOL = 1, 9
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A node that decides by `operand`, less `other` where there is one; boundaries lie at `offset + k * step`.
+
+    A `step` of 0 means that there is one boundary. `other` is a value or empty, `near` says that only the two sides
+    of a boundary are asked for: quantised graphs round x / scale, their originals x * (1 / scale).
+    """
+
+    node: str
+    op: str
+    operand: str
+    other: str = ""
+    offset: float = 0.0
+    step: float = 0.0
+    near: bool = False
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that have to be known for it."""
+        return (self.operand, self.other) if self.other else (self.operand,)
+
+
+def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
+    """The decisions of the main graph, in its order."""
+    constants = _constants(graph)
+    feeding = {v.name for v in graph.input if v.type.tensor_type.elem_type == FLOAT} - set(constants)
+    floats = set(feeding)
+    decisions: list[Decision] = []
+    for node in graph.node:
+        if node.op_type in BLIND or not any(i in feeding for i in node.input):
+            continue
+        if any(i in floats for i in node.input):
+            decisions += _decided_by(node, constants, floats)
+        feeding.update(node.output)
+        if not _leaves_floats(node):
+            floats.update(node.output)
+    return tuple(decisions)
+
+
+def values_of(node: onnx.NodeProto) -> set[str]:
+    """The values that a node needs, those that its bodies take from outside among them."""
+    needed = set(node.input)
+    for attribute in node.attribute:
+        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            for inner in body.node:
+                needed |= values_of(inner)
+            needed |= {o.name for o in body.output}
+    return needed - {""}
+
+
+def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: set[str]) -> Iterator[Decision]:
+    first = node.input[0]
+    if node.op_type in ROUNDING and first in floats:
+        yield Decision(node.name, node.op_type, first, offset=ROUNDING[node.op_type], step=1.0)
+    elif node.op_type == "Cast" and first in floats and _attribute(node, "to") in INTEGERS:
+        yield Decision(node.name, node.op_type, first, step=1.0)
+    elif (node.op_type == "Cast" and first in floats and _attribute(node, "to") == BOOL) or node.op_type == "Sign":
+        yield Decision(node.name, node.op_type, first)
+    elif node.op_type in COMPARING and any(i in floats for i in node.input):
+        yield Decision(node.name, node.op_type, first, other=node.input[1])
+    elif node.op_type == "Mod" and (step := _number(constants, node.input[1])):
+        yield Decision(node.name, node.op_type, first, step=abs(step))
+    elif node.op_type == "QuantizeLinear" and (scale := _number(constants, node.input[1])):
+        yield Decision(node.name, node.op_type, first, offset=scale / 2, step=abs(scale), near=True)
+
+
+def _leaves_floats(node: onnx.NodeProto) -> bool:
+    """True when the outputs are no floats any more."""
+    if node.op_type in (*COMPARING, "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "ArgMax", "ArgMin", "NonZero"):
+        return True
+    if node.op_type == "Cast":
+        return _attribute(node, "to") not in (FLOAT, 10, 11, 16)
+    return node.op_type == "QuantizeLinear"
+
+
+def _attribute(node: onnx.NodeProto, name: str) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == name), 0)
+
+
+def _constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
+    """The constants of one element, by name; larger ones, and those on disk, are listed without their values."""
+    import numpy as np
+    from onnx import numpy_helper
+
+    tensors = {t.name: t for t in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            tensors.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
+    small = {n: t for n, t in tensors.items() if not t.external_data and int(np.prod(t.dims, dtype=np.int64)) == 1}
+    return {n: numpy_helper.to_array(t) if n in small else np.zeros(0) for n, t in tensors.items()}
+
+
+def _number(constants: dict[str, np.ndarray], name: str) -> float:
+    value = constants.get(name)
+    return float(value.reshape(-1)[0]) if value is not None and value.size == 1 else 0.0
