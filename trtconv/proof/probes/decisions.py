@@ -94,7 +94,7 @@ def _leaves_floats(node: onnx.NodeProto) -> bool:
         return True
     if node.op_type == "Cast":
         return _attribute(node, "to") not in (FLOAT, 10, 11, 16)
-    return node.op_type == "QuantizeLinear"
+    return bool(node.op_type == "QuantizeLinear")
 
 
 def _attribute(node: onnx.NodeProto, name: str) -> int:
