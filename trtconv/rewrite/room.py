@@ -77,6 +77,8 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     setting = Setting(request.target, space, specs, request.proof)
     model, record, whole = _proved(original, rules, setting, progress)
     seen = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
+    if whole is not None and whole.infinity:
+        record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
     # What the author computed in FP64 has need of more than half precision.
     wide = () if request.precision not in HALF_NAMES else kept_of(narrowed, model)
     model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))

@@ -28,7 +28,7 @@ from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scanned
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
-from trtconv.proof.probes.values import IN_WORDS
+from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
 from trtconv.proof.proving import Verdict, prove
 from trtconv.proof.sampling import Samples, with_rounding, without_breakdown
 
@@ -94,7 +94,7 @@ def choose(job: Job) -> Choice:
             waiting = [*cuts_at_one(job, made), *waiting]
         if made.equal and made.candidate is not None and made.verdict is not None:
             told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            notes = (*told, *made.candidate.notes)
+            notes = (*told, *made.candidate.notes, *spread_infinities(made.verdict, job.samples))
             return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes, made.sizes)
     raise failure(attempts, job, paths)
 
@@ -215,6 +215,21 @@ def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
         if made.verdict is not None and made.verdict.at == verdict.at:
             return job, made
     return job, made
+
+
+def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
+    """A note where a file gives something else than the module when one input value is infinite.
+
+    Nothing where the module itself makes NaN of it: what becomes of NaN depends on the order of sums.
+    """
+    defined = {
+        str(s.point)
+        for s in samples.items
+        if s.point.values in INFINITE_KINDS
+        and not any(v.dtype.kind == "f" and (v != v).any() for v in s.outputs.values())
+    }
+    worse = next((c for c in verdict.advisory if c.point in defined and not c.passed), None)
+    return (f"with an infinity in an input the file differs: {describe_failure(worse)}",) if worse else ()
 
 
 def puts_in_order(candidate: Candidate) -> bool:

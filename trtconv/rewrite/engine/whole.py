@@ -14,12 +14,16 @@ from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.allowance import allowances_without_floor
+from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.proof.original import Run as Runner
-from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_points
+from trtconv.proof.probes.boundaries import probe_boundaries
+from trtconv.proof.probes.masks import MASK_KINDS
+from trtconv.proof.probes.values import INFINITE_KINDS
 from trtconv.proof.proving import compare_graphs
 from trtconv.proof.sizes import small_points
-from trtconv.rewrite.engine.proof import ReferenceRunner, open_model
+from trtconv.rewrite.engine.proof import DECIDING_KINDS, ReferenceRunner, open_model
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS
@@ -28,6 +32,8 @@ MAX_BYTES = 1 << 30
 MAX_POINTS = 3
 # A difference of more than this share of an output's magnitude is told, although the noise floor allows it.
 REMARKABLE = 1e-4
+# The probes at which the whole is compared. The others are ranges: what they change happens in the parts.
+WHOLE_KINDS = ("ties", "edges", *MASK_KINDS, *INFINITE_KINDS)
 # Above this, one point with random values and the one with zeros have to do.
 MANY_NODES = 10_000
 
@@ -61,7 +67,9 @@ class Original:
             self._ran = self._thread.submit(_run_all, self._model, self._space, self._specs)
 
     def compare(self, after: onnx.ModelProto) -> Proof:
-        """Compare at the two smallest distinct shapes with random values and at the smallest with zeros.
+        """Compare at the two smallest distinct shapes with random values, at the smallest with zeros.
+
+        Then at the probes of the inputs' types, and where the graph decides; an infinity does not count in `passed`.
 
         In the reference evaluator, which takes over where ONNX Runtime lacks an op, at the smallest with random
         values. `passed` is None when the graph before could not be run.
@@ -130,19 +138,34 @@ def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec,
     elif len(model.graph.node) > MANY_NODES:
         # Random values at the smallest shape, zeros at the next one.
         points = [points[0], replace(points[-1], dims=points[1].dims)] if len(points) > 1 else points
+    fed = [(point, sample_inputs(specs, point)) for point in points]
+    if name == "onnxruntime" and len(model.graph.node) <= MANY_NODES:
+        fed += _probes(model, space, specs, points[0])
     runs = []
-    for point in points:
-        feed = sample_inputs(specs, point)
+    for point, feed in fed:
         try:
             runs.append(Run(point, feed, runner(feed), runner))
         except TrtconvError as error:
-            runs.append(Run(point, feed, {}, runner, error.message))
+            # A graph may refuse what it was never meant for; of usual values that is worth telling.
+            runs += [] if point.probes else [Run(point, feed, {}, runner, error.message)]
     return runs, name
+
+
+def _probes(
+    model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], at: SamplePoint
+) -> list[tuple[SamplePoint, dict[str, Array]]]:
+    """The probes by type, and the inputs that lie where the graph decides, at the sizes of a point."""
+    points = [p for p in sample_points(space, specs) if p.values in WHOLE_KINDS]
+    fed = [(p, sample_inputs(specs, p)) for p in points]
+    bounds = {s.name: s.value_range for s in specs if s.value_range is not None}
+    boundaries = probe_boundaries(model, sample_inputs(specs, at), lambda part: open_model(part)[0], bounds)
+    named = (replace(at, label=f"boundary-{i + 1}", values=BOUNDARY) for i in range(len(boundaries.feeds)))
+    return [*fed, *zip(named, boundaries.feeds, strict=True)]
 
 
 def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
     results: list[OutputComparison] = []
-    shapes, labels, notes = [], [], []
+    shapes, labels, notes, infinity = [], [], [], ""
     for run in runs:
         if run.problem:
             notes.append(f"before, at {run.point}: {run.problem}")
@@ -151,7 +174,10 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
             actual = last(run.feed)
         except TrtconvError as error:
             return Proof(False, runner, note=f"after, at {run.point}: {error.message}")
-        compared = compare_graphs(str(run.point), run.runner, run.feed, run.expected, actual)
+        compared = _compared(run, actual)
+        if run.point.advisory:
+            infinity = infinity or _spread(run, compared)
+            continue
         remarkable = [c for c in compared if c.passed and (c.max_scaled or 0.0) > REMARKABLE]
         moved = max((c.max_abs or 0.0 for c in remarkable), default=0.0)
         if moved:
@@ -162,4 +188,19 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
     failure = first_failure(tuple(results))
     note = describe_failure(failure) if failure else "; ".join(notes)
     passed = failure is None if results else None
-    return Proof(passed, runner, tuple(labels), tuple(shapes), tuple(results), note)
+    return Proof(passed, runner, tuple(labels), tuple(shapes), tuple(results), note, infinity=infinity)
+
+
+def _compared(run: Run, actual: dict[str, Array]) -> tuple[OutputComparison, ...]:
+    """On boundaries a graph jumps with inputs that move by rounding, so that there its noise is not measured so."""
+    if run.point.values in (*DECIDING_KINDS, BOUNDARY):
+        return compare_outputs(str(run.point), run.expected, actual, allowances_without_floor(run.expected))
+    return compare_graphs(str(run.point), run.runner, run.feed, run.expected, actual)
+
+
+def _spread(run: Run, compared: tuple[OutputComparison, ...]) -> str:
+    """What an infinity in the inputs changes; nothing where the graph before makes NaN of it anywhere."""
+    if any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in run.expected.values()):
+        return ""
+    worse = first_failure(compared)
+    return describe_failure(worse) if worse else ""
