@@ -72,6 +72,7 @@ CASES: tuple[Case, ...] = (
     of("any_all", lambda x: torch.stack([(x > 2.5).any(1), (x > -2.0).all(1)], 1)),
     of("minimum_maximum", lambda x: torch.minimum(torch.maximum(x, x.flip(3)), x.flip(2) + 1)),
     of("pow_tensor", lambda x: (x.abs() + 0.1) ** x.clamp(-2, 2)),
+    of("log1p_expm1_small", lambda x: torch.cat([torch.log1p(x.abs() * 1e-4), torch.expm1(x * 1e-4)], 1)),
     of("exp_log1p", lambda x: torch.log1p(torch.exp(-x.abs())) + torch.expm1(x.clamp(max=1))),
     of("trigonometry", lambda x: torch.atan2(torch.sin(x), torch.cos(x) + 2) + torch.asin(torch.tanh(x) * 0.9)),
     of("erf", lambda x: torch.erf(x) + torch.sign(x) * torch.rsqrt(x.abs() + 1)),

@@ -234,6 +234,8 @@ CASES: tuple[Case, ...] = (
     of("float_to_int_negative", lambda x: (x * 3).to(torch.int32) + (x * 3).floor().to(torch.int32)),
     of("float_fmod", lambda x: torch.fmod(x, 0.75), LINE, STEPS),
     of("float_floordiv_operator", lambda x: x // 0.5, LINE, STEPS),
+    of("float_floordiv_tenths", lambda x: x // 0.1 + torch.div(x, 0.3, rounding_mode="floor"), LINE, STEPS),
+    of("number_floordiv_tensor", lambda x: 5.0 // x, LINE, STEPS),
     of("round_half_even", lambda x: (x * 2).round() / 2 + torch.round(x, decimals=1)),
     of("arange_between_shapes", lambda x: x[:, 2:] * torch.arange(2, x.shape[1])[None, :, None], LINE, STEPS),
     of("arange_down", lambda x: x * torch.arange(x.shape[1] - 1, -1, -1)[None, :, None], LINE, STEPS),

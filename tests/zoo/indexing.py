@@ -101,6 +101,7 @@ CASES: tuple[Case, ...] = (
     of("scatter_add", lambda x, y: torch.zeros(x.shape[0], 5).scatter_add(1, y, x[..., 0]), INDEXED, STEPS),
     of("scatter_reduce_max", lambda x, y: torch.zeros(x.shape[0], 5).scatter_reduce(1, y, x[..., 0], "amax"), INDEXED, STEPS),
     module("index_add", ScatterMeans, INDEXED, STEPS),
+    of("index_add_rows", lambda x, y: torch.zeros(5, 16).index_add(0, y.reshape(-1), x.reshape(-1, 16)), INDEXED, STEPS),
     of("index_put_accumulate", lambda x, y: torch.zeros(5, 16).index_put((y.reshape(-1),), x.reshape(-1, 16), accumulate=True), INDEXED, STEPS),
     of("bincount", lambda x: F.one_hot(x.reshape(-1), 30).sum(0), TOKENS, STEPS),
     of("topk", lambda x: x.topk(3, dim=-1)[0]),

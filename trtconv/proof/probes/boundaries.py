@@ -171,14 +171,13 @@ class _Probe:
 
         flat = values.reshape(-1)
         turn = np.arange(flat.size)
-        low, high = self._bounds.get(name, (-np.inf, np.inf))
-        steps = [self._at_level(name, np.float32(level)) for level in LEVELS if low <= level <= high]
-        at = [np.float32(level) for level in LEVELS if low <= level <= high]
+        at = np.asarray(LEVELS if name not in self._bounds else np.linspace(*self._bounds[name], len(LEVELS)))
+        steps = [self._at_level(name, level) for level in at]
         reached = set()
         for index, decision in enumerate(following):
             mine = turn % len(following) == index
-            number = np.asarray(NUMBERS)[(turn // (3 * len(following))) % len(NUMBERS)]
-            target = number * decision.step
+            numbers = _reachable([s[decision] for s in steps], decision.step)
+            target = numbers[(turn // (3 * len(following))) % len(numbers)] * decision.step
             bracket = _bracket([s[decision].reshape(-1) for s in steps], at, target)
             if bracket is None:
                 continue
@@ -271,7 +270,20 @@ def _sides(decision: Decision, level: Array) -> set[int]:
     return {int(s) for s in np.unique(sides)[:64]}
 
 
-def _bracket(levels: Sequence[Array], at: Sequence[Any], target: Array) -> tuple[Array, Array, Array] | None:
+def _reachable(levels: Sequence[Array], step: float) -> Array:
+    """The numbers of boundaries between the lowest and the highest level."""
+    import numpy as np
+
+    finite = [level[np.isfinite(level)] for level in levels]
+    known = np.concatenate([f.reshape(-1) for f in finite])
+    if not step or not known.size:
+        return np.zeros(1)
+    low, high = np.ceil(known.min() / step), np.floor(known.max() / step)
+    numbers = np.asarray([n for n in NUMBERS if low <= n <= high], np.float64)
+    return numbers if numbers.size else np.unique(np.round(np.linspace(low, max(low, high), len(NUMBERS))))
+
+
+def _bracket(levels: Sequence[Array], at: Array, target: Array) -> tuple[Array, Array, Array] | None:
     """By element, inputs under and not under the target, and where there are such; None when there are none."""
     import numpy as np
 

@@ -1,0 +1,84 @@
+"""A file is compared where it decides, and at the values that users feed."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import AccuracyError
+from trtconv.export.symbolic import division
+from trtconv.proof.points import BOUNDARY
+from trtconv.proof.reference import read_samples
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+SPACE = "N=1:2:3 H=20:24:31"
+
+
+def test_floors_of_a_quotient_are_those_of_torch_on_a_grid(write_module, export):
+    path = write_module(HEAD + "        return x // 0.1, torch.div(x, 0.3, rounding_mode='floor'), 5.0 // x\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
+    x = (np.arange(2 * 3 * 24) * 0.1 - 7).astype(np.float32).reshape(2, 3, 24)
+    outputs = list(OnnxRuntimeRunner(result.model)({"x": x}).values())
+    tensor = torch.from_numpy(x)
+    floors = tensor // 0.1, torch.div(tensor, 0.3, rounding_mode="floor"), 5.0 // tensor
+    for output, expected in zip(outputs, floors, strict=True):
+        assert np.array_equal(output, expected.numpy())
+    points = [s.point for s in read_samples(result.reference)]
+    assert [p.label for p in points if p.values == BOUNDARY][:1] == ["boundary-1"]
+
+
+def test_a_floor_that_is_a_step_off_on_its_boundary_is_refused(write_module, export, monkeypatch):
+    """In this range no probe by type lies on the grid: only what is made from the graph does."""
+    monkeypatch.setattr(division, "_of_floats", lambda *_: False)
+    path = write_module(HEAD + "        return x // 0.1\n")
+    with pytest.raises(AccuracyError, match="boundary-1"):
+        export(f"{path}:Net", ["x:float32[N,3,H]=0.031:0.977"], SPACE, exporter="dynamo")
+
+
+def test_a_decision_that_no_input_reaches_is_noted_with_its_line(write_module, export):
+    path = write_module(HEAD + "        return torch.where(torch.sigmoid(x).mean() > 1.5, x + 1, x)\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
+    (note,) = [n for n in result.notes if "decisions probed: 0 of 1" in n]
+    assert "net.py:7" in note
+
+
+def test_an_encoder_with_nested_tensors_is_refused_for_padding_at_the_end(write_module, export):
+    path = write_module(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0)\n"
+        "        self.body = nn.TransformerEncoder(layer, 1)\n\n"
+        "    def forward(self, x, m):\n        return self.body(x, src_key_padding_mask=m)\n"
+    )
+    with pytest.raises(AccuracyError) as caught:
+        export(f"{path}:Net", ["x:float32[N,T,4]", "m:bool[N,T]"], "N=1:2:4 T=6:8:16", exporter="dynamo")
+    assert "suffix" in str(caught.value)
+    assert "'body' returns zeros at padded positions" in (caught.value.hint or "")
+
+
+def test_small_numbers_keep_their_digits(write_module, export):
+    path = write_module(HEAD + "        return torch.log1p(x.abs()), torch.expm1(x), F.logsigmoid(x)\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
+    x = np.geomspace(1e-8, 30, 2 * 3 * 24).astype(np.float32).reshape(2, 3, 24)
+    tensor = torch.from_numpy(x).double()
+    outputs = list(OnnxRuntimeRunner(result.model)({"x": x}).values())
+    exacts = torch.log1p(tensor), torch.expm1(tensor), torch.nn.functional.logsigmoid(tensor)
+    for output, exact in zip(outputs, exacts, strict=True):
+        error = np.abs(output - exact.numpy()) / np.abs(exact.numpy())
+        assert error.max() < 1e-6
+    assert "Log" in {n.op_type for n in onnx.load(result.model).graph.node}
+
+
+def test_what_an_infinity_does_to_a_product_of_windows_is_told(write_module, export):
+    path = write_module(HEAD + "        return F.adaptive_avg_pool1d(x, 5)\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
+    (note,) = [n for n in result.notes if "with an infinity in an input the file differs" in n]
+    assert "minus-infinity" in note
+
+
+def test_a_maximum_over_windows_keeps_an_infinity(write_module, export):
+    path = write_module(HEAD + "        return F.adaptive_max_pool1d(x, 5)\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
+    assert not [n for n in result.notes if "infinity" in n]
