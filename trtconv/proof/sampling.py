@@ -12,6 +12,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors
 from trtconv.proof.original import MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
+from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, larger, measured_errors
 from trtconv.proof.sizes import Budget, affordable, input_bytes
@@ -99,8 +100,24 @@ def with_floors(samples: Samples) -> Samples:
     outputs = [s.outputs for s in samples.items]
     random = [s.point.values == "random" for s in samples.items]
     floors, profiles = noise_floors(outputs, [samples.errors.get(s.point, {}) for s in samples.items], random)
-    items = tuple(replace(s, floors=f) for s, f in zip(samples.items, floors, strict=True))
+    items = tuple(
+        replace(s, floors=_at_probe(s, samples.errors.get(s.point, {}), profiles) if s.point.probes else f)
+        for s, f in zip(samples.items, floors, strict=True)
+    )
     return replace(samples, items=items, profiles=profiles)
+
+
+def _at_probe(
+    sample: ReferenceSample, errors: Mapping[str, Array], profiles: Mapping[str, OutputProfile]
+) -> dict[str, NoiseFloor]:
+    return {n: probe_floor(profiles[n], v, errors.get(n)) for n, v in sample.outputs.items() if n in profiles}
+
+
+def with_probes(samples: Samples, original: Original, more: Sequence[ReferenceSample]) -> Samples:
+    """The samples with more points, whose noise is measured."""
+    exact = original.exact()
+    errors = {s.point: measured_errors(original, exact, s.inputs, s.outputs) for s in more}
+    return with_floors(replace(samples, items=(*samples.items, *more), errors={**samples.errors, **errors}))
 
 
 def _run(original: Original, point: SamplePoint, make: MakeInputs) -> ReferenceSample:

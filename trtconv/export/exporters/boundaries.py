@@ -11,10 +11,11 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.export.exporters.attempt import Attempt, Job
-from trtconv.export.proof import prove
 from trtconv.proof.points import BOUNDARY, SamplePoint
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
+from trtconv.proof.proving import prove
 from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import with_probes
 
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
@@ -41,8 +42,9 @@ def probed(job: Job, made: Attempt) -> tuple[Job, Attempt]:
     made = replace(made, candidate=replace(made.candidate, notes=notes))
     if not samples or made.candidate is None or made.verdict is None:
         return job, made
-    job = replace(job, samples=replace(job.samples, items=(*job.samples.items, *samples)))
-    verdict = prove(made.candidate.model, samples, job.request.tolerance)
+    job = replace(job, samples=with_probes(job.samples, job.runner, samples))
+    path = made.candidate.model
+    verdict = prove(lambda: OnnxRuntimeRunner(path), job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*made.verdict.comparisons, *verdict.comparisons)
     return job, replace(made, verdict=replace(verdict, comparisons=comparisons, advisory=made.verdict.advisory))
 

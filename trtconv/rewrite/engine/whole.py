@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
