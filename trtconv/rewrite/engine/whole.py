@@ -15,8 +15,7 @@ from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.allowance import allowances_without_floor
-from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
+from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.original import Run as Runner
 from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_points
 from trtconv.proof.probes.boundaries import probe_boundaries
@@ -24,7 +23,7 @@ from trtconv.proof.probes.masks import MASK_KINDS
 from trtconv.proof.probes.values import INFINITE_KINDS
 from trtconv.proof.proving import compare_graphs
 from trtconv.proof.sizes import small_points
-from trtconv.rewrite.engine.proof import DECIDING_KINDS, ReferenceRunner, open_model
+from trtconv.rewrite.engine.proof import DECIDING_KINDS, ReferenceRunner, compare_decided, open_model
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS
@@ -195,7 +194,7 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
 def _compared(run: Run, actual: dict[str, Array]) -> tuple[OutputComparison, ...]:
     """On boundaries a graph jumps with inputs that move by rounding, so that there its noise is not measured so."""
     if run.point.values in (*DECIDING_KINDS, BOUNDARY):
-        return compare_outputs(str(run.point), run.expected, actual, allowances_without_floor(run.expected))
+        return compare_decided(str(run.point), run.runner, run.feed, run.expected, actual)
     return compare_graphs(str(run.point), run.runner, run.feed, run.expected, actual)
 
 
