@@ -62,12 +62,17 @@ def _unmeasured(note: str) -> PowerResult:
     return PowerResult((), (), 0, 0.0, note=note)
 
 
-def power_findings(power: PowerResult | None, idle: Iterable[IdleOutput]) -> tuple[Finding, ...]:
-    """A warning for each output of which nothing was shown, and for a check that misses many of the small faults."""
-    findings = [
-        Finding("warning", "power", i.describe(), "load real weights, so that its values depend on the inputs")
-        for i in idle
-    ]
+def power_findings(
+    power: PowerResult | None, idle: Iterable[IdleOutput], flat: Iterable[str] = ()
+) -> tuple[Finding, ...]:
+    """A warning for each output of which nothing was shown, and for a check that misses many of the small faults.
+
+    `flat` are outputs that vary by no more than is allowed at the points with random values.
+    """
+    template = "the comparison of '{}' proves nothing: its values vary by no more than what is allowed"
+    weak = {**{name: template.format(name) for name in flat}, **{i.name: i.describe() for i in idle}}
+    hint = "load real weights (--weights), or give inputs at which the output varies (--sample)"
+    findings = [Finding("warning", "power", text, hint) for text in weak.values()]
     share = power.share if power is not None else None
     if power is not None and share is not None:
         missed = power.of("missed")
