@@ -1,6 +1,6 @@
 """The power of `trtconv check` on the five heads of the tests, on every example and on networks of the zoo.
 
-    python -m benchmarks.proof.power [--faults 60] [--only refinedet --only vision/aspp] [-o FILE]
+    python -m benchmarks proof.power [--faults 60] [--only refinedet --only vision/aspp] [-o FILE]
 
 Each network is exported, small faults are put into its graph one at a time, and those that the check reports are
 counted. The result has every fault that was missed, with its size. The goal is a share of 0.99 on each network.
@@ -21,6 +21,7 @@ from tests.proof.power.heads import HEADS, SPACE, SPEC, head_model, samples_of
 from tests.zoo.registry import all_cases
 from trtconv.check import check_model
 from trtconv.cli.assemble import export_request, load_config
+from trtconv.cli.command_line import CommandLine
 from trtconv.core.artifacts import write_json
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import save_model
@@ -55,7 +56,8 @@ def make_head(name: str, folder: Path) -> Path:
 
 def make_example(name: str, folder: Path) -> Path:
     """An example, exported as its config says."""
-    request = export_request(load_config(ROOT / "examples" / f"{name}.toml"), None, folder / "model.onnx", {})
+    config = load_config(ROOT / "examples" / f"{name}.toml")
+    request = export_request(config, None, folder / "model.onnx", CommandLine())
     return export_model(request, SilentProgress()).model
 
 
@@ -117,7 +119,7 @@ def main() -> int:
         "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "trtconv": version("trtconv"),
         **{p: version(p) for p in packages}, "faults": asked.faults,
         # Folders say only where it was measured.
-        "command": " ".join(["python -m benchmarks.proof.power", *(Path(w).name for w in sys.argv[1:])]),
+        "command": " ".join(["python -m benchmarks proof.power", *(Path(w).name for w in sys.argv[1:])]),
     }  # fmt: skip
     entries: list[dict[str, Any]] = []
     for group, name in [j for j in jobs if not asked.only or j[1] in asked.only]:
