@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test lint zoo clean venv
+.PHONY: demo test lint zoo power clean venv
 
 venv: $(STAMP)
 
@@ -39,6 +39,10 @@ lint: venv
 # The conversion zoo: every case through export, rewrite and a TensorRT-RTX build; fails when one got worse.
 zoo: venv
 	$(BIN)/python -m tests.zoo.run_zoo $(ZOO)
+
+# How many small faults `trtconv check` reports on every example and 20 networks of the zoo (an hour on two cores).
+power: venv
+	$(BIN)/python -m benchmarks proof.power $(POWER)
 
 clean:
 	rm -rf out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,6 @@
 """The power of `trtconv check` on the five heads of the tests, on every example and on networks of the zoo.
 
-    python -m benchmarks.proof.power [--faults 60] [--only refinedet --only vision/aspp] [-o FILE]
+    python -m benchmarks proof.power [--faults 60] [--only refinedet --only vision/aspp] [-o FILE]
 
 Each network is exported, small faults are put into its graph one at a time, and those that the check reports are
 counted. The result has every fault that was missed, with its size. The goal is a share of 0.99 on each network.
@@ -13,6 +13,7 @@ import platform
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from typing import Any
 from tests.proof.power.heads import HEADS, SPACE, SPEC, head_model, samples_of
 from tests.zoo.registry import all_cases
 from trtconv.check import check_model
-from trtconv.cli.assemble import export_request, load_config
+from trtconv.cli.assemble import export_request, load_config, output_tolerances, tolerance_of
+from trtconv.cli.command_line import CommandLine
 from trtconv.core.artifacts import write_json
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import save_model
@@ -55,7 +57,8 @@ def make_head(name: str, folder: Path) -> Path:
 
 def make_example(name: str, folder: Path) -> Path:
     """An example, exported as its config says."""
-    request = export_request(load_config(ROOT / "examples" / f"{name}.toml"), None, folder / "model.onnx", {})
+    config = load_config(ROOT / "examples" / f"{name}.toml")
+    request = export_request(config, None, folder / "model.onnx", CommandLine())
     return export_model(request, SilentProgress()).model
 
 
@@ -68,6 +71,15 @@ def make_zoo(name: str, folder: Path) -> Path:
     return export_model(request, SilentProgress()).model
 
 
+def _request(group: str, name: str, model: Path) -> CheckRequest:
+    """The check as its user would run it: an example with the limits of its config."""
+    if group != "example":
+        return CheckRequest(model)
+    config = load_config(ROOT / "examples" / f"{name}.toml")
+    limits = tolerance_of(config, CommandLine())
+    return CheckRequest(model, tolerance=limits, outputs=output_tolerances(config.check, limits))
+
+
 def measure(group: str, name: str, faults: int, folder: Path) -> dict[str, Any]:
     """One network: the counts, the missed faults, and the seconds of the export and the faults."""
     makers = {"head": make_head, "example": make_example, "zoo": make_zoo}
@@ -77,10 +89,11 @@ def measure(group: str, name: str, faults: int, folder: Path) -> dict[str, Any]:
         model = folder / "model.onnx"
         exported = model if model.exists() else makers[group](name, folder)
         export_seconds = time.monotonic() - started
-        report = check_model(CheckRequest(exported, power=faults, source_check=False))
+        report = check_model(replace(_request(group, name, exported), power=faults, source_check=False))
     except TrtconvError as error:
         return {"group": group, "name": name, "error": error.message}
-    entry: dict[str, Any] = {"group": group, "name": name, "passed": report.passed}
+    limits = {"rtol": report.tolerance.rtol, "atol": report.tolerance.atol}
+    entry: dict[str, Any] = {"group": group, "name": name, "passed": report.passed, "limits": limits}
     power = report.extras.get("power")
     if not power:
         return {**entry, "error": "; ".join(f.message for f in report.errors) or "the check fails"}
@@ -117,7 +130,7 @@ def main() -> int:
         "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "trtconv": version("trtconv"),
         **{p: version(p) for p in packages}, "faults": asked.faults,
         # Folders say only where it was measured.
-        "command": " ".join(["python -m benchmarks.proof.power", *(Path(w).name for w in sys.argv[1:])]),
+        "command": " ".join(["python -m benchmarks proof.power", *(Path(w).name for w in sys.argv[1:])]),
     }  # fmt: skip
     entries: list[dict[str, Any]] = []
     for group, name in [j for j in jobs if not asked.only or j[1] in asked.only]:

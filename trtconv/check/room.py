@@ -103,7 +103,8 @@ def check_model(
         seconds = max(request.power_seconds, 0.2 * (time.monotonic() - started))
         again = lambda: _samples(request, subject, module_runner)[0]  # noqa: E731
         power = check_power(request, watch.judge, watch.telling.chosen(), again, seconds)
-    more += power_findings(power, watch.idle.idle() if compared and not differs else ())
+    if compared and not differs:
+        more += power_findings(power, watch.idle.idle(), shows_nothing(c for c in compared if c.point in watch.random))
     drawn = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
     differences = _differences(request, seen, progress) if differs or drawn else ()
     blamed = blame(request, seen, differences, module_outputs) if differs else None
@@ -127,6 +128,7 @@ class _Watch:
     def __init__(self, request: CheckRequest, arithmetic: Arithmetic) -> None:
         self.judge = lambda sample, actual: _judged(request, sample, actual, arithmetic)
         self.telling, self.idle = TellingSamples(), IdleOutputs(self.judge)
+        self.random: set[str] = set()
 
     def passing(
         self, samples: Iterable[ReferenceSample], profiles: tuple[Mapping[str, Any], ...]
@@ -136,6 +138,7 @@ class _Watch:
             if inside(sample, profiles):
                 self.telling.offer(sample)
                 self.idle.offer(sample)
+                self.random |= {str(sample.point)} if sample.point.values == "random" else set()
             yield sample
 
 
@@ -207,7 +210,6 @@ def _compare(
     seen: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
-    telling: list[OutputComparison] = []
     for sample in samples:
         require_outputs(sample, (name for name, _ in request.outputs))
         if not inside(sample, subject.profiles):
@@ -218,21 +220,10 @@ def _compare(
         findings += [suspicious] if suspicious else []
         results = _compare_at(request, subject, sample, arithmetic)
         (advisory if sample.point.advisory else compared).extend(results)
-        if sample.point.values == "random":
-            telling += results
         seen = _more_telling(seen, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
-    findings += [_proves_nothing(name) for name in shows_nothing(telling)]
     return compared, advisory, findings, seen
-
-
-def _proves_nothing(output: str) -> Finding:
-    return Finding(
-        "warning", "accuracy",
-        f"the comparison of '{output}' proves nothing: its values vary by no more than what is allowed",
-        "load real weights (--weights), or give inputs at which the output varies (--sample)",
-    )  # fmt: skip
 
 
 def _more_telling(

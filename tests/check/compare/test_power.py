@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from importlib import resources
 
 import jsonschema
@@ -11,10 +12,17 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.check.models import write_pair
 from tests.proof.power.heads import SPACE, SPEC, head_model, samples_of
+from trtconv.check import check_model
+from trtconv.check.compare.power import power_findings
 from trtconv.cli.main import run
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import CheckRequest, RewriteRequest
+from trtconv.core.targets import parse_target
+from trtconv.proof.power.result import PowerResult, TriedFault
 from trtconv.proof.reference import ReferenceInfo, write_reference
+from trtconv.rewrite import rewrite_model
 
 SCHEMA = json.loads(resources.files("trtconv.check.reporters").joinpath("report.schema.json").read_text())
 
@@ -125,3 +133,29 @@ def test_a_difference_is_reported_without_faults(trtconv, tmp_path):
     code, out = trtconv("check", "model.onnx", "--power")
     assert code == 3
     assert "small faults" not in out
+
+
+@pytest.mark.parametrize(
+    ("least_change", "reported", "level"),
+    [(1e-5, 19, "note"), (1e-5, 17, "warning"), (2.0**-11, 12, "note"), (2.0**-11, 9, "warning")],
+)
+def test_a_share_that_is_low_for_the_precision_is_a_warning(least_change, reported, level):
+    def tried(outcome):
+        return TriedFault("scaled", "/conv", "Conv", "stem", "net.py:3", "all weights times 1.01", outcome, 0.01, "y")
+
+    faults = (*[tried("reported")] * reported, *[tried("missed")] * (20 - reported))
+    (finding,) = power_findings(PowerResult(faults, (), 0, 1.0, least_change), ())
+    assert finding.level == level
+    assert finding.source == "net.py:3"
+
+
+def test_a_graph_in_half_precision_is_measured_in_its_own_precision(tmp_path):
+    """A fault smaller than one rounding of the type is none."""
+    samples = [s for s in samples_of(head_model("plain")) if s.point.values == "random"]
+    path = write_model(tmp_path, head_model("plain"), samples)
+    request = RewriteRequest(path, tmp_path / "model.trt.onnx", parse_target("tensorrt==10.9"), precision="fp16")
+    rewrite_model(replace(request, proof=False), SilentProgress())
+    power = check_model(CheckRequest(tmp_path / "model.trt.onnx", power=10)).extras["power"]
+    assert power["least_change"] == 2.0**-11
+    assert power["changed"] >= 5
+    assert power["note"] == ""

@@ -3,14 +3,18 @@
 A fixed tolerance is a part of an output of 1, so it says much about a plain head and little about probabilities.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.proof.noise_floor import noise_floors
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.rounding import graph_errors
 
 SPACE = parse_space(["N=1:2:3", "H=16:20:33", "W=16:24:35"])
 SPEC = parse_tensor("x:float32[N,3,H,W]")
@@ -103,8 +107,11 @@ def head_model(kind, seed=0):
 
 
 def samples_of(model):
-    """What ONNX Runtime gives for the model at every sample point."""
+    """What ONNX Runtime gives for the model at every sample point, with the noise that it has beside that point."""
     run = OnnxRuntimeRunner(model.SerializeToString())
     points = sample_points(SPACE, [SPEC])
     inputs = [sample_inputs([SPEC], p) for p in points]
-    return [ReferenceSample(p, i, run(i)) for p, i in zip(points, inputs, strict=True)]
+    samples = [ReferenceSample(p, i, run(i)) for p, i in zip(points, inputs, strict=True)]
+    errors = [graph_errors(run, s.inputs, s.outputs) for s in samples]
+    floors, _ = noise_floors([s.outputs for s in samples], errors, [s.point.values == "random" for s in samples])
+    return [replace(s, floors=f) for s, f in zip(samples, floors, strict=True)]

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 from trtconv.core.tolerance import Tolerance
+from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.power.idle import IdleOutputs
 from trtconv.proof.reference import ReferenceSample
 
+LIMITS = Tolerance(1e-4, 1e-4)
 RANDOM = np.random.default_rng(0)
 
 
 def idle(make, dtype=np.float32, points=3):
-    watch = IdleOutputs(lambda s, o: compare_outputs(str(s.point), s.outputs, o, Tolerance()))
+    watch = IdleOutputs(lambda s, o: compare_outputs(str(s.point), s.outputs, o, allowances(s, LIMITS)))
     for index in range(points):
         point = SamplePoint(f"p{index}", (("N", 2 + index),))
         watch.offer(ReferenceSample(point, {}, {"y": np.asarray(make(2 + index), dtype)}))

@@ -10,6 +10,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.power.effect import column_scales, effect_of
 from trtconv.proof.power.measure import PowerRequest, measure_power
 from trtconv.proof.power.points import telling_samples
@@ -33,7 +34,19 @@ def measure(kind, compare, **over):
 @pytest.fixture(scope="module")
 def exact():
     """A comparison that takes only what is equal to the last bit."""
-    return comparison(Tolerance(0.0, 0.0))
+
+    def compare(sample, outputs):
+        passed = np.array_equal(outputs["y"], sample.outputs["y"], equal_nan=True)
+        return (OutputComparison("y", str(sample.point), passed, "", (), ()),)
+
+    return compare
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_the_noise_floor_reports_every_fault_on_every_head(kind):
+    result = measure(kind, comparison(None), count=1000)
+    assert result.changed >= 40
+    assert result.share >= 0.99
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -78,7 +91,8 @@ def test_a_missed_fault_is_tried_at_the_other_points_too():
 
 def test_what_the_originals_own_rounding_hides_is_not_counted():
     model = head_model("plain")
-    samples = [replace(s, rounding={"y": 1e6}) for s in samples_of(model)]
+    noise = NoiseFloor(np.full((1, 1), 1e6), np.ones((1, 1)), np.zeros((1, 1), bool))
+    samples = [replace(s, floors={"y": noise}) for s in samples_of(model)]
     request = PowerRequest(
         model, emulated_runner, comparison(Tolerance(1e-4, 1e-4)), telling_samples(samples), count=12
     )
