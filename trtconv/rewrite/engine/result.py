@@ -30,7 +30,8 @@ class Proof:
 
     `shapes` are the shapes of the part's inputs at each point that ran, `runner` says what ran them, `note` says
     what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
-    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs.
+    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs. `sizes`
+    says at how many joint sizes a part that computes with sizes was compared.
     """
 
     passed: bool | None
@@ -40,6 +41,7 @@ class Proof:
     comparisons: tuple[OutputComparison, ...] = ()
     note: str = ""
     node: str = ""
+    sizes: str = ""
 
     @property
     def max_abs(self) -> float | None:
