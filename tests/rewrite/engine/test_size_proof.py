@@ -1,19 +1,9 @@
 """A rewrite that computes with sizes is compared at all of them."""
 
-import pytest
-
 from tests.rewrite.harness import Case, apply, model_of
 from trtconv.core.model.provenance import SPACE_KEY
-from trtconv.rewrite.engine import size_proof
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.rules.missing.spatial.resize_nearest import RULE as RESIZE_NEAREST
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """What is covered must not depend on how busy the machine is."""
-    monkeypatch.setattr(size_proof, "SECONDS", 60.0)
-    monkeypatch.setattr(size_proof.SizeBudget, "__init__", lambda self: setattr(self, "seconds", 60.0))
 
 
 def recorded(space):

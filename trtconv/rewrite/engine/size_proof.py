@@ -1,14 +1,13 @@
 """The proof of a rewrite at the sizes of the range: a part that computes with sizes may be wrong at 3 of 1,025 pairs.
 
 Parts are small, and a run takes a fraction of a millisecond. So a part that computes with sizes is run at all joint
-sizes of the dims that its inputs have, small ones first, as long as its share of the time lasts.
+sizes of the dims that its inputs have, small ones first, as long as its share of the budget lasts.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -17,9 +16,11 @@ from trtconv.proof.joint_sizes import count_sizes, covering_sizes
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.fragment import Fragment
 
-# What a part may take, and all parts of a model together.
-SECONDS = 0.5
-TOTAL_SECONDS = 4.0
+# What a part may cost, and all parts of a model together: runs, and of large ones more. Not seconds, of which a busy
+# machine has fewer, for equal inputs give equal ledgers.
+MOST_COST = 1200.0
+TOTAL_COST = 5000.0
+ELEMENTS_OF_A_RUN = 1 << 16
 # Up to so many joint sizes are put in order; of more the order is the one made for coverage.
 MOST_SORTED = 1 << 14
 MOST_ELEMENTS = 1 << 18
@@ -32,9 +33,9 @@ Compare = Callable[[str, Shapes], Proof | None]
 
 @dataclass
 class SizeBudget:
-    """The time that is left for the parts of one model."""
+    """What is left for the parts of one model."""
 
-    seconds: float = TOTAL_SECONDS
+    cost: float = TOTAL_COST
 
 
 def computes_with_sizes(fragment: Fragment) -> bool:
@@ -55,23 +56,25 @@ def prove_sizes(
     total = count_sizes(space)
     if shapes_at(space.pick("min")) is None:
         return replace(proof, sizes=f"{len(proof.points)} points; the names of dims do not tell its shapes")
-    started = time.monotonic()
-    allowed = min(SECONDS, budget.seconds)
+    allowed = min(MOST_COST, budget.cost)
+    spent = 0.0
     tried = 0
     for sizes in _in_order(space, total):
-        if time.monotonic() - started > allowed:
-            break
         shapes = shapes_at(sizes)
-        if shapes is None or sum(math.prod(s) for s in shapes.values()) > MOST_ELEMENTS:
+        elements = sum(math.prod(s) for s in shapes.values()) if shapes else MOST_ELEMENTS + 1
+        spent += 1.0 + elements / ELEMENTS_OF_A_RUN
+        if spent > allowed:
+            break
+        if shapes is None or elements > MOST_ELEMENTS:
             continue
         label = "sizes (" + " ".join(f"{n}={v}" for n, v in sizes.items()) + ")"
         at = compare(label, shapes)
         if at is not None and at.passed is False:
-            budget.seconds -= time.monotonic() - started
+            budget.cost -= spent
             return at
         # Where the part before does not run nothing is said of the size.
         tried += at is None or bool(at.passed)
-    budget.seconds -= time.monotonic() - started
+    budget.cost -= spent
     return replace(proof, sizes=f"{tried:,} of {total:,} joint sizes of {', '.join(space)}")
 
 
