@@ -183,7 +183,37 @@ def by_variance(x: torch.Tensor) -> torch.Tensor:
     return ((wide - wide.mean(1, keepdim=True)) ** 2).mean(1).float()
 
 
+class TableByPair(nn.Module):
+    """A dictionary compares nothing that a trace could record."""
+
+    TABLE = {(20, 20): 0.5, (24, 40): 1.5, (40, 40): 2.5, (28, 52): 3.0}  # noqa: RUF012
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.TABLE.get((x.shape[2], x.shape[3]), 1.0)
+
+
+class BranchOnRegion(nn.Module):
+    """A corner of the space that neither dim alone shows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[2] > 40 and x.shape[3] < 20:
+            return x * 2.0
+        return x * 3.0
+
+
+class BranchOnThreeDims(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] == 3 and x.shape[2] % 5 == 2 and x.shape[3] > 50:
+            return x * 2.0
+        return x * 3.0
+
+
 CASES: tuple[Case, ...] = (
+    module("table_by_pair", TableByPair),
+    module("branch_on_region", BranchOnRegion),
+    module("branch_on_three_dims", BranchOnThreeDims),
+    of("product_of_sizes_in_floats", lambda x: x[:, :, : int(x.shape[2] * x.shape[3] * 0.7) % 5 + 1]),
+    of("index_add_of_infinities", lambda x: torch.zeros(x.shape[0], 10, 16).index_add(1, torch.arange(10), x[:, :10].masked_fill(x[:, :10] < -1.0, float("-inf"))), LINE, "N=1:2:4 T=12:16:40"),
     module("noise_of_one_seed", SeededNoise, LINE, STEPS),
     module("warm_up_counter", WarmUp, LINE, STEPS),
     module("branch_on_area", BranchOnArea),

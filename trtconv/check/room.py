@@ -180,7 +180,7 @@ def _samples(
     require_fit(subject, info, path)
     samples: Iterator[ReferenceSample] = read_samples(path)
     return (_rerun(runner, samples) if runner else samples), str(path), (
-        *sizes_tried(info.sizes), *staleness(request.subject, path)
+        *sizes_tried(request.subject, path), *staleness(request.subject, path)
     )  # fmt: skip
 
 

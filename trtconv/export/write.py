@@ -30,7 +30,7 @@ def write_artifacts(
     """
     names = tuple(choice.samples.items[0].outputs)
     points, spec = choice.samples.points, request.source.spec
-    info = ReferenceInfo(points, request.inputs, names, request.space, spec, sizes=choice.sizes)
+    info = ReferenceInfo(points, request.inputs, names, request.space, spec)
     reference = beside(request.output, ".reference.safetensors")
     write_reference(reference, info, list(choice.samples.items))
     model = load_model(choice.candidate.model)

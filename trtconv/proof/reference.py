@@ -18,7 +18,6 @@ from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
-from trtconv.proof.joint_sizes import SizeCoverage, coverage_of
 from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.points import SamplePoint
 
@@ -41,7 +40,6 @@ class ReferenceInfo:
     space: ShapeSpace
     source: str = ""
     chaotic: frozenset[tuple[int, str]] = frozenset()
-    sizes: SizeCoverage | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "outputs": list(info.outputs),
         "space": str(info.space),
         "source": info.source,
-        "sizes": info.sizes.as_dict() if info.sizes else None,
         "chaotic": [[i, n] for i, s in enumerate(samples) for n, f in s.floors.items() if f.chaotic],
     }
     with replacing(path) as temporary:
@@ -114,7 +111,6 @@ def read_reference_info(path: Path) -> ReferenceInfo:
             points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
             parse_space([header["space"]]), header.get("source", ""),
             frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
-            sizes=coverage_of(header["sizes"]) if header.get("sizes") else None,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error

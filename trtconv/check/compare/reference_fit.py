@@ -12,7 +12,7 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
-from trtconv.proof.joint_sizes import SizeCoverage
+from trtconv.proof.joint_sizes import coverage_of
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample
 
 AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
@@ -123,9 +123,19 @@ def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def sizes_tried(coverage: SizeCoverage | None) -> tuple[Finding, ...]:
-    """What the export tried of the shape space: a warning where the module decides by sizes that were not tried."""
-    if coverage is None or coverage.total == 1:
+def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
+    """What the export tried of the shape space: a warning where the module decides by sizes that were not tried.
+
+    It stands in the manifest of the exported model, and nowhere else: how much the time allowed differs by run.
+    """
+    manifest = manifest_path(subject.with_name(beside(subject, ".onnx").name))
+    if not manifest.exists() or reference != beside(subject, ".reference.safetensors"):
+        return ()
+    try:
+        coverage = coverage_of(read_json(manifest, "manifest").get("sizes") or {})
+    except (KeyError, TypeError, ValueError):
+        return ()
+    if coverage.total == 1:
         return ()
     open_question = not coverage.complete and bool(coverage.lines or coverage.tables)
     if not open_question:

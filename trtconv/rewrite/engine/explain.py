@@ -46,7 +46,8 @@ def proof_text(proof: Proof) -> str:
     worst = (proof.max_abs, proof.max_rel)
     errors = "" if worst[0] is None else f", largest error {worst[0]:.2g} absolute, {worst[1]:.2g} relative"
     verdict = "equal" if proof.passed else f"different ({proof.note})"
-    return f"{verdict} at {len(proof.points)} points in {proof.runner}{errors}"
+    sizes = f", {proof.sizes}" if proof.sizes else ""
+    return f"{verdict} at {len(proof.points)} points{sizes} in {proof.runner}{errors}"
 
 
 def _place(node: str, origin: Origin) -> str:

@@ -78,6 +78,7 @@ def _proof(proof: Proof | None) -> dict[str, Any] | None:
         "runner": proof.runner,
         "note": proof.note,
         "infinity": proof.infinity,
+        "sizes": proof.sizes,
         "max_abs": _number(proof.max_abs),
         "max_rel": _number(proof.max_rel),
         "shapes": [{name: list(shape) for name, shape in shapes} for shapes in proof.shapes],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -29,17 +29,18 @@ class Points:
     inferred: Inferred
     specs: tuple[TensorSpec, ...]
     points: tuple[SamplePoint, ...]
+    space: ShapeSpace = field(default_factory=ShapeSpace)
     _at: dict[int, ConcreteShapes] = field(default_factory=dict)
     _named: NamedShapes | None = None
 
     @staticmethod
     def of(inferred: Inferred, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> Points:
         """The points of a model; several values at the same sizes count once here."""
-        return Points(inferred, specs, shape_points(space, specs))
+        return Points(inferred, specs, shape_points(space, specs), space)
 
     def moved_to(self, inferred: Inferred) -> Points:
         """The same points for a model that was rewritten meanwhile."""
-        return Points(inferred, self.specs, self.points)
+        return Points(inferred, self.specs, self.points, self.space)
 
     def concrete(self, index: int) -> ConcreteShapes:
         """The shapes at a point, inferred with its sizes: only where the names of dims did not tell."""
@@ -53,6 +54,26 @@ class Points:
             self._named = NamedShapes(self.inferred, self.specs)
         found = self._named.shape(name, self.points[index].sizes)
         return self.concrete(index).shape(name) if found is None else found
+
+    def named_space(self, inputs: Sequence[FragmentInput]) -> ShapeSpace:
+        """The dims of the shape space that these inputs have by name."""
+        names = {d for i in inputs for d in i.type.dims or () if isinstance(d, str)}
+        return ShapeSpace(tuple((n, r) for n, r in self.space.dims if n in names))
+
+    def shapes_at(self, inputs: Sequence[FragmentInput], sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]] | None:
+        """The shapes of these inputs at any sizes of the space; None where the names of dims do not tell them."""
+        if self._named is None:
+            self._named = NamedShapes(self.inferred, self.specs)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for item in inputs:
+            shape = None if item.weight else self._named.shape(item.name, sizes)
+            dims = item.type.dims or (None,)
+            if shape is None and all(isinstance(d, int) or d in sizes for d in dims):
+                shape = tuple(d if isinstance(d, int) else sizes[str(d)] for d in dims)
+            if shape is None:
+                return None
+            shapes[item.name] = shape
+        return shapes
 
     def shapes(self, inputs: Sequence[FragmentInput]) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
         """Labels and shapes of these inputs at up to four distinct points that are small enough to run."""

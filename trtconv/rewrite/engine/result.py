@@ -30,8 +30,9 @@ class Proof:
 
     `shapes` are the shapes of the part's inputs at each point that ran, `runner` says what ran them, `note` says
     what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
-    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs.
-    `infinity` says what differs with one infinity among the inputs; it does not count in `passed`.
+    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs. `infinity`
+    says what differs with one infinity among the inputs; it does not count in `passed`. `sizes` says at how many joint
+    sizes a part that computes with sizes was compared.
     """
 
     passed: bool | None
@@ -42,6 +43,7 @@ class Proof:
     note: str = ""
     node: str = ""
     infinity: str = ""
+    sizes: str = ""
 
     @property
     def max_abs(self) -> float | None:

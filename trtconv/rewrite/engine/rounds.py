@@ -75,7 +75,7 @@ def apply_rules(
         with _collector_paused():
             known = inferred(model)
             if prover is not None:
-                prover = Prover(prover.points.moved_to(known), prover.known)
+                prover = Prover(prover.points.moved_to(known), prover.known, prover.budget)
             elif setting.proof:
                 prover = Prover(Points.of(known, setting.space, setting.specs))
             graph = index_model(model, setting.target, known)
