@@ -23,6 +23,7 @@ from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.user_code import blame, shown
+from trtconv.export.sizes.file_sizes import differing_sizes
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scanned
 from trtconv.proof.comparison import describe_failure
@@ -80,7 +81,7 @@ def choose(job: Job) -> Choice:
         if made.equal:
             paths = paths or size_paths(job)
             made = scanned(
-                job, made, paths, edges(attempts, job.request.space),
+                job, made, paths, [*edges(attempts, job.request.space), *rounded_sizes(made, job)],
                 thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(made),
             )  # fmt: skip
         if made.equal and way.exporter == "torchscript":
@@ -157,6 +158,13 @@ def decided(job: Job, made: Attempt) -> Attempt:
 def rounds_sizes(made: Attempt) -> bool:
     """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
     return made.candidate is not None and computes_sizes_in_floats(load_model(made.candidate.model).graph)
+
+
+def rounded_sizes(made: Attempt, job: Job) -> list[dict[str, int]]:
+    """Joint sizes at which the file's FP32 makes another whole number of a size than Python's FP64 does."""
+    if made.candidate is None:
+        return []
+    return differing_sizes(load_model(made.candidate.model).graph, job.request.inputs, job.request.space)
 
 
 def edges(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:

@@ -1,0 +1,42 @@
+"""Sizes that a file computes in floats, at all pairs of the range."""
+
+import numpy as np
+from onnx import TensorProto, parser
+
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.export.sizes.file_sizes import differing_sizes
+
+SPECS = (parse_tensor("x:float32[N,4,H,W]"),)
+SPACE = parse_space(["N=1:1:4", "H=1:64:1100", "W=1:64:1100"])
+
+
+def graph_of(body, constants):
+    text = f"g (float[N,4,H,W] x) => (int64 y) <{constants}> {{ {body} }}"
+    return parser.parse_graph(text)
+
+
+PRODUCT = """
+    s = Shape(x) h = Gather(s, two) w = Gather(s, three) p = Mul(h, w)
+    f = Cast<to=1>(p) m = Mul(f, factor) y = Cast<to=7>(m)
+"""
+NAMES = "int64 two = {2}, int64 three = {3}"
+
+
+def test_every_pair_that_it_gives_differs_and_there_are_some():
+    found = differing_sizes(graph_of(PRODUCT, f"{NAMES}, float factor = {{0.7}}"), SPECS, SPACE)
+    assert found
+    for sizes in found:
+        area = sizes["H"] * sizes["W"]
+        assert set(sizes) == {"H", "W"}
+        assert int(np.float32(area) * np.float32(0.7)) != int(area * 0.7)
+
+
+def test_one_that_divides_by_a_power_of_two_is_the_same_everywhere():
+    assert differing_sizes(graph_of(PRODUCT, f"{NAMES}, float factor = {{0.25}}"), SPECS, SPACE) == []
+
+
+def test_a_value_that_comes_from_data_is_left_alone():
+    graph = graph_of("r = ReduceMax<keepdims=0>(x) m = Mul(r, factor) y = Cast<to=7>(m)", "float factor = {0.7}")
+    assert graph.input[0].type.tensor_type.elem_type == TensorProto.FLOAT
+    assert differing_sizes(graph, SPECS, SPACE) == []
