@@ -22,7 +22,9 @@ def make(tmp_path):
         inputs = sample_inputs([spec], point)
         samples.append(ReferenceSample(point, inputs, {"y": inputs["x"] * 2, "n": np.array(3)}))
     values = [s.outputs for s in samples]
-    floors, _ = noise_floors(values, [{"y": np.abs(v["y"]) * 1e-7} for v in values], [True] * len(values))
+    # Measured errors are finite: what is not finite counts as compared, and not as rounded.
+    errors = [{"y": np.nan_to_num(np.abs(v["y"]) * 1e-7, nan=0.0, posinf=0.0)} for v in values]
+    floors, _ = noise_floors(values, errors, [p.values == "random" for p in points])
     samples = [replace(s, floors=f) for s, f in zip(samples, floors, strict=True)]
     path = tmp_path / "m.reference.safetensors"
     write_reference(path, ReferenceInfo(points, (spec,), ("y", "n"), space, "net.py:make"), samples)
@@ -39,6 +41,10 @@ def test_what_was_written_reads_back(tmp_path):
     for one, two in zip(back, samples, strict=True):
         np.testing.assert_array_equal(one.inputs["x"], two.inputs["x"])
         np.testing.assert_array_equal(one.outputs["y"], two.outputs["y"])
+        for name, floor in two.floors.items():
+            np.testing.assert_array_equal(one.floors[name].error, floor.error)
+            np.testing.assert_array_equal(one.floors[name].scale, floor.scale)
+            np.testing.assert_array_equal(one.floors[name].exact, floor.exact)
         assert one.outputs["n"].shape == ()
 
 

@@ -10,6 +10,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
+from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.power.effect import column_scales, effect_of
 from trtconv.proof.power.measure import PowerRequest, measure_power
 from trtconv.proof.power.points import telling_samples
@@ -23,9 +24,15 @@ def comparison(tolerance):
     )
 
 
+def with_floor(samples, error):
+    """Samples whose original is known to be this far off everywhere: what a named limit allows is all that is."""
+    noise, scale, exact = (np.full((1, 1), v) for v in (error, 0.0, False))
+    return [replace(s, floors={"y": NoiseFloor(noise, scale, exact)}) for s in samples]
+
+
 def measure(kind, compare, **over):
     model = head_model(kind)
-    samples = samples_of(model)
+    samples = with_floor(samples_of(model), 0.0)
     values = {"model": model, "open_model": emulated_runner, "compare": compare, "samples": telling_samples(samples)}
     return measure_power(PowerRequest(**(values | over)))
 
@@ -61,7 +68,7 @@ def test_a_loose_tolerance_misses_what_a_tight_one_reports():
 
 def test_a_missed_fault_is_tried_at_the_other_points_too():
     model = head_model("plain")
-    samples = samples_of(model)
+    samples = with_floor(samples_of(model), 0.0)
     few = tuple(s for s in samples if s.point.values == "zeros")
     everywhere = comparison(Tolerance(1e-5, 1e-5))
 
@@ -78,7 +85,7 @@ def test_a_missed_fault_is_tried_at_the_other_points_too():
 
 def test_what_the_originals_own_rounding_hides_is_not_counted():
     model = head_model("plain")
-    samples = [replace(s, rounding={"y": 1e6}) for s in samples_of(model)]
+    samples = with_floor(samples_of(model), 1e6)
     request = PowerRequest(
         model, emulated_runner, comparison(Tolerance(1e-4, 1e-4)), telling_samples(samples), count=12
     )

@@ -135,7 +135,8 @@ def _by_mask(args: tuple[Any, ...]) -> bool:
 
 def _frames() -> list[Frame]:
     """The frames of this call inside the module's forward, outermost first; empty outside of it."""
-    frame, frames = sys._getframe(1), []
+    frame = sys._getframe(1)
+    frames: list[Frame] = []
     while frame is not None:
         code = frame.f_code
         if code is ModuleRunner._run.__code__:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def _floats(kind: str, random: Array, bounds: Bounds, chance: np.random.Generato
     if kind == "bytes":
         return np.asarray(chance.integers(0, BYTES + 1, shape))
     if kind == "small":
-        sizes = np.exp(chance.uniform(*np.log(SMALL), shape))
+        sizes = np.exp(chance.uniform(math.log(SMALL[0]), math.log(SMALL[1]), shape))
         return np.asarray(sizes if bounds is not None else sizes * chance.choice([-1.0, 1.0], shape))
     levels = np.asarray(TIED) if bounds is None else np.linspace(*bounds, 5)
     if kind == "ties":
