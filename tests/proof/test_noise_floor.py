@@ -183,3 +183,12 @@ def test_one_point_at_which_everything_flips_loosens_itself_only():
     floors, _ = noise_floors([{"y": v} for v in values], errors, [True] * 6)
     assert floors[0]["y"].largest < 1e-6
     assert floors[5]["y"].largest >= 1e-3
+
+
+def test_a_floor_beside_the_largest_numbers_is_finite():
+    values = np.full((2, 3, 50), 3.4e38, np.float32)
+    values[0, 0, 0] = np.inf
+    errors = np.full(values.shape, 3.4e38, np.float32)
+    floor = profile([normal(0, 2, 3, 50).astype(np.float32)], [None]).floor(values, errors, random=False)
+    assert np.isfinite(floor.error).all()
+    assert np.isfinite(floor.scale).all()

@@ -22,9 +22,9 @@ def make(tmp_path):
         inputs = sample_inputs([spec], point)
         samples.append(ReferenceSample(point, inputs, {"y": inputs["x"] * 2, "n": np.array(3)}))
     values = [s.outputs for s in samples]
-    # Measured errors are finite: what is not finite counts as compared, and not as rounded.
-    errors = [{"y": np.nan_to_num(np.abs(v["y"]) * 1e-7, nan=0.0, posinf=0.0)} for v in values]
-    floors, _ = noise_floors(values, errors, [p.values == "random" for p in points])
+    floors, _ = noise_floors(
+        values, [{"y": np.abs(np.nan_to_num(v["y"])) * 1e-7} for v in values], [True] * len(values)
+    )
     samples = [replace(s, floors=f) for s, f in zip(samples, floors, strict=True)]
     path = tmp_path / "m.reference.safetensors"
     write_reference(path, ReferenceInfo(points, (spec,), ("y", "n"), space, "net.py:make"), samples)

@@ -121,7 +121,9 @@ class OutputProfile:
             noise = np.minimum(noise, limit)
         if errors is not None and not chaotic:
             noise = _with_own(noise, errors, exact, random)
-        return NoiseFloor(noise.astype(np.float32), scale.astype(np.float32), exact, chaotic)
+        # An error beyond the values themselves allows everything as it is; a reference refuses to hold more.
+        largest = np.abs(output.astype(np.float64)).max(initial=1.0, where=np.isfinite(output))
+        return NoiseFloor(np.minimum(_finite(noise), np.float32(largest)), _finite(scale), exact, chaotic)
 
 
 def profile(outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array] = ()) -> OutputProfile:
@@ -231,7 +233,16 @@ def _floor_of_whole(output: Array, errors: Array | None, random: bool) -> NoiseF
     noise = np.zeros(ones)
     if errors is not None:
         noise = _with_own(noise, errors, exact, random)
-    return NoiseFloor(noise.astype(np.float32), np.ones(ones, np.float32), exact)
+    return NoiseFloor(_finite(noise), np.ones(ones, np.float32), exact)
+
+
+def _finite(values: Array) -> Array:
+    """In float32, the largest number in place of what is beyond it: noise beside 3e38 may be."""
+    import numpy as np
+
+    top = float(np.finfo(np.float32).max)
+    result: Array = np.minimum(np.nan_to_num(values, nan=0.0, posinf=top), top).astype(np.float32)
+    return result
 
 
 def _fits(part: ColumnStatistics, output: Array) -> bool:
