@@ -50,13 +50,19 @@ def _allow(reference, change):
     save_file(tensors, reference, metadata={"trtconv": json.dumps(header)})
 
 
-def _header_allowance(header, _):
-    header["rounding"] = {str(i): {"y": ALLOWANCE} for i in range(len(header["points"]))}
+def _floor(tensors, point, error, scale=1.0):
+    parts = {"error": np.float32(error), "scale": np.float32(scale), "exact": np.False_}
+    tensors.update({f"{point}/{kind}/y": np.full((1, 1), value) for kind, value in parts.items()})
 
 
-def _array_allowance(header, tensors):
-    tensors.update({n.replace("/output/", "/rounding/"): np.full_like(t, ALLOWANCE)
-                    for n, t in list(tensors.items()) if "/output/" in n})  # fmt: skip
+def _large_error(_, tensors):
+    for point in {n.split("/")[0] for n in tensors}:
+        _floor(tensors, point, ALLOWANCE)
+
+
+def _large_scale(_, tensors):
+    for point in {n.split("/")[0] for n in tensors}:
+        _floor(tensors, point, 0.0, ALLOWANCE)
 
 
 def _cli(folder, *words):
@@ -75,14 +81,14 @@ def test_wrong_weights_beside_a_reference_that_allows_everything_do_not_pass(bou
     model = small_net(scale=7.0)
     set_metadata(model, REFERENCE_KEY, sha256_file(_reference(bound)))
     save_model(model, bound)
-    _allow(_reference(bound), _header_allowance)
+    _allow(_reference(bound), _large_error)
     report = check_model(CheckRequest(bound))
     assert exit_code(report) == 2
     assert "'model.reference.safetensors' belongs to another export than" in report.errors[0].message
     assert "convert` again" in report.errors[0].hint
 
 
-@pytest.mark.parametrize("change", [_header_allowance, _array_allowance])
+@pytest.mark.parametrize("change", [_large_error, _large_scale])
 def test_an_allowance_beyond_the_outputs_is_refused_also_when_it_is_bound(bound, change):
     _allow(_reference(bound), change)
     _bind(bound)
@@ -93,7 +99,7 @@ def test_an_allowance_beyond_the_outputs_is_refused_also_when_it_is_bound(bound,
 @pytest.mark.parametrize("value", [np.nan, -1.0, np.inf])
 def test_an_allowance_that_is_no_error_is_refused(bound, value):
     def change(_, tensors):
-        tensors["p0/rounding/y"] = np.full_like(tensors["p0/output/y"], value)
+        _floor(tensors, "p0", value)
 
     _allow(_reference(bound), change)
     with pytest.raises(InvalidRequestError, match="is damaged"):
@@ -101,7 +107,11 @@ def test_an_allowance_that_is_no_error_is_refused(bound, value):
 
 
 def test_what_the_module_may_round_is_still_taken(bound):
-    _allow(_reference(bound), lambda _, tensors: tensors.update({"p0/rounding/y": np.abs(tensors["p0/output/y"])}))
+    def change(_, tensors):
+        _floor(tensors, "p0", 0.5)
+        tensors["p0/error/y"] = np.abs(tensors["p0/output/y"])
+
+    _allow(_reference(bound), change)
     assert list(read_samples(_reference(bound)))
 
 

@@ -33,7 +33,7 @@ RANGES = ("--dynamic", "N=1:1:2", "H=8:10:16", "W=8:10:16")
             2,
             "opt 10 is not a multiple of 4",
         ),
-        (("{net}:make_net", "--input", "image:float32[N,3,H,W]", *RANGES), 2, "Did you mean 'images'"),
+        (("{net}:make_net", *IMAGES, "--input", "imagse:float32[N,3,H,W]", *RANGES), 2, "Did you mean 'images'"),
         (("{net}:make_net", "--input", "images:float23[N,3,H,W]", *RANGES), 2, "unknown dtype 'float23'"),
         (("{net}:make_net", *IMAGES, *RANGES, "--weights", "{dir}/none.safetensors"), 2, "none.safetensors"),
         (("{net}:make_net", *IMAGES, *RANGES, "--opset", "5"), 2, "opset 5"),

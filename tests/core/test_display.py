@@ -6,7 +6,7 @@ import pytest
 from trtconv.check.reporters.writing import write_reports
 from trtconv.core.display import display_styled, display_text
 from trtconv.core.report import CheckReport, Finding
-from trtconv.proof.comparison import Tolerance
+from trtconv.core.tolerance import Tolerance
 
 HOSTILE = [
     "\x1b[2J", "\x00", "\x9b31m", "\u202eevil", "\u2066x", "\u200f", "\ufffe", "\uffff", "\ud800", "\U0001ffff",

@@ -41,6 +41,10 @@ def test_what_was_written_reads_back(tmp_path):
     for one, two in zip(back, samples, strict=True):
         np.testing.assert_array_equal(one.inputs["x"], two.inputs["x"])
         np.testing.assert_array_equal(one.outputs["y"], two.outputs["y"])
+        for name, floor in two.floors.items():
+            np.testing.assert_array_equal(one.floors[name].error, floor.error)
+            np.testing.assert_array_equal(one.floors[name].scale, floor.scale)
+            np.testing.assert_array_equal(one.floors[name].exact, floor.exact)
         assert one.outputs["n"].shape == ()
 
 

@@ -59,7 +59,7 @@ def test_every_purpose_in_the_code_gives_a_name_that_is_recognised(temporary, mo
     """Stale folders are removed by the form of their names: one that does not fit would stay for ever."""
     code = "".join(p.read_text() for p in Path(trtconv.__file__).parent.rglob("*.py"))
     purposes = sorted(set(re.findall(r'private_temporary_folder\("([^"]*)"\)', code)))
-    assert {"build", "fp32"} <= set(purposes)
+    assert {"build", "fp32nodes"} <= set(purposes)
     monkeypatch.setattr("trtconv.core.files.private_folder.is_running", lambda pid, start: False)
     for purpose in purposes:
         folder = private_temporary_folder(purpose)

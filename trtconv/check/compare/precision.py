@@ -9,6 +9,7 @@ from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import PRECISION_KEY
+from trtconv.core.precision import FP32, TF32
 from trtconv.proof.allowance import UNIT_ROUNDOFF, Arithmetic
 
 
@@ -18,19 +19,19 @@ def recorded_precision(subject: Path) -> str:
         from trtconv.backends.tensorrt.manifest import read_engine_manifest
 
         try:
-            return read_engine_manifest(subject).precision if manifest_path(subject).exists() else "fp32"
+            return read_engine_manifest(subject).precision if manifest_path(subject).exists() else FP32.name
         except InvalidRequestError:
-            return "fp32"
+            return FP32.name
     metadata: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
-    return metadata.get(PRECISION_KEY, "fp32")
+    return metadata.get(PRECISION_KEY, FP32.name)
 
 
 def arithmetic_of(subject: Path) -> Arithmetic:
     """The arithmetic of a subject, for what it may lose; TF32 where an FP32 engine was built with it."""
     precision = recorded_precision(subject)
-    precision = precision if precision in UNIT_ROUNDOFF else "fp32"
-    if precision == "fp32" and is_engine(subject) and _uses_tf32(subject):
-        precision = "tf32"
+    precision = precision if precision in UNIT_ROUNDOFF else FP32.name
+    if precision == FP32.name and is_engine(subject) and _uses_tf32(subject):
+        precision = TF32.name
     return Arithmetic(precision, is_engine(subject))
 
 
@@ -41,4 +42,4 @@ def _uses_tf32(engine: Path) -> bool:
         options = read_engine_manifest(engine).options if manifest_path(engine).exists() else {}
     except InvalidRequestError:
         return False
-    return str(options.get("tf32", "false")).lower() in ("true", "1", "yes", "on")
+    return str(options.get(TF32.name, "false")).lower() in ("true", "1", "yes", "on")

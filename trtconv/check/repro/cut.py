@@ -84,7 +84,7 @@ def make_repro(
 
 def _candidates(request: CheckRequest, kind: str, backend: str, precision: str) -> list[Failure]:
     graph, limits = graph_of(request.subject) or request.subject, resolve_tolerance("", request.tolerance)
-    engine = Arithmetic(precision if precision in UNIT_ROUNDOFF else "fp32", engine=True)
+    engine = Arithmetic(precision if precision in UNIT_ROUNDOFF else FP32.name, engine=True)
     chosen: dict[str, Failure] = {
         "run": RunFailure(),
         "accuracy": AccuracyFailure(limits, arithmetic_of(graph)),

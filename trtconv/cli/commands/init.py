@@ -14,6 +14,7 @@ from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
+from trtconv.core.precision import FP16, TYPED_NAMES
 from trtconv.core.requests import ModuleSource
 
 _HEAD = """\
@@ -37,7 +38,7 @@ dims = ["N", 3, "H", "W"]   # TODO: an integer, or a name that [dynamic] gives a
 
 """
 
-_TAIL = """\
+_TAIL = f"""\
 [dynamic]             # min:opt:max, with %multiple where the network needs it
 N = "1:1:8"
 H = "224:224:448%32"
@@ -48,14 +49,14 @@ W = "224:224:448%32"
 # opset = 18
 
 [build]
-# precision = "fp16"  # fp32, fp16, bf16 (default: as the graph is typed)
+# precision = "{FP16.name}"  # {", ".join(TYPED_NAMES)} (default: as the graph is typed)
 # backend = "auto"    # auto, tensorrt, tensorrt-rtx
 # profiles = ["N=1:1:1 H=224:224:448%32 W=224:224:448%32"]
 # workspace = "4GiB"
 
 [check]
-rtol = 1e-4
-atol = 1e-4
+# rtol = 1e-4         # limits of your own; default: the noise floor of the module
+# atol = 1e-4
 """
 
 

@@ -72,7 +72,7 @@ def find_fp32_nodes(
 
     if request.precision not in HALF_NAMES:
         request = replace(request, precision=FP16.name)
-    with private_temporary_folder("fp32-nodes") as folder:
+    with private_temporary_folder("fp32nodes") as folder:
         plain = replace(request, precision="auto", keep_fp32=(), output=Path(folder) / "model.onnx", proof=False)
         rewrite_model(plain, progress)
         model = load_model(plain.output, weights=True)
