@@ -30,7 +30,11 @@ class CheckOptions:
     against: str | None = field(
         default=None,
         metadata=option(
-            "--against", help="Compare with this module instead of a reference file.", group="Model", metavar="MODULE"
+            "--against",
+            help="Compare with this module instead of a reference file.",
+            group="Model",
+            metavar="MODULE",
+            completes="factory",
         ),
     )
     layers: bool = field(
@@ -87,6 +91,7 @@ class CheckOptions:
             help="Static: will this TensorRT take the graph? Nothing is compared.",
             group="Check",
             metavar="TARGET",
+            completes="target",
         ),
     )
 

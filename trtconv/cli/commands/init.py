@@ -11,6 +11,7 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.command_line import CommandLine
+from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
@@ -75,7 +76,7 @@ class InitOptions:
 
 
 @click.command("init", cls=FileCommand)
-@click.argument("module")
+@click.argument("module", shell_complete=completer("factory"))
 @options_of(ModuleSource, InitOptions)
 def command(module: str, line: CommandLine) -> None:
     """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""

@@ -76,6 +76,7 @@ class ExportRequest:
         metadata=option(
             "--input",
             help="An input; dims: integers or names.",
+            completes="input",
             group="Shapes",
             metavar=INPUT_METAVAR,
             many=True,
@@ -89,6 +90,7 @@ class ExportRequest:
         metadata=option(
             "--dynamic",
             help="The range of a named dim.",
+            completes="range",
             group="Shapes",
             metavar=RANGE_METAVAR,
             many=True,
