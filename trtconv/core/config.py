@@ -26,6 +26,7 @@ class ModelSection:
     weights: str | None = None
     seed: int = 0
     sample: str | None = None
+    path: str | list[str] = field(default_factory=list)
     args: dict[str, Any] = field(default_factory=dict)
 
 
