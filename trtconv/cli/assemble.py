@@ -103,6 +103,14 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         output=output,
         tolerance=None,
     )
+    spec = module or config.model.module
+    if not request.inputs and spec.endswith(".pt2"):
+        from trtconv.export.module.program_inputs import program_inputs
+        from trtconv.export.module.source import require_torch
+
+        require_torch()
+        inputs, space = program_inputs((Path() if module else config.base) / spec)
+        request = replace(request, inputs=inputs, space=space.merged(request.space))
     require_ranges(request.inputs, request.space)
     source, tolerance = module_source(config, module, line), tolerance_of(config, line)
     return replace(request, source=source, tolerance=tolerance, config=config.path)

@@ -117,6 +117,14 @@ def _inputs(source: ModuleSource) -> tuple[tuple[LikelyInput, ...], dict[str, st
     from trtconv.export.module.likely_inputs import likely_inputs
     from trtconv.export.module.source import load_module
 
+    if source.spec.endswith(".pt2"):
+        from trtconv.export.module.likely_inputs import LikelyInput
+        from trtconv.export.module.program_inputs import program_inputs
+        from trtconv.export.module.source import require_torch
+
+        require_torch()
+        specs, space = program_inputs(source.base / source.spec)
+        return tuple(LikelyInput(s.name, s.dtype.name, s.dims) for s in specs), {n: str(space[n]) for n in space}
     return likely_inputs(load_module(source)), {}
 
 
