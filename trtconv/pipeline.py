@@ -218,7 +218,7 @@ def check(
         from trtconv.export.module.source import load_module
         from trtconv.export.module.submodule_outputs import submodule_outputs
 
-        module = runner = Runner(load_module(request.against))
+        module = runner = Runner(load_module(request.against), output_names=_outputs_of(request.subject), renames=False)
         padding = recorded_padding(request.subject)
         if padding is not None:
             # What a padded model computes is the module on padded inputs, its outputs cut back.
@@ -232,6 +232,14 @@ def check(
     from trtconv.check.gate.judge import apply_gate
 
     return apply_gate(report, request, gate, progress)
+
+
+def _outputs_of(subject: Path) -> tuple[str, ...]:
+    """The names of an ONNX file's outputs; an engine's are those of its reference."""
+    from trtconv.core.model.file import load_model, signature
+
+    graph = subject if subject.suffix == ".onnx" else beside(subject, ".onnx")
+    return tuple(o.name for o in signature(load_model(graph)).outputs) if graph.is_file() else ()
 
 
 def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:

@@ -25,7 +25,14 @@ class Net(nn.Module):
 def test_the_message_says_what_decides(trtconv, tmp_path: Path, condition: str, words: str):
     (tmp_path / "net.py").write_text(NET.format(condition=condition))
     code, _, err = trtconv(
-        "export", f"{tmp_path}/net.py:Net", "-o", tmp_path / "n.onnx", "--input", "x:float32[N,4]", "--dynamic", "N=1:2:4"
+        "export",
+        f"{tmp_path}/net.py:Net",
+        "-o",
+        tmp_path / "n.onnx",
+        "--input",
+        "x:float32[N,4]",
+        "--dynamic",
+        "N=1:2:4",
     )
     assert code == 3
     assert words in err

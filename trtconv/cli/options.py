@@ -20,7 +20,7 @@ _WORDS = "trtconv.words"
 _SWALLOWED = {
     # Wider than a range, so that a wrong one is named; but no path, which may be the model.
     "--dynamic": re.compile(r"(?!-)[^/\\=]*=[^/\\]*(?<!\.onnx)(?<!\.pt2)\Z"),
-    "--input": re.compile(r"[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
+    "--input": re.compile(r"(?:[^-:\[\]=][^:\[\]=]*=)?[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
     "--arg": re.compile(r"[A-Za-z_]\w*=.*\Z"),
 }
 
