@@ -105,7 +105,7 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
     )
     spec = module or config.model.module
     if not request.inputs and spec.endswith(".pt2"):
-        from trtconv.export.module.program_inputs import program_inputs
+        from trtconv.export.signature.program_inputs import program_inputs
         from trtconv.export.module.source import require_torch
 
         require_torch()

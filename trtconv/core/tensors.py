@@ -10,7 +10,10 @@ from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, require_size
 
-_SPEC = re.compile(r"(?:(?P<parameter>[^:\[\]=]+)=)?(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
+_SPEC = re.compile(
+    r"(?:(?P<parameter>[^:\[\]=]+)=)?"
+    r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z"
+)
 # A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.
 _DIM_NAME = re.compile(r"(?=.*[A-Za-z_])[\w(][\w \t+*/%(),<>=-]*\Z")
 _COMMA = re.compile(r",(?![^(]*\))")

@@ -19,7 +19,7 @@ from trtconv.core.option import option
 from trtconv.core.requests import ModuleSource
 
 if TYPE_CHECKING:
-    from trtconv.export.module.likely_inputs import LikelyInput
+    from trtconv.export.signature.likely_inputs import LikelyInput
 
 _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
@@ -114,12 +114,12 @@ def command(module: str, line: CommandLine) -> None:
 
 def _inputs(source: ModuleSource) -> tuple[tuple[LikelyInput, ...], dict[str, str]]:
     """The inputs and the ranges of their dims: what an exported program says, else what the module makes likely."""
-    from trtconv.export.module.likely_inputs import likely_inputs
+    from trtconv.export.signature.likely_inputs import likely_inputs
     from trtconv.export.module.source import load_module
 
     if source.spec.endswith(".pt2"):
-        from trtconv.export.module.likely_inputs import LikelyInput
-        from trtconv.export.module.program_inputs import program_inputs
+        from trtconv.export.signature.likely_inputs import LikelyInput
+        from trtconv.export.signature.program_inputs import program_inputs
         from trtconv.export.module.source import require_torch
 
         require_torch()

@@ -44,7 +44,7 @@ def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bo
     if exactly:
         if len(names) != len(outputs) or len(set(names)) != len(names):
             raise InvalidRequestError(
-                f"the module has {len(outputs)} output(s), and --output-names gives {len(set(names))} different name(s)",
+                f"the module has {len(outputs)} output(s), --output-names gives {len(set(names))} different name(s)",
                 hint="its outputs are, in order: " + ", ".join(outputs),
             )
         return dict(zip(names, outputs.values(), strict=True))

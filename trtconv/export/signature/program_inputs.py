@@ -29,7 +29,7 @@ def program_inputs(path: Path) -> tuple[tuple[TensorSpec, ...], ShapeSpace]:
     ranges: dict[str, str] = {}
     specs = []
     for name in program.graph_signature.user_inputs:
-        tensor = placeholders[name].meta.get("val") if name in placeholders else None
+        tensor: Any = placeholders[name].meta.get("val") if name in placeholders else None
         if not hasattr(tensor, "shape"):
             raise _cannot_read(path, f"its input '{name}' is no tensor")
         dims: list[Dim] = []
