@@ -22,6 +22,7 @@ from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.targets import KNOWN_TARGETS
 from trtconv.proof.comparison import describe_failure, first_failure
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def check(
         from trtconv.export.module.source import load_module
         from trtconv.export.module.submodule_outputs import submodule_outputs
 
-        module = runner = Runner(load_module(request.against))
+        module = runner = Runner(load_module(request.against), output_names=_outputs_of(request.subject), renames=False)
         padding = recorded_padding(request.subject)
         if padding is not None:
             # What a padded model computes is the module on padded inputs, its outputs cut back.
@@ -231,6 +232,14 @@ def check(
     from trtconv.check.gate.judge import apply_gate
 
     return apply_gate(report, request, gate, progress)
+
+
+def _outputs_of(subject: Path) -> tuple[str, ...]:
+    """The names of an ONNX file's outputs; an engine's are those of its reference."""
+    from trtconv.core.model.file import load_model, signature
+
+    graph = subject if subject.suffix == ".onnx" else beside(subject, ".onnx")
+    return tuple(o.name for o in signature(load_model(graph)).outputs) if graph.is_file() else ()
 
 
 def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:
@@ -289,7 +298,7 @@ def find_fp32(
     ledger = beside(subject, ".rewrites.json")
     known = read_json(ledger, "ledger").get("target") if ledger.exists() else None
     request = RewriteRequest(
-        source, source, parse_target(target or known or default_target("auto")), precision=precision
+        source, source, parse_target(target or known or installed_target("auto")[0]), precision=precision
     )  # fmt: skip
     return source, find_fp32_nodes(request, find_reference(subject, reference), tolerance, progress)
 
@@ -304,17 +313,24 @@ def default_target(backend: str) -> str:
     return f"{capabilities.name}=={capabilities.version}"
 
 
+# What a graph is rewritten for where nothing is installed that would tell: the newest that needs no flags.
+UNTOLD_TARGETS = {"tensorrt-rtx": "tensorrt-rtx"}
+UNTOLD_TARGET = "tensorrt==11"
+
+
+def installed_target(backend: str) -> tuple[str, str]:
+    """`default_target`, or a fixed one where no TensorRT is installed; then with a note that says so and lists all."""
+    try:
+        return default_target(backend), ""
+    except MissingDependencyError as error:
+        target = UNTOLD_TARGETS.get(backend, UNTOLD_TARGET)
+        choices = ", ".join(KNOWN_TARGETS)
+        return target, f"{error.message}; the target is {target}; --target chooses another one: {choices}"
+
+
 def exit_code(report: CheckReport) -> int:
-    """0 when the report passed, else the code of what is worst: environment 5, unsupported 4, accuracy 3, budget 6."""
-    if report.passed:
-        return 0
-    kinds = {f.kind for f in report.errors}
-    for kind, code in (("environment", 5), ("unsupported", 4), ("usage", 2)):
-        if kind in kinds:
-            return code
-    if any(not c.passed for c in report.comparisons) or "accuracy" in kinds:
-        return AccuracyError.exit_code
-    return 6 if "budget" in kinds else 1
+    """See `CheckReport.exit_code`."""
+    return report.exit_code
 
 
 def bench(subject: Path, source: ModuleSource | None, progress: Progress, **options: Any) -> BenchReport:

@@ -64,3 +64,43 @@ def test_a_stale_engine_is_code_2_without_a_gpu(tmp_path):
     done = trtconv(tmp_path, "check", "model.engine")
     assert done.returncode == 2
     assert "is stale" in done.stdout
+
+
+def test_quiet_says_in_one_line_what_failed_and_nothing_else(tmp_path):
+    write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    bad = trtconv(tmp_path, "check", "model.trt.onnx", "-q")
+    assert (bad.returncode, bad.stdout) == (3, "")
+    assert bad.stderr.count("\n") == 1
+    assert bad.stderr.startswith("FAILED  model.trt.onnx: ")
+    assert "net.py:13" in bad.stderr
+    write_pair(tmp_path)
+    good = trtconv(tmp_path, "check", "model.trt.onnx", "-q")
+    assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
+
+
+def test_sarif_has_the_exit_code_of_the_process(tmp_path):
+    write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    done = trtconv(tmp_path, "check", "model.trt.onnx", "--sarif", "out.sarif", "-q")
+    [invocation] = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["invocations"]
+    assert invocation["exitCode"] == done.returncode == 3
+
+
+@pytest.mark.parametrize(("backend", "target"), [("auto", "tensorrt==11"), ("tensorrt-rtx", "tensorrt-rtx")])
+def test_without_tensorrt_a_rewrite_has_a_default_target_and_names_it(tmp_path, backend, target):
+    """As in a base install: neither TensorRT can be found."""
+    write_pair(tmp_path)
+    (tmp_path / "t.toml").write_text(f'[build]\nbackend = "{backend}"\n')
+    code = (
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n in ('tensorrt', 'tensorrt_rtx') else find(n, *a)\n"
+        "import sys\nsys.modules |= {'tensorrt': None, 'tensorrt_rtx': None}\n"
+        "from trtconv.cli.main import run\nrun()"
+    )
+    words = ["rewrite", "model.onnx", "-o", "new.onnx", "--config", "t.toml"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"the target is {target}; --target chooses another one: tensorrt==8.6" in done.stderr
+    assert (tmp_path / "new.onnx").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.core.targets import parse_target
+from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
 from trtconv.core.tolerance import Tolerance
-from trtconv.pipeline import ConvertRequest, default_target, lay_out
+from trtconv.pipeline import ConvertRequest, default_target, installed_target, lay_out
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
 FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 5.0
@@ -102,16 +103,36 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         output=output,
         tolerance=None,
     )
+    spec = module or config.model.module
+    if not request.inputs and spec.endswith(".pt2"):
+        from trtconv.export.module.source import require_torch
+        from trtconv.export.signature.program_inputs import program_inputs
+
+        require_torch()
+        inputs, space = program_inputs((Path() if module else config.base) / spec)
+        request = replace(request, inputs=inputs, space=space.merged(request.space))
     require_ranges(request.inputs, request.space)
     source, tolerance = module_source(config, module, line), tolerance_of(config, line)
     return replace(request, source=source, tolerance=tolerance, config=config.path)
 
 
-def rewrite_request(config: Config, model: Path, output: Path, line: CommandLine) -> RewriteRequest:
-    """What `trtconv rewrite` asks for; without a target on either side, the one that fits what builds here."""
+def rewrite_request(
+    config: Config, model: Path, output: Path, line: CommandLine, tell: Callable[[str], None] = lambda text: None
+) -> RewriteRequest:
+    """What `trtconv rewrite` asks for; without a target on either side, the one that fits what builds here.
+
+    `tell` gets a note where nothing builds here and the target is a fixed one.
+    """
+
+    def fallback() -> Target:
+        target, note = installed_target(config.build.backend)
+        if note:
+            tell(note)
+        return parse_target(target)
+
     return line.request(
         RewriteRequest, config, model=model, output=output,
-        fallbacks={"target": lambda: parse_target(default_target(config.build.backend))},
+        fallbacks={"target": fallback},
     )  # fmt: skip
 
 

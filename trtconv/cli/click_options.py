@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from trtconv.cli.command_line import CommandLine
+from trtconv.cli.completion import completer
 from trtconv.cli.files import FilePath
 from trtconv.core.option import Option, described_fields
 
@@ -69,6 +70,8 @@ def options_of(
 
 def _click_option(option: Option, default: Any) -> Callable[[Command], Command]:
     facts: dict[str, Any] = {"help": option.help, "group": option.group, "cls": GroupedOption}
+    if option.completes:
+        facts["shell_complete"] = completer(option.completes)
     if option.form == "flag":
         facts["is_flag"] = True
     elif option.form == "count":

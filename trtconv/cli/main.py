@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from trtconv import __version__
 from trtconv.cli.echo import echo
@@ -37,6 +38,10 @@ COMMANDS: dict[str, str] = {
     "doctor": "What this machine can do, and what to install for the rest.",
     "version": "The versions of trtconv and of what it uses.",
 }
+
+
+# Set by the shell function that `_TRTCONV_COMPLETE=bash_source trtconv` prints.
+COMPLETE = "_TRTCONV_COMPLETE"
 
 
 class OutputClosed(Exception):
@@ -69,10 +74,15 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Add the nearest name to the error for an unknown command."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             near = did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"no command is called '{args[0]}'{near}", ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, from the table, and the group's own options."""
+        commands = [CompletionItem(n, help=h) for n, h in COMMANDS.items() if n.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
         """Parse; the help is printed here. Raises OutputClosed as `invoke` does."""
@@ -124,7 +134,7 @@ def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
     words = list(sys.argv[1:] if args is None else args)
     try:
-        code = _run(words)
+        code = _complete() if COMPLETE in os.environ else _run(words)
         # Here and not while Python ends, which would tell of it.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -132,6 +142,18 @@ def run(args: list[str] | None = None) -> NoReturn:
         _drop_output()
         code = 128 + signal.SIGPIPE
     sys.exit(code)
+
+
+def _complete() -> int:
+    """Answer the shell's TAB: click does so, and ends with sys.exit."""
+    from trtconv.cli.completion import register
+
+    register()
+    try:
+        cli.main([], prog_name="trtconv", complete_var=COMPLETE, standalone_mode=False)
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 1
+    return 1
 
 
 def _drop_output() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
@@ -14,10 +15,12 @@ from trtconv.core.requests.check import BARE_POWER, POWER_FLAG
 from trtconv.core.requests.export import PAD_FLAG as PAD
 from trtconv.core.shape_space.padding import MODES
 
+# Where a command keeps its words for the completion of lists.
+_WORDS = "trtconv.words"
 _SWALLOWED = {
     # Wider than a range, so that a wrong one is named; but no path, which may be the model.
     "--dynamic": re.compile(r"(?!-)[^/\\=]*=[^/\\]*(?<!\.onnx)(?<!\.pt2)\Z"),
-    "--input": re.compile(r"[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
+    "--input": re.compile(r"(?:[^-:\[\]=][^:\[\]=]*=)?[^-\[\]=][^\[\]=]*\[[^\]]*\](=\S+)?\Z"),
     "--arg": re.compile(r"[A-Za-z_]\w*=.*\Z"),
 }
 
@@ -31,7 +34,22 @@ class ListCommand(FileCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Spread the lists, then parse as usual."""
+        ctx.meta[_WORDS] = tuple(args)
         return super().parse_args(ctx, spread_lists(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Further values of a list, after its first: `--dynamic N=1:1:8 H<TAB>`."""
+        for word in reversed(ctx.meta.get(_WORDS, ())):
+            pattern = _SWALLOWED.get(word)
+            if pattern is not None:
+                return self._listed(ctx, word, incomplete) or super().shell_complete(ctx, incomplete)
+            if word.startswith("-") or not any(p.match(word) for p in _SWALLOWED.values()):
+                break
+        return super().shell_complete(ctx, incomplete)
+
+    def _listed(self, ctx: click.Context, flag: str, incomplete: str) -> list[CompletionItem]:
+        option = next((p for p in self.params if flag in p.opts), None)
+        return [] if option is None else option.shell_complete(ctx, incomplete)
 
 
 def spread_lists(args: list[str]) -> list[str]:

@@ -26,18 +26,20 @@ class ModelSection:
     weights: str | None = None
     seed: int = 0
     sample: str | None = None
+    path: str | list[str] = field(default_factory=list)
     args: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class InputSection:
-    """`[[input]]`: a forward parameter with its dtype, dims (integers or names) and value range."""
+    """`[[input]]`: a forward parameter with its dtype, dims (integers or names), value range and name in the model."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     name: str
     dims: list[int | str]
     dtype: str = "float32"
     range: tuple[float, float] | None = None
+    rename: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class ExportSection:
     opset: int | None = None
     align: bool = False
     pad_to_multiple: str = ""
+    output_names: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

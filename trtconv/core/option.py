@@ -35,6 +35,7 @@ class Option:
     `key` is a dotted name in `Config`, or empty where no file can say it; `unless` is a flag that silences the key.
     `parse` turns what the command line gives into the field's value, `parse_config` does so with what the file holds
     and the folder from which its paths are seen; `merge` lays the former over the latter, else the former wins.
+    `completes` is what the shell offers for it: target, rule, range, input or factory (`trtconv.cli.completion`).
     """
 
     flags: tuple[str, ...]
@@ -52,6 +53,7 @@ class Option:
     parse: Callable[[Any], Any] = _as_it_is
     parse_config: Callable[[Any, Path], Any] = _config_as_it_is
     merge: Callable[[Any, Any], Any] | None = None
+    completes: str = ""
 
     @property
     def flag(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from trtconv.core.errors import AccuracyError
 from trtconv.core.tolerance import Tolerance
 
 SCHEMA = 1
@@ -87,6 +88,19 @@ class CheckReport:
         """
         compared = bool(self.comparisons) or self.static
         return compared and all(c.passed for c in self.comparisons) and not self.errors
+
+    @property
+    def exit_code(self) -> int:
+        """0 when it passed, else that of what is worst: environment 5, unsupported 4, usage 2, accuracy 3, budget 6."""
+        if self.passed:
+            return 0
+        kinds = {f.kind for f in self.errors}
+        for kind, code in (("environment", 5), ("unsupported", 4), ("usage", 2)):
+            if kind in kinds:
+                return code
+        if any(not c.passed for c in self.comparisons) or "accuracy" in kinds:
+            return AccuracyError.exit_code
+        return 6 if "budget" in kinds else 1
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -10,7 +10,10 @@ from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace, require_size
 
-_SPEC = re.compile(r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z")
+_SPEC = re.compile(
+    r"(?:(?P<parameter>[^:\[\]=]+)=)?"
+    r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z"
+)
 # A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.
 _DIM_NAME = re.compile(r"(?=.*[A-Za-z_])[\w(][\w \t+*/%(),<>=-]*\Z")
 _COMMA = re.compile(r",(?![^(]*\))")
@@ -23,12 +26,14 @@ class TensorSpec:
     """Name, dtype and dims of a tensor; a dim is an integer or the name of a dim of the shape space.
 
     `value_range` (inclusive for integers) bounds the sample values; None means the default of the dtype.
+    `parameter` is the parameter of forward that it goes to, where that has another name.
     """
 
     name: str
     dtype: DType
     dims: tuple[Dim, ...]
     value_range: tuple[float, float] | None = None
+    parameter: str = ""
 
     def __post_init__(self) -> None:
         """Raise InvalidRequestError for a value range that is empty or that the dtype cannot hold."""
@@ -77,7 +82,7 @@ def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
 
 
 def parse_tensor(text: str) -> TensorSpec:
-    """Parse `NAME[:DTYPE][D0,D1,...][=LOW:HIGH]`; the dtype defaults to float32."""
+    """Parse `[PARAMETER=]NAME[:DTYPE][D0,D1,...][=LOW:HIGH]`; the dtype defaults to float32."""
     match = _SPEC.match(text.strip())
     if not match:
         raise InvalidRequestError(
@@ -85,7 +90,9 @@ def parse_tensor(text: str) -> TensorSpec:
         )
     name = match["name"].strip()
     dtype = parse_dtype(match["dtype"] or "float32")
-    return TensorSpec(name, dtype, parse_dims(match["dims"], name), parse_value_range(match["range"], name))
+    values = parse_value_range(match["range"], name)
+    parameter = (match["parameter"] or "").strip()
+    return TensorSpec(name, dtype, parse_dims(match["dims"], name), values, parameter)
 
 
 def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | None:

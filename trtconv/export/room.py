@@ -114,7 +114,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         module = load_module(request.source)
         if set_eval(module):
             notes.append("the module was in training mode; it is exported in eval mode")
-        runner = ModuleRunner(module, request.inputs, request.source.base)
+        runner = ModuleRunner(
+            module, request.inputs, request.source.base, output_names=request.output_names
+        )
         if runner.binding.note:
             notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)

@@ -55,6 +55,7 @@ def manifest(
             "weights": str(request.source.weights or ""),
             "sample": request.source.sample or "",
             "seed": request.source.seed,
+            "path": [str(p) for p in request.source.paths],
         },
         "inputs": [str(s) for s in request.inputs],
         "outputs": list(choice.samples.items[0].outputs),

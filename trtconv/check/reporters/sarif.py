@@ -42,7 +42,7 @@ def sarif_dict(report: CheckReport) -> dict[str, Any]:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "exitCode": 0 if report.passed else 1}],
+        "invocations": [{"executionSuccessful": True, "exitCode": report.exit_code}],
         "results": results,
         "properties": {
             "passed": report.passed,

@@ -48,6 +48,7 @@ class BenchOptions:
             help="Measure this module in torch too: eager, compiled, CUDA graph.",
             group="Model",
             metavar="MODULE",
+            completes="factory",
         ),
     )
     json: Path | None = field(

@@ -30,7 +30,11 @@ class CheckOptions:
     against: str | None = field(
         default=None,
         metadata=option(
-            "--against", help="Compare with this module instead of a reference file.", group="Model", metavar="MODULE"
+            "--against",
+            help="Compare with this module instead of a reference file.",
+            group="Model",
+            metavar="MODULE",
+            completes="factory",
         ),
     )
     layers: bool = field(
@@ -87,6 +91,7 @@ class CheckOptions:
             help="Static: will this TensorRT take the graph? Nothing is compared.",
             group="Check",
             metavar="TARGET",
+            completes="target",
         ),
     )
 
@@ -164,7 +169,20 @@ def command(subject: Path, line: CommandLine) -> int:
     if not reports.json_on_stdout:
         for text in layers:
             echo(text)
+    if output.quiet:
+        _tell_failure(report)
     return exit_code(report)
+
+
+def _tell_failure(report: CheckReport) -> None:
+    """One line on stderr for a check that failed, which is all that `-q` says of it."""
+    from trtconv.check.reporters.problems import problems
+
+    if report.passed:
+        return
+    first = next(iter(problems(report)), None)
+    reason = f": {first.message}" + (f" [{first.place}]" if first.place else "") if first is not None else ""
+    echo(f"FAILED  {report.subject}{reason}", err=True)
 
 
 def _check_target(model: Path, target: str, output: OutputOptions, reports: Destinations) -> int:
@@ -192,6 +210,8 @@ def _check_target(model: Path, target: str, output: OutputOptions, reports: Dest
             echo(f"{finding.level:<8} {finding.message}{source}" + (f" -> {finding.hint}" if finding.hint else ""))
         verdict = "PASSED" if report.passed else "FAILED"
         echo(f"{verdict}  {model} for {report.target}, judged by {report.judged_by}")
+    if output.quiet:
+        _tell_failure(report.as_check_report())
     return report.exit_code
 
 

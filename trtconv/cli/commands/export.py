@@ -9,6 +9,7 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.command_line import CommandLine
+from trtconv.cli.completion import completer
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
@@ -27,7 +28,7 @@ class ExportOptions:
 
 
 @click.command("export", cls=ListCommand)
-@click.argument("module", required=False)
+@click.argument("module", required=False, shell_complete=completer("factory"))
 @options_of(
     ModuleSource, ExportRequest, ToleranceOptions, ExportOptions, ConfigOption, JsonOption, OutputOptions
 )  # fmt: skip

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.command_line import CommandLine
+from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, TYPED_NAMES
 from trtconv.core.requests import ModuleSource
+
+if TYPE_CHECKING:
+    from trtconv.export.signature.likely_inputs import LikelyInput
 
 _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
@@ -30,28 +35,31 @@ seed = 0
 """
 
 _INPUT = """\
-[[input]]
+[[input]]{optional}
 name = "{name}"
-dtype = "float32"
-dims = ["N", 3, "H", "W"]   # TODO: an integer, or a name that [dynamic] gives a range
-# range = [0.0, 1.0]        # value range of the sample inputs
+dtype = "{dtype}"
+{dims}
+{range}
 
 """
 
-_TAIL = f"""\
+_TODO_DIMS = '# dims = ["N", 10]        # TODO: nothing tells the shape of this input; a name gets a range in [dynamic]'
+_TODO_CHECK = "   # check: an integer, or a name that [dynamic] gives a range"
+_RANGE = "# range = [0.0, 1.0]        # value range of the sample inputs"
+_RANGES = {"N": "1:1:8", "T": "1:16:128", "H": "224:224:448%32", "W": "224:224:448%32"}
+
+_TAIL = """\
 [dynamic]             # min:opt:max, with %multiple where the network needs it
-N = "1:1:8"
-H = "224:224:448%32"
-W = "224:224:448%32"
+{ranges}
 
 [export]
 # exporter = "auto"   # auto, dynamo, torchscript
 # opset = 18
 
 [build]
-# precision = "{FP16.name}"  # {", ".join(TYPED_NAMES)} (default: as the graph is typed)
+# precision = "{half}"  # {precisions} (default: as the graph is typed)
 # backend = "auto"    # auto, tensorrt, tensorrt-rtx
-# profiles = ["N=1:1:1 H=224:224:448%32 W=224:224:448%32"]
+# profiles = ["{profile}"]
 # workspace = "4GiB"
 
 [check]
@@ -76,7 +84,7 @@ class InitOptions:
 
 
 @click.command("init", cls=FileCommand)
-@click.argument("module")
+@click.argument("module", shell_complete=completer("factory"))
 @options_of(ModuleSource, InitOptions)
 def command(module: str, line: CommandLine) -> None:
     """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""
@@ -90,23 +98,57 @@ def command(module: str, line: CommandLine) -> None:
     if output.exists() and not options.force:
         raise InvalidRequestError(f"'{output}' exists", hint="choose another name with -o, or replace it with --force")
     source = module_source(Config(), module, line)
-    names = _forward_parameters(source)
+    inputs, recorded = _inputs(source)
     file, colon, factory = module.rpartition(":")
     relative = f"{_relative(Path(file), output.parent)}:{factory}" if colon and file.endswith(".py") else module
     args = "\n".join(f"{k} = {_toml_value(v)}" for k, v in source.args) or "# num_classes = 21"
     text = _HEAD.format(name=output.name, module=relative, args=args)
-    text += "".join(_INPUT.format(name=n) for n in names) + _TAIL
+    text += "".join(_section(i) for i in inputs) + _tail(inputs, recorded)
     write_text(output, text)
-    echo(f"{output}: {len(names)} input(s): {', '.join(names)}; fill in their dims and ranges")
+    active = [i for i in inputs if not i.optional]
+    names = ", ".join(i.name for i in active)
+    unsure = [i.name for i in active if i.dims is None]
+    todo = f"fill in the dims of {', '.join(unsure)}" if unsure else "check their dims and ranges"
+    left_out = f" ({len(inputs) - len(active)} optional, commented out)" if len(inputs) > len(active) else ""
+    echo(f"{output}: {len(active)} input(s): {names or 'none'}{left_out}; {todo}")
 
 
-def _forward_parameters(source: Any) -> list[str]:
+def _inputs(source: ModuleSource) -> tuple[tuple[LikelyInput, ...], dict[str, str]]:
+    """The inputs and the ranges of their dims: what an exported program says, else what the module makes likely."""
     from trtconv.export.module.source import load_module
+    from trtconv.export.signature.likely_inputs import likely_inputs
 
-    module = load_module(source)
-    parameters = inspect.signature(module.forward).parameters.values()
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_ONLY)
-    return [p.name for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
+    if source.spec.endswith(".pt2"):
+        from trtconv.export.module.source import require_torch
+        from trtconv.export.signature.likely_inputs import LikelyInput
+        from trtconv.export.signature.program_inputs import program_inputs
+
+        require_torch()
+        specs, space = program_inputs(source.base / source.spec)
+        return tuple(LikelyInput(s.name, s.dtype.name, s.dims) for s in specs), {n: str(space[n]) for n in space}
+    return likely_inputs(load_module(source)), {}
+
+
+def _section(likely: LikelyInput) -> str:
+    dims, values = _TODO_DIMS, _RANGE
+    if likely.dims is not None:
+        dims = f"dims = {json.dumps(list(likely.dims))}{_TODO_CHECK}"
+    if likely.value_range is not None:
+        values = f"range = {json.dumps(list(likely.value_range))}   # value range of the sample inputs, inclusive"
+    optional = "   # forward also works without it" if likely.optional else ""
+    text = _INPUT.format(optional=optional, name=likely.name, dtype=likely.dtype, dims=dims, range=values)
+    if likely.optional:
+        text = "".join(f"# {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+    return text
+
+
+def _tail(inputs: Sequence[LikelyInput], recorded: Mapping[str, str]) -> str:
+    """The other sections, with a range for every dim that an input names; [dynamic] takes no others."""
+    used = dict.fromkeys(d for i in inputs if not i.optional for d in i.dims or () if isinstance(d, str))
+    ranges = {n: recorded.get(n, _RANGES.get(n, "1:8:64")) for n in used}
+    listed = "\n".join(f'{n} = "{r}"' for n, r in ranges.items()) or '# N = "1:1:8"'
+    profile = " ".join(f"{n}={'1:1:1' if n == 'N' else r}" for n, r in ranges.items()) or "N=1:1:1"
+    return _TAIL.format(ranges=listed, profile=profile, half=FP16.name, precisions=", ".join(TYPED_NAMES))
 
 
 def _relative(path: Path, base: Path) -> str:
@@ -116,6 +158,4 @@ def _relative(path: Path, base: Path) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    import json
-
     return json.dumps(value)

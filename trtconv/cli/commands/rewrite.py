@@ -54,7 +54,12 @@ def command(model: Path, line: CommandLine) -> None:
     require_file(model, "ONNX model")
     options, output = line.of(RewriteOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
-    request = rewrite_request(config, model, options.output or beside(model, ".trt.onnx"), line)
+
+    def note(text: str) -> None:
+        if not output.quiet:
+            echo(f"note: {text}", err=True)
+
+    request = rewrite_request(config, model, options.output or beside(model, ".trt.onnx"), line, note)
     with ConsoleProgress(output.verbosity) as progress:
         from trtconv.rewrite import rewrite_model
 

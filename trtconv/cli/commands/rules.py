@@ -6,11 +6,14 @@ import json
 
 import click
 
+from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 
 
 @click.command("rules")
-@click.option("--target", metavar="TARGET", help="Only the rules that this target needs.")
+@click.option(
+    "--target", metavar="TARGET", shell_complete=completer("target"), help="Only the rules that this target needs."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(target: str | None, as_json: bool) -> None:
     """List the rewrite rules: name, targets, and why each exists."""

@@ -41,6 +41,7 @@ class BuildRequest:
         metadata=option(
             "--dynamic",
             help="Dynamic shapes: alone with the ranges that export recorded, or with your own.",
+            completes="range",
             group="Shapes",
             metavar="[NAME=MIN:OPT:MAX[%MULTIPLE]]",
             many=True,
@@ -68,6 +69,7 @@ class BuildRequest:
         metadata=option(
             "--input",
             help="Names dims of a foreign ONNX file.",
+            completes="input",
             group="Shapes",
             metavar=INPUT_METAVAR,
             many=True,

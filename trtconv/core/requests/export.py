@@ -19,7 +19,7 @@ ALIGN_FLAG, PAD_FLAG = "--align", "--pad-to-multiple"
 ALIGN_HELP = "Narrow ranges to the multiples at which all is defined."
 PAD_HELP = "Pad inputs to such multiples and cut outputs back. MODE: auto, reflect, edge, zero."
 RANGE_METAVAR = "NAME=MIN:OPT:MAX[%MULTIPLE]"
-INPUT_METAVAR = "NAME:DTYPE[D0,...]"
+INPUT_METAVAR = "[PARAMETER=]NAME:DTYPE[D0,...]"
 
 
 def parse_tensors(texts: tuple[str, ...]) -> tuple[TensorSpec, ...]:
@@ -33,7 +33,12 @@ def parse_ranges(texts: tuple[str, ...]) -> ShapeSpace:
 
 
 def _config_tensors(sections: Any, base: Path) -> tuple[TensorSpec, ...]:
-    return _without_twins(tuple(TensorSpec(s.name, parse_dtype(s.dtype), tuple(s.dims), s.range) for s in sections))
+    return _without_twins(tuple(_of_section(s) for s in sections))
+
+
+def _of_section(section: Any) -> TensorSpec:
+    name, parameter = (section.rename, section.name) if section.rename else (section.name, "")
+    return TensorSpec(name, parse_dtype(section.dtype), tuple(section.dims), section.range, parameter)
 
 
 def _without_twins(specs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
@@ -76,6 +81,7 @@ class ExportRequest:
         metadata=option(
             "--input",
             help="An input; dims: integers or names.",
+            completes="input",
             group="Shapes",
             metavar=INPUT_METAVAR,
             many=True,
@@ -89,6 +95,7 @@ class ExportRequest:
         metadata=option(
             "--dynamic",
             help="The range of a named dim.",
+            completes="range",
             group="Shapes",
             metavar=RANGE_METAVAR,
             many=True,
@@ -137,6 +144,17 @@ class ExportRequest:
             metavar="[MODE]",
             key="export.pad_to_multiple",
             unless=ALIGN_FLAG,
+        ),
+    )
+    output_names: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--output-names",
+            help="Names for the outputs, in the order in which the module returns them.",
+            group="Model",
+            metavar="NAME,...",
+            key="export.output_names",
+            parse=lambda text: tuple(word.strip() for word in text.split(",") if word.strip()),
         ),
     )
     config: Path | None = None

@@ -42,7 +42,8 @@ class ModuleSource:
     """Where the `nn.Module` comes from.
 
     `spec` is `path/to/file.py:factory`, `package.module:factory` or `program.pt2`; relative paths are seen from
-    `base`. `args` are keyword arguments of the factory. `weights` is safetensors or a state dict. `sample` is
+    `base`. `args` are keyword arguments of the factory. `weights` is safetensors or a state dict.
+    `paths` are put before `sys.path` while the module is made. `sample` is
     `file.py:function` with the signature `(dims: dict[str, int], generator: torch.Generator) -> tuple of tensors`.
     Raises InvalidRequestError for a seed that is not from 0 to 2^63 - 1.
     """
@@ -94,6 +95,19 @@ class ModuleSource:
             form="integer",
             bounds=(0, LARGEST_SEED),
             key="model.seed",
+        ),
+    )
+    paths: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "--path",
+            help="A folder that the module's imports are looked for in (repeatable).",
+            group="Model",
+            form="path",
+            many=True,
+            key="model.path",
+            parse=lambda paths: tuple(p.absolute() for p in paths),
+            parse_config=lambda texts, base: tuple(base / t for t in ([texts] if isinstance(texts, str) else texts)),
         ),
     )
     base: Path = Path()

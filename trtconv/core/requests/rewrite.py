@@ -40,6 +40,7 @@ class RewriteRequest:
             help="tensorrt==8.6, tensorrt==10, tensorrt==11 or tensorrt-rtx.",
             group="Rewrite",
             metavar="TARGET",
+            completes="target",
             key="rewrite.target",
             parse=parse_target,
             parse_config=lambda text, base: parse_target(text) if text else None,
@@ -50,6 +51,7 @@ class RewriteRequest:
         metadata=option(
             "--only",
             help="Apply only this rule (repeatable).",
+            completes="rule",
             group="Rewrite",
             metavar="RULE",
             many=True,
@@ -61,6 +63,7 @@ class RewriteRequest:
         metadata=option(
             "--skip",
             help="Leave this rule out (repeatable).",
+            completes="rule",
             group="Rewrite",
             metavar="RULE",
             many=True,
@@ -150,6 +153,7 @@ class RewriteRequest:
         metadata=option(
             "--dynamic",
             help="Ranges of the dims.",
+            completes="range",
             group="Shapes",
             metavar=RANGE_METAVAR,
             many=True,

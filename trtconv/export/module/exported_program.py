@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 def load_program(path: Path) -> nn.Module:
     """The module of an exported program. Raises InvalidRequestError when the file is none."""
+    return _with_names(read_program(path))
+
+
+def read_program(path: Path) -> Any:
+    """The `torch.export.ExportedProgram` of a file. Raises InvalidRequestError when it is none."""
     require_file(path, "exported program")
     try:
         with ProgramArchive(path) as archive, _no_code_from_the_file(archive):
@@ -39,7 +44,7 @@ def load_program(path: Path) -> nn.Module:
             f"'{path}' is no exported program of this torch: {text[0][:200] if text else type(error).__name__}",
             hint="write it with torch.export.save(torch.export.export(...), path)",
         ) from error
-    return _with_names(program)
+    return program
 
 
 def _read(path: Path) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
@@ -31,6 +31,28 @@ def flatten_outputs(value: Any) -> dict[str, Any]:
     if not found:
         raise InvalidRequestError("the module returns no tensor", hint="return at least one tensor from forward")
     return found
+
+
+def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bool) -> dict[str, Any]:
+    """The outputs under other names, by position.
+
+    `exactly` takes one name for each output, and raises InvalidRequestError for another number; else the outputs that
+    have none of the names get those that are left, where their number fits.
+    """
+    if not names:
+        return outputs
+    if exactly:
+        if len(names) != len(outputs) or len(set(names)) != len(names):
+            raise InvalidRequestError(
+                f"the module has {len(outputs)} output(s), --output-names gives {len(set(names))} different name(s)",
+                hint="its outputs are, in order: " + ", ".join(outputs),
+            )
+        return dict(zip(names, outputs.values(), strict=True))
+    foreign, free = [n for n in outputs if n not in names], [n for n in names if n not in outputs]
+    if len(foreign) != len(free):
+        return outputs
+    renamed = dict(zip(foreign, free, strict=True))
+    return {renamed.get(n, n): value for n, value in outputs.items()}
 
 
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.exact_twin import denormals_flushed, exact_twin, perturbed_twin, weight_bytes
-from trtconv.export.module.outputs import flatten_outputs
+from trtconv.export.module.outputs import flatten_outputs, rename_outputs
 from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:
@@ -29,25 +29,32 @@ class ModuleRunner:
     Raises InvalidRequestError when the inputs do not fit forward's parameters, and TrtconvError with the user's line
     when the module raises.
 
-    Without `specs` the inputs are those of the first call, by name.
+    Without `specs` the inputs are those of the first call, by name. `output_names` are given to the outputs in order;
+    unless `renames`, only to those whose own names are not among them, and only where their number fits.
     """
 
-    def __init__(self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path()) -> None:
+    def __init__(
+        self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path(), *,
+        output_names: Sequence[str] = (), renames: bool = True,
+    ) -> None:  # fmt: skip
         set_eval(module)
         self.module = module
         self.base = base
+        self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
         if specs is not None:
-            self._bind([s.name for s in specs])
+            self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
 
-    def _bind(self, names: Sequence[str]) -> None:
+    def _bind(self, names: Sequence[str], parameters: Sequence[str] | None = None) -> None:
         self.names = tuple(names)
-        self.binding = bind_inputs(forward_of(self.module), self.names)
+        self.binding = bind_inputs(forward_of(self.module), parameters or self.names)
 
     def with_module(self, module: nn.Module) -> ModuleRunner:
         """Another module run in the same way."""
-        return ModuleRunner(module, None, self.base)
+        other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
+        other.names, other.binding = self.names, self.binding
+        return other
 
     @property
     def weight_bytes(self) -> int:
@@ -90,7 +97,7 @@ class ModuleRunner:
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
                 where=blame(error, self.base),
             ) from error
-        return flatten_outputs(returned)
+        return rename_outputs(flatten_outputs(returned), self.output_names, exactly=self.renames)
 
 
 def forward_of(module: nn.Module) -> Callable[..., Any]:

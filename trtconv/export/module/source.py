@@ -8,7 +8,7 @@ import inspect
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,10 @@ from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+# Never `pip install NAME`: a stranger may own the name that a private module has.
+SEARCH = "name the folder that holds it with --path FOLDER, or run in the environment that has it"
 
 
 def load_module(source: ModuleSource) -> nn.Module:
@@ -40,8 +44,9 @@ def load_module(source: ModuleSource) -> nn.Module:
     if source.spec.endswith(".pt2"):
         module = load_program(source.base / source.spec)
     else:
-        factory = load_function(source.spec, source.base, "factory")
-        made = _call_factory(factory, dict(source.args), source)
+        with _searched(source):
+            factory = load_function(source.spec, source.base, "factory")
+            made = _call_factory(factory, dict(source.args), source)
         if not isinstance(made, nn.Module):
             raise InvalidRequestError(
                 f"'{source.spec}' returned {_kind(made)}, not an nn.Module", hint="return the module from the factory"
@@ -96,6 +101,9 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
 def _import_file(path: Path, base: Path) -> ModuleType:
     require_file(path, "module file")
     resolved = path.resolve()
+    package = _package_of(resolved)
+    if package is not None:
+        return _import_in_package(path, resolved, *package, base)
     # The plain stem reads best in messages; a module of that name that is already there must not be replaced.
     taken = sys.modules.get(path.stem)
     same = taken is not None and getattr(taken, "__file__", None) == str(resolved)
@@ -110,6 +118,37 @@ def _import_file(path: Path, base: Path) -> ModuleType:
     return namespace
 
 
+def _package_of(file: Path) -> tuple[Path, str] | None:
+    """The folder above the outermost package of a file, and the file's dotted name; None outside of packages.
+
+    A package whose name another one of this process already has cannot be imported beside it.
+    """
+    names, folder = [file.stem], file.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    if len(names) == 1 or file.stem == "__init__" or not all(n.isidentifier() for n in names):
+        return None
+    taken = getattr(sys.modules.get(names[0]), "__file__", None)
+    ours = folder / names[0] / "__init__.py"
+    if names[0] in sys.modules and (taken is None or Path(taken).resolve() != ours):
+        return None
+    return folder, ".".join(names)
+
+
+def _import_in_package(path: Path, resolved: Path, root: Path, name: str, base: Path) -> ModuleType:
+    """A file inside of a package, so that its relative imports work."""
+    with _importable(root), _user_code(f"importing '{path}'", base):
+        importlib.import_module(name.rpartition(".")[0])
+        spec = importlib.util.spec_from_file_location(name, resolved)
+        assert spec is not None
+        assert spec.loader is not None
+        namespace = importlib.util.module_from_spec(spec)
+        sys.modules[name] = namespace
+        spec.loader.exec_module(namespace)
+    return namespace
+
+
 def _import_name(name: str, base: Path) -> ModuleType:
     with _importable(base.resolve()):
         try:
@@ -117,7 +156,7 @@ def _import_name(name: str, base: Path) -> ModuleType:
                 raise ModuleNotFoundError(name=name)
         except (ModuleNotFoundError, ValueError) as error:
             raise InvalidRequestError(
-                f"there is no Python module '{name}'", hint="install it, or write path/to/file.py:factory"
+                f"there is no Python module '{name}'", hint=f"{SEARCH}, or write path/to/file.py:factory"
             ) from error
         with _user_code(f"importing '{name}'", base):
             return importlib.import_module(name)
@@ -157,6 +196,17 @@ def _check_arguments(parameters: Any, args: dict[str, Any], spec: str) -> None:
 
 
 @contextmanager
+def _searched(source: ModuleSource) -> Iterator[None]:
+    """The folders of `--path` come before those that Python looks into. Raises InvalidRequestError for no folder."""
+    with ExitStack() as stack:
+        for folder in reversed(source.paths):
+            if not (source.base / folder).is_dir():
+                raise InvalidRequestError(f"there is no folder '{folder}' to import from", hint="correct --path")
+            stack.enter_context(_importable((source.base / folder).resolve()))
+        yield
+
+
+@contextmanager
 def _importable(folder: Path) -> Iterator[None]:
     # As Python does for a script: modules beside the file can be imported.
     sys.path.insert(0, str(folder))
@@ -175,7 +225,7 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
         raise
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            f"{what} needs the Python module '{error.name}'", hint=f"pip install {error.name}", where=blame(error, base)
+            f"{what} needs the Python module '{error.name}'", hint=SEARCH, where=blame(error, base)
         ) from error
     except Exception as error:
         raise TrtconvError(

@@ -1,0 +1,92 @@
+"""`trtconv init`: what it reads off a module that is no image network."""
+
+from pathlib import Path
+
+import pytest
+
+from trtconv.core.config import read_config
+
+NETS = """
+import torch
+from torch import nn
+
+
+class Ids(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(50, 8)
+
+    def forward(self, input_ids=None, attention_mask=None, past=None, flag: bool | None = None):
+        return self.embed(input_ids)
+
+
+class Sequence(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(6, 8, batch_first=True)
+
+    def forward(self, x, scale: float = 1.0):
+        return self.rnn(x)[0] * scale
+
+
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(10, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Unclear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, state, ids: torch.LongTensor):
+        return state * self.weight
+"""
+
+
+@pytest.fixture
+def init(trtconv, tmp_path: Path):
+    (tmp_path / "nets.py").write_text(NETS)
+
+    def call(name: str) -> tuple[str, Path]:
+        config = tmp_path / f"{name}.toml"
+        code, out, err = trtconv("init", f"{tmp_path / 'nets.py'}:{name}", "-o", config)
+        assert code == 0, err
+        return out, config
+
+    return call
+
+
+def test_parameters_with_default_none_are_inputs_and_ids_are_integers(init):
+    out, config = init("Ids")
+    ids, mask = read_config(config).input
+    assert (ids.name, ids.dtype, ids.dims, ids.range) == ("input_ids", "int64", ["N", "T"], (0, 49))
+    assert (mask.name, mask.dtype, mask.dims) == ("attention_mask", "int64", ["N", "T"])
+    assert list(read_config(config).dynamic) == ["N", "T"]
+    assert '# name = "past"' in config.read_text()
+    assert "flag" not in config.read_text()
+    assert "2 input(s): input_ids, attention_mask (1 optional, commented out)" in out
+
+
+@pytest.mark.parametrize(("name", "dims"), [("Sequence", ["N", "T", 6]), ("Flat", ["N", 10])])
+def test_dims_are_those_of_the_first_layer(init, name, dims):
+    _, config = init(name)
+    [x] = read_config(config).input
+    assert (x.name, x.dtype, x.dims) == ("x", "float32", dims)
+
+
+def test_what_nothing_tells_is_a_placeholder(init):
+    out, config = init("Unclear")
+    assert "# TODO: nothing tells the shape of this input" in config.read_text()
+    assert "fill in the dims of state" in out
+    assert config.read_text().count('dtype = "int64"') == 1
+
+
+def test_the_config_converts_as_it_is(init, trtconv, tmp_path):
+    _, config = init("Flat")
+    code, _, err = trtconv("export", "--config", config, "-o", tmp_path / "flat.onnx")
+    assert code == 0, err
