@@ -37,7 +37,7 @@ def test_inputs_and_ranges_are_read(trtconv, program, tmp_path):
 
 
 def test_init_reads_them_too(trtconv, program, tmp_path):
-    code, out, err = trtconv("init", program, "-o", tmp_path / "t.toml")
+    code, _out, err = trtconv("init", program, "-o", tmp_path / "t.toml")
     assert code == 0, err
     config = read_config(tmp_path / "t.toml")
     assert [(i.name, i.dtype, i.dims) for i in config.input] == [
