@@ -41,6 +41,12 @@ OWNERS = {
 HEAVY = {"torch", "onnx", "onnxruntime", "onnx_graphsurgeon", "onnxscript", "onnx_ir", "tensorrt", "tensorrt_rtx",
          "pycuda", "numpy", "pydantic", "jinja2", "rich", "safetensors"}  # fmt: skip
 
+# What no variable, parameter, function or class is called.
+PARTICIPLES = {"found", "made", "kept", "place", "got", "given", "done", "wanted", "want", "seen", "known", "told",
+               "said", "asked", "taken", "drawn"}  # fmt: skip
+
+NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+
 
 def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -96,6 +102,35 @@ def test_no_folder_is_a_flat_list():
 def test_no_name_that_says_nothing():
     vague = {"utils", "util", "helpers", "helper", "misc", "manager", "common"}
     assert not [p for p in FILES if p.stem in vague or p.parent.name in vague]
+
+
+def bound_names(tree: ast.AST) -> list[tuple[str, int]]:
+    """Every name that an assignment, a loop, a with, a parameter, a function or a class binds, with its line."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append((node.id, node.lineno))
+        elif isinstance(node, ast.arg):
+            names.append((node.arg, node.lineno))
+        elif isinstance(node, NAMED) and node.name:
+            names.append((node.name, node.lineno))
+    return names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_names_say_what_they_hold(path):
+    """A participle says that something happened to a value, not what the value is."""
+    assert not [(n, line) for n, line in bound_names(ast.parse(path.read_text())) if n in PARTICIPLES]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["found = 1", "for found in x: pass", "with x as found: pass", "def found(): pass", "def f(found): pass",
+     "def f(*, found=1): pass", "lambda found: 1", "[1 for found in x]", "(found := 1)", "a, (found, b) = x",
+     "class found: pass", "try: pass\nexcept E as found: pass", "def f(**found): pass", "found: int = 1"],
+)  # fmt: skip
+def test_every_binding_of_a_participle_is_seen(source):
+    assert [name for name, _ in bound_names(ast.parse(source)) if name in PARTICIPLES] == ["found"]
 
 
 def loaded_by(code: str) -> set[str]:

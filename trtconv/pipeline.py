@@ -191,12 +191,12 @@ def require_equal(report: CheckReport) -> None:
     failure = first_failure(report.comparisons)
     if failure is not None:
         inner = next((f for f in report.errors if f.kind == "accuracy" and f.source), None)
-        place = report.extras.get("origins", {}).get(failure.output, {}).get("source")
+        source_line = report.extras.get("origins", {}).get(failure.output, {}).get("source")
         raise AccuracyError(
             f"{report.subject} does not compute what the module computes: {describe_failure(failure)}",
             hint=(inner.hint if inner else "") or f"see `trtconv check {report.subject}` for all outputs and points",
             details=[inner.message] if inner else [],
-            where=(inner.source if inner else place) or None,
+            where=(inner.source if inner else source_line) or None,
         )
     for finding in report.errors:
         kind = MissingDependencyError if finding.kind == "environment" else TrtconvError
@@ -296,9 +296,9 @@ def find_fp32(
         )
     require_own_reference(source, reference)
     ledger = beside(subject, ".rewrites.json")
-    known = read_json(ledger, "ledger").get("target") if ledger.exists() else None
+    recorded_target = read_json(ledger, "ledger").get("target") if ledger.exists() else None
     request = RewriteRequest(
-        source, source, parse_target(target or known or installed_target("auto")[0]), precision=precision
+        source, source, parse_target(target or recorded_target or installed_target("auto")[0]), precision=precision
     )  # fmt: skip
     return source, find_fp32_nodes(request, find_reference(subject, reference), tolerance, progress)
 

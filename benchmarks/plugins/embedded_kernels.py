@@ -28,7 +28,7 @@ from trtconv.backends.cuda.driver import Gpu, probe_cuda
 from trtconv.backends.cuda.nvrtc import Nvrtc, architecture_for, compile_kernel, open_nvrtc
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import find_plugin
 
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
@@ -66,7 +66,7 @@ def axes_free(case: Case) -> tuple[int, ...]:
 
 
 def kernel_of(case: Case, dtype: str, gpu: Gpu, *, fixed: bool) -> EmbeddedKernel:
-    plugin = embedded(find_plugin(case.op_type))
+    plugin = embedded_plugin(find_plugin(case.op_type))
     free = () if fixed else axes_free(case)
     inputs = []
     for number, shape in enumerate(case.shapes):

@@ -133,7 +133,7 @@ def agreement(table: str) -> tuple[Counter, list[str]]:
     """(table's word, parser's word) counted over the node tests, and the tests that the table takes and it refuses."""
     from benchmarks.tables.parser_support import frozen, node_tests
     from trtconv.check.target.node_facts import read_facts
-    from trtconv.check.target.verdicts import by_table
+    from trtconv.check.target.verdicts import judge_by_table
     from trtconv.core.targets import parse_target
     from trtconv.core.targets.table import load_table
 
@@ -150,7 +150,9 @@ def agreement(table: str) -> tuple[Counter, list[str]]:
             if kind not in test or asked is None:
                 continue
             facts = read_facts(asked)
-            good = all(by_table(n, facts, target, support).status not in ("refused", "wrong") for n in facts.nodes)
+            good = all(
+                judge_by_table(n, facts, target, support).status not in ("refused", "wrong") for n in facts.nodes
+            )
             counts["taken" if good else "refused", "taken" if test[kind]["taken"] else "refused"] += 1
             if good and not test[kind]["taken"]:
                 lenient.append(f"{name} ({kind}, {', '.join(test['ops'])}): {test[kind]['message'][:110]}")

@@ -33,7 +33,7 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
     sys.path.insert(0, str(ROOT))
     from benchmarks.tables.parser_support import frozen, node_tests
     from trtconv.check.target.node_facts import read_facts
-    from trtconv.check.target.verdicts import by_table
+    from trtconv.check.target.verdicts import judge_by_table
     from trtconv.core.targets import parse_target
     from trtconv.core.targets.table import load_table
 
@@ -46,7 +46,7 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
         if len(test.get("ops", ())) != 1 or test.get(form, {}).get("taken", True) or asked is None:
             continue
         facts = read_facts(asked)
-        if not [n for n in facts.nodes if by_table(n, facts, target, table).status == "refused"]:
+        if not [n for n in facts.nodes if judge_by_table(n, facts, target, table).status == "refused"]:
             lenient.append(name)
     # Odd numbers of 4-bit weights, sequences and optionals at the border, one mask of Attention in BF16.
     known = {"test_dequantizelinear_int4", "test_dequantizelinear_float4e2m1", "test_identity_sequence",

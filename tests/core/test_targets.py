@@ -7,7 +7,7 @@ import pytest
 from onnx import parser
 
 from trtconv.check.target.node_facts import read_facts
-from trtconv.check.target.verdicts import by_table
+from trtconv.check.target.verdicts import judge_by_table
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.targets.facts import TABLES, TargetFacts
@@ -47,7 +47,7 @@ def model_of(text, opset):
 def wrong_nodes(model, target):
     facts = read_facts(model)
     table = load_table(target)
-    return [v.message for v in (by_table(n, facts, target, table) for n in facts.nodes) if v.status == "wrong"]
+    return [v.message for v in (judge_by_table(n, facts, target, table) for n in facts.nodes) if v.status == "wrong"]
 
 
 @pytest.mark.parametrize(("text", "opset", "wrong"), CASES, ids=[c[0] for c in CASES])

@@ -13,7 +13,7 @@ from typing import Any
 from trtconv.backends.tensorrt.builder.embedded_plugins import embedded_plugins
 from trtconv.core.embedded import KernelTarget
 from trtconv.core.errors import TrtconvError
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import PLUGINS
 
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def serve(trt: Any, host: Any, request: dict[str, Any]) -> dict[str, Any]:
-    plugins = [embedded(p) for p in PLUGINS]
+    plugins = [embedded_plugin(p) for p in PLUGINS]
     target = KernelTarget(request.get("compute_capability", "9.0"), 132)
     try:
         with embedded_plugins(trt, plugins, target, request.get("driver", "")) as embedding:

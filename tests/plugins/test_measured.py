@@ -16,12 +16,12 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.plugins import measured
 from trtconv.plugins.described.registry import PLUGINS
-from trtconv.plugins.measured import Measurement, judge, load_measurements
+from trtconv.plugins.measured import PluginTiming, judge, load_measurements
 from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.engine import plugin_choice
 
 ROOT = Path(__file__).resolve().parents[2]
-PAD = Measurement(
+PAD = PluginTiming(
     "TrtconvReflectionPad", "float32", (1, 4, 8, 8), 4 * (256 + 400), 0.01, 0.05, "NVIDIA H200", "8.6.0", "2026-11-21",
     "results.json",
 )  # fmt: skip
@@ -84,14 +84,14 @@ def test_the_script_reads_what_the_benchmark_writes(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps(content))
     for order in (["a.json", "b.json"], ["b.json", "a.json"]):
         (made,) = json.loads(measurements.text_of([tmp_path / n for n in order]))["measurements"]
-        found = Measurement(**{**made, "shape": tuple(made["shape"])})
+        found = PluginTiming(**{**made, "shape": tuple(made["shape"])})
         assert (found.op_type, found.shape, found.plugin_ms) == ("TrtconvL2Norm", (16, 512, 64, 64), 0.07)
         assert (found.source, found.plugin_form) == ("b.json", "engine")
     # The kernel alone stands in for an engine with the plugin, until there is one.
     alone = {**data, "date": "2026-12-01", "rows": [{**row, "kernel_ms": 0.05, "engines": {"native": {"ms": 0.19}}}]}
     (tmp_path / "c.json").write_text(json.dumps(alone))
     (made,) = json.loads(measurements.text_of([tmp_path / "c.json"]))["measurements"]
-    found = Measurement(**{**made, "shape": tuple(made["shape"])})
+    found = PluginTiming(**{**made, "shape": tuple(made["shape"])})
     assert "plugin's kernel alone 0.05 ms" in str(found)
     (made,) = json.loads(measurements.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
     assert (made["plugin_form"], made["plugin_ms"]) == ("engine", 0.07)
@@ -140,7 +140,7 @@ def reasons(result: Any) -> list[str]:
     return [s.reason for s in result.skipped if s.rule == "plugin-reflection-pad"]
 
 
-def measure(monkeypatch: pytest.MonkeyPatch, *known: Measurement) -> None:
+def measure(monkeypatch: pytest.MonkeyPatch, *known: PluginTiming) -> None:
     monkeypatch.setattr(plugin_choice, "load_measurements", lambda: known)
 
 

@@ -9,7 +9,7 @@ import pytest
 import trtconv.plugins.described as package
 from trtconv.core.config import toml_reader
 from trtconv.core.errors import UnsupportedError
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import PLUGINS, discover_plugins
 
 ROOT = Path(__file__).parents[2]
@@ -52,9 +52,9 @@ def test_the_wheel_carries_every_folder():
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.folder)
 def test_each_has_a_launch_for_engines_that_carry_it(plugin):
-    assert embedded(plugin).op_type == plugin.op_type
+    assert embedded_plugin(plugin).op_type == plugin.op_type
 
 
 def test_a_plugin_without_a_launch_is_an_error_and_no_traceback():
     with pytest.raises(UnsupportedError, match=r"there is no trtconv\.plugins\.aot\.swish"):
-        embedded(dataclasses.replace(PLUGINS[0], folder="swish"))
+        embedded_plugin(dataclasses.replace(PLUGINS[0], folder="swish"))

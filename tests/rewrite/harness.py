@@ -30,7 +30,7 @@ from trtconv.proof.probes.values import INFINITE_KINDS, probe_kinds, probe_value
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.proof import RULE_KINDS, ReferenceRunner
-from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 
@@ -86,10 +86,10 @@ def skip_newer(case: Case) -> None:
         pytest.skip(f"onnx {onnx.__version__} has no opset {case.opset}")
 
 
-def apply(model: onnx.ModelProto, rules: tuple[Rule, ...], target: str, *, proof: bool = True) -> Record:
+def apply(model: onnx.ModelProto, rules: tuple[Rule, ...], target: str, *, proof: bool = True) -> RewriteRecord:
     """Apply rules in place and return the record."""
     space, specs = model_space(model)
-    record = Record()
+    record = RewriteRecord()
     apply_rules(model, rules, Setting(parse_target(target), space, specs, proof), SilentProgress(), record)
     return record
 

@@ -57,7 +57,7 @@ class MachineReport:
         return {
             "system": self.system,
             "python": self.python,
-            "packages": {name: found or None for name, found, _, _ in self.packages},
+            "packages": {name: version or None for name, version, _, _ in self.packages},
             "tensorrt": self.versions,
             "driver": self.cuda.driver or None,
             "gpus": [vars(g) for g in self.cuda.gpus],
@@ -73,10 +73,10 @@ def probe_machine() -> MachineReport:
     packages = tuple((name, _version(name), use, install) for name, (use, install) in PACKAGES.items())
     answers = {family: _ask(family) for family in MODULES}
     versions = {family: text for family, (text, problem) in answers.items() if not problem}
-    found = {name: bool(text) for name, text, _, _ in packages}
+    installed = {name: bool(text) for name, text, _, _ in packages}
     abilities = [
-        _needs("export", found, ("torch", "onnx", "onnxscript")),
-        _needs("rewrite and check ONNX", found, ("onnx", "onnxruntime", "onnx-graphsurgeon")),
+        _needs("export", installed, ("torch", "onnx", "onnxscript")),
+        _needs("rewrite and check ONNX", installed, ("onnx", "onnxruntime", "onnx-graphsurgeon")),
         *(_build_ability(family, answers[family], cuda) for family in MODULES),
         *(_run_ability(family, answers[family], cuda) for family in MODULES),
     ]
@@ -101,8 +101,8 @@ def _version(package: str) -> str:
         return ""
 
 
-def _needs(what: str, found: dict[str, bool], packages: tuple[str, ...]) -> Ability:
-    missing = [p for p in packages if not found[p]]
+def _needs(what: str, installed: dict[str, bool], packages: tuple[str, ...]) -> Ability:
+    missing = [p for p in packages if not installed[p]]
     if not missing:
         return Ability(what, True, "")
     return Ability(what, False, "without " + ", ".join(missing), "; ".join(PACKAGES[p][1] for p in missing))
@@ -118,16 +118,18 @@ def _ask(family: str) -> tuple[str, str]:
         return "", f"does not load: {error}"
     code = f"import {module} as t; print(t.__version__, hasattr(t, 'Builder') and hasattr(t, 'OnnxParser'))"
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S)
+        completed = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"does not load: {error}"
-    words = done.stdout.split()
-    if done.returncode or len(words) != 2:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    answer = completed.stdout.split()
+    if completed.returncode or len(answer) != 2:
+        last = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[-1]
         return "", f"is installed but does not load: {last}"
-    if words[1] != "True":
-        return "", f"{words[0]} is a runtime only, without builder and parser"
-    return words[0], ""
+    if answer[1] != "True":
+        return "", f"{answer[0]} is a runtime only, without builder and parser"
+    return answer[0], ""
 
 
 def _build_ability(family: str, answer: tuple[str, str], cuda: CudaState) -> Ability:

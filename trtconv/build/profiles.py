@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.model.file import Signature
 from trtconv.core.requests import BuildRequest
+from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 
@@ -52,14 +52,15 @@ def named_inputs(
     request: BuildRequest, described: Signature
 ) -> tuple[tuple[TensorSpec, ...], tuple[tuple[str, int, int], ...]]:
     """The model's inputs with the dims that `--input` names laid over them, and the dims that it makes fixed."""
-    given = {s.name: s for s in request.inputs}
-    known = [s.name for s in described.inputs]
-    for name in given:
-        if name not in known:
+    overrides = {s.name: s for s in request.inputs}
+    input_names = [s.name for s in described.inputs]
+    for name in overrides:
+        if name not in input_names:
             raise InvalidRequestError(
-                f"{request.model} has no input '{name}'{did_you_mean(name, known)}", hint="it has " + ", ".join(known)
+                f"{request.model} has no input '{name}'{did_you_mean(name, input_names)}",
+                hint="it has " + ", ".join(input_names),
             )
-    specs = tuple(_laid_over(s, given.get(s.name)) for s in described.inputs)
+    specs = tuple(_laid_over(s, overrides.get(s.name)) for s in described.inputs)
     pins = tuple(
         (was.name, axis, new)
         for was, now in zip(described.inputs, specs, strict=True)
@@ -69,30 +70,30 @@ def named_inputs(
     return specs, pins
 
 
-def _laid_over(model: TensorSpec, given: TensorSpec | None) -> TensorSpec:
-    if given is None:
+def _laid_over(model: TensorSpec, override: TensorSpec | None) -> TensorSpec:
+    if override is None:
         return model
-    if given.dtype != model.dtype:
+    if override.dtype != model.dtype:
         raise InvalidRequestError(
-            f"input '{model.name}' is {model.dtype.name} in the model, not {given.dtype.name}",
-            hint=f"write {TensorSpec(model.name, model.dtype, given.dims)}",
+            f"input '{model.name}' is {model.dtype.name} in the model, not {override.dtype.name}",
+            hint=f"write {TensorSpec(model.name, model.dtype, override.dims)}",
         )
-    if len(given.dims) != len(model.dims):
+    if len(override.dims) != len(model.dims):
         raise InvalidRequestError(
-            f"input '{model.name}' has {len(model.dims)} dims in the model, not {len(given.dims)}",
+            f"input '{model.name}' has {len(model.dims)} dims in the model, not {len(override.dims)}",
             hint=f"it is {model}",
         )
-    for axis, (old, new) in enumerate(zip(model.dims, given.dims, strict=True)):
+    for axis, (old, new) in enumerate(zip(model.dims, override.dims, strict=True)):
         if isinstance(old, int) and old != new:
             raise InvalidRequestError(
                 f"dim {axis} of input '{model.name}' is fixed at {old} in the model, not {new}",
                 hint="export the module with that dim dynamic",
             )
-    return TensorSpec(model.name, model.dtype, given.dims, given.value_range or model.value_range)
+    return TensorSpec(model.name, model.dtype, override.dims, override.value_range or model.value_range)
 
 
-def _require_known(wanted: tuple[str, ...], names: tuple[str, ...], inputs: tuple[TensorSpec, ...]) -> None:
-    for name in wanted:
+def _require_known(dim_names: tuple[str, ...], names: tuple[str, ...], inputs: tuple[TensorSpec, ...]) -> None:
+    for name in dim_names:
         if name not in names:
             shown = ", ".join(names) or f"none; the inputs are {', '.join(str(s) for s in inputs)}"
             raise InvalidRequestError(

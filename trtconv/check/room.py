@@ -24,7 +24,6 @@ from trtconv.check.compare.power import check_power, power_findings
 from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
     find_reference,
-    inside,
     reference_binding,
     require_common_output,
     require_finite,
@@ -32,6 +31,7 @@ from trtconv.check.compare.reference_fit import (
     require_outputs,
     sizes_tried,
     staleness,
+    within_profiles,
 )
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
@@ -91,7 +91,7 @@ def check_model(
     try:
         samples, reference, findings = _samples(request, subject, module_runner)
         passing = watch.passing(samples, subject.profiles)
-        compared, advisory, more, seen = _compare(request, subject, passing, arithmetic, progress)
+        compared, advisory, more, telling_sample = _compare(request, subject, passing, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
@@ -105,9 +105,9 @@ def check_model(
         power = check_power(request, watch.judge, watch.telling.chosen(), again, seconds)
     if compared and not differs:
         more += power_findings(power, watch.idle.idle(), shows_nothing(c for c in compared if c.point in watch.random))
-    drawn = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
-    differences = _differences(request, seen, progress) if differs or drawn else ()
-    blamed = blame(request, seen, differences, module_outputs) if differs else None
+    with_picture = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
+    differences = _differences(request, telling_sample, progress) if differs or with_picture else ()
+    blamed = blame(request, telling_sample, differences, module_outputs) if differs else None
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
         "tolerances": {name: asdict(t) for name, t in request.outputs}, "arithmetic": str(arithmetic), **recorded,
@@ -135,7 +135,7 @@ class _Watch:
     ) -> Iterator[ReferenceSample]:
         """The same samples; those inside the profiles were looked at."""
         for sample in samples:
-            if inside(sample, profiles):
+            if within_profiles(sample, profiles):
                 self.telling.offer(sample)
                 self.idle.offer(sample)
                 self.random |= {str(sample.point)} if sample.point.values == "random" else set()
@@ -147,8 +147,8 @@ def _binding(request: CheckRequest) -> tuple[Finding, ...]:
     if not request.subject.exists():
         return ()
     if is_engine(request.subject) and request.foreign and not manifest_path(request.subject).exists():
-        words = f"'{request.subject}' has no manifest: only its outputs were compared, not what it was built from"
-        return (Finding("warning", "usage", words, "build it with `trtconv build`"),)
+        message = f"'{request.subject}' has no manifest: only its outputs were compared, not what it was built from"
+        return (Finding("warning", "usage", message, "build it with `trtconv build`"),)
     return reference_binding(request.subject, request.reference)
 
 
@@ -174,7 +174,7 @@ def _samples(
         if subject.kind != "onnx":
             path = find_reference(request.subject, None)
             return _rerun(runner, read_samples(path)), "the module itself", ()
-        return _fresh(runner, subject), "the module itself", ()
+        return _run_module(runner, subject), "the module itself", ()
     path = find_reference(request.subject, request.reference)
     info = read_reference_info(path)
     require_fit(subject, info, path)
@@ -184,7 +184,7 @@ def _samples(
     )  # fmt: skip
 
 
-def _fresh(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
+def _run_module(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
     named = {n for s in subject.inputs for n in s.names()}
     missing = sorted(named - set(subject.space))
     if missing:
@@ -207,12 +207,12 @@ def _compare(
     progress: Progress,
 ) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:  # fmt: skip
     compared: list[OutputComparison] = []
-    seen: ReferenceSample | None = None
+    telling_sample: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
     for sample in samples:
         require_outputs(sample, (name for name, _ in request.outputs))
-        if not inside(sample, subject.profiles):
+        if not within_profiles(sample, subject.profiles):
             findings.append(Finding("note", "usage", f"{sample.point} is outside the engine's profiles; not compared"))
             continue
         progress.phase(str(sample.point))
@@ -220,10 +220,10 @@ def _compare(
         findings += [suspicious] if suspicious else []
         results = _compare_at(request, subject, sample, arithmetic)
         (advisory if sample.point.advisory else compared).extend(results)
-        seen = _more_telling(seen, sample, results, compared)
+        telling_sample = _more_telling(telling_sample, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
-    return compared, advisory, findings, seen
+    return compared, advisory, findings, telling_sample
 
 
 def _more_telling(
@@ -260,8 +260,8 @@ def _compare_at(
         actual = subject.run(sample.inputs)
     except TrtconvError as error:
         return tuple(
-            OutputComparison(name, label, False, error.message, tuple(want.shape), ())
-            for name, want in sample.outputs.items()
+            OutputComparison(name, label, False, error.message, tuple(expected.shape), ())
+            for name, expected in sample.outputs.items()
         )
     require_common_output(subject, sample, actual)
     return _judged(request, sample, actual, arithmetic)
@@ -279,7 +279,7 @@ def environment(*, engine: bool = False) -> dict[str, str]:
     """Versions of what took part in a check, and the GPU for an engine."""
     import trtconv
 
-    found = {
+    facts = {
         "trtconv": trtconv.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -287,10 +287,10 @@ def environment(*, engine: bool = False) -> dict[str, str]:
     state = probe_cuda() if engine else None
     if state is not None and state.gpus:
         gpu = state.gpus[0]
-        found |= {"gpu": gpu.name, "compute capability": gpu.compute_capability, "driver": state.driver}
+        facts |= {"gpu": gpu.name, "compute capability": gpu.compute_capability, "driver": state.driver}
     if not engine:
-        found["cpu"] = processor()
-    return found
+        facts["cpu"] = processor()
+    return facts
 
 
 def processor() -> str:

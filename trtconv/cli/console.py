@@ -73,12 +73,12 @@ class ConsoleProgress:
         self._stage, self._since = name, time.monotonic()
         self.phase("")
 
-    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+    def phase(self, name: str, completed: int = 0, total: int = 0) -> None:
         """Show the phase in the live line. Raises KeyboardInterrupt when an earlier one was dropped on its way."""
         if self._interrupted:
             raise KeyboardInterrupt
         if self._status:
-            count = f" {done}/{total}" if total else ""
+            count = f" {completed}/{total}" if total else ""
             self._status.update(f"[bold]{self._stage}[/bold] {_escape(name)}{count}")
 
     def note(self, text: str) -> None:

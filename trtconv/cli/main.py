@@ -132,9 +132,9 @@ def _remedy(error: OSError) -> str:
 
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
-    words = list(sys.argv[1:] if args is None else args)
+    arguments = list(sys.argv[1:] if args is None else args)
     try:
-        code = _complete() if COMPLETE in os.environ else _run(words)
+        code = _complete() if COMPLETE in os.environ else _run(arguments)
         # Here and not while Python ends, which would tell of it.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -166,14 +166,14 @@ def _drop_output() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _run(words: list[str]) -> int:
-    debug = "--debug" in words
+def _run(arguments: list[str]) -> int:
+    debug = "--debug" in arguments
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     terminated: list[int] = []
     try:
         with terminable() as terminated:
-            result = cli.main([w for w in words if w != "--debug"], prog_name="trtconv", standalone_mode=False)
+            result = cli.main([w for w in arguments if w != "--debug"], prog_name="trtconv", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -210,11 +210,11 @@ def show_error(error: Exception) -> int:
         print_error(error)
         return error.exit_code
     if isinstance(error, MemoryError):
-        said = f": {error}" if str(error) else ""
-        print_error(TrtconvError(f"this machine has too little memory{said}", hint="make the ranges smaller"))
+        detail = f": {error}" if str(error) else ""
+        print_error(TrtconvError(f"this machine has too little memory{detail}", hint="make the ranges smaller"))
     elif isinstance(error, OSError):
-        place = f" '{error.filename}'" if error.filename else ""
-        print_error(TrtconvError(f"the file{place} cannot be used: {error.strerror or error}", hint=_remedy(error)))
+        file_name = f" '{error.filename}'" if error.filename else ""
+        print_error(TrtconvError(f"the file{file_name} cannot be used: {error.strerror or error}", hint=_remedy(error)))
     else:  # a traceback helps nobody but us
         echo(f"internal error: {type(error).__name__}: {error}", err=True)
         echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)

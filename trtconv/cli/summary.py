@@ -45,9 +45,9 @@ def show(summary: Summary, *, as_json: bool, quiet: bool) -> None:
 
 def worst_error(comparisons: Iterable[OutputComparison]) -> str:
     """`error at most 3.1e-07 of each scale over 12 sample points`; the scale is that of the tolerance."""
-    found = list(comparisons)
-    points = len({c.point for c in found})
-    errors = [c.max_scaled for c in found if c.max_scaled is not None]
+    compared = list(comparisons)
+    points = len({c.point for c in compared})
+    errors = [c.max_scaled for c in compared if c.max_scaled is not None]
     return f"error at most {max(errors, default=0.0):.2g} of each scale over {points} sample points"
 
 
@@ -167,8 +167,8 @@ def convert_summary(result: ConvertResult) -> Summary:
                                 if f.level == "warning"))  # fmt: skip
     more = [f"and {len(warned) - _WARNINGS} more, see the report"] if len(warned) > _WARNINGS else []
     lines += [("warning", text) for text in warned[:_WARNINGS] + more]
-    told = (*exported.lines, *rewrite_summary(result.rewrite).lines)
-    lines += [line for line in told if line[0] in ("note", "rejected")]
+    room_lines = (*exported.lines, *rewrite_summary(result.rewrite).lines)
+    lines += [line for line in room_lines if line[0] in ("note", "rejected")]
     data = {
         "passed": result.passed,
         "engine_ran": bool(result.engine.comparisons),

@@ -21,10 +21,10 @@ def terminable(grace: float = GRACE_S) -> Iterator[list[int]]:
     Python's handlers wait for a native call in the main thread, and an exception for the threads of the block that it
     leaves. Where neither ends within `grace` seconds the process does, with 143; outputs are renamed, so none is half.
     """
-    seen: list[int] = []
+    received: list[int] = []
 
     def end(number: int, _frame: Any) -> None:
-        seen.append(number)
+        received.append(number)
         # A job in the background of a script has SIGINT ignored.
         if callable(signal.getsignal(signal.SIGINT)):
             signal.raise_signal(signal.SIGINT)
@@ -32,7 +32,7 @@ def terminable(grace: float = GRACE_S) -> Iterator[list[int]]:
             raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield seen
+        yield received
         return
     before = signal.signal(signal.SIGTERM, end)
     read, write = os.pipe()
@@ -41,7 +41,7 @@ def terminable(grace: float = GRACE_S) -> Iterator[list[int]]:
     woken = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_end_later, args=(read, grace), name="trtconv-termination", daemon=True).start()
     try:
-        yield seen
+        yield received
     finally:
         signal.set_wakeup_fd(woken)
         os.close(write)

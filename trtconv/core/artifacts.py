@@ -86,7 +86,7 @@ def unwritable(path: Path, error: OSError) -> InvalidRequestError:
 
 
 @contextmanager
-def made_folder(folder: Path) -> Iterator[Path]:
+def creating_folder(folder: Path) -> Iterator[Path]:
     """Make a folder and those above it. What is new and still empty at the end, since something failed, goes away."""
     new = [p for p in (folder, *folder.parents) if not p.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,8 +94,8 @@ def made_folder(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         with suppress(OSError):
-            for made in new:
-                made.rmdir()
+            for folder_path in new:
+                folder_path.rmdir()
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def replacing(path: Path) -> Iterator[Path]:
     require_writable(path)
     try:
         target = output_target(path)
-        with made_folder(target.parent):
+        with creating_folder(target.parent):
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=path.suffix)
             os.close(handle)
             temporary = Path(name)

@@ -168,16 +168,16 @@ def validate_config(data: dict[str, Any], name: str) -> Config:
 
 
 def _problem(error: Any) -> str:
-    where = ".".join(str(p) for p in error["loc"])
+    key_path = ".".join(str(p) for p in error["loc"])
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         section: Any = Config
         for part in error["loc"][:-1]:
             section = _section_of(section, part)
-        known = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
-        return f"unknown key '{where}'{did_you_mean(str(error['loc'][-1]), known)}"
+        field_names = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
+        return f"unknown key '{key_path}'{did_you_mean(str(error['loc'][-1]), field_names)}"
     if error["type"] in ("dataclass_type", "dataclass_exact_type"):
-        return f"'{where}' is a section: write [{where}], and its keys below"
-    return f"'{where}': {error['msg'][0].lower()}{error['msg'][1:]}"
+        return f"'{key_path}' is a section: write [{key_path}], and its keys below"
+    return f"'{key_path}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 _SECTIONS: dict[str, Any] = {

@@ -80,8 +80,10 @@ def parse_dtype(text: str) -> DType:
     for dtype in DTYPES:
         if dtype.name == name:
             return dtype
-    known = [d.name for d in DTYPES]
-    raise InvalidRequestError(f"unknown dtype '{text}'{did_you_mean(text, known)}", hint="one of " + ", ".join(known))
+    dtype_names = [d.name for d in DTYPES]
+    raise InvalidRequestError(
+        f"unknown dtype '{text}'{did_you_mean(text, dtype_names)}", hint="one of " + ", ".join(dtype_names)
+    )
 
 
 def dtype_from_onnx(number: int) -> DType:

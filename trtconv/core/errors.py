@@ -68,7 +68,7 @@ class OverBudgetError(TrtconvError):
     kind = "budget"
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """Return `. Did you mean 'x'?` for the nearest known word, else an empty string."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
     return f". Did you mean '{near[0]}'?" if near else ""

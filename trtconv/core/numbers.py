@@ -20,12 +20,12 @@ def parse_number(value: Any, what: str, low: float, high: float, hint: str | Non
     if not (math.isfinite(number) and low <= number <= high):
         bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f"from {low:g} up"
         raise InvalidRequestError(
-            f"{what} must be a finite number {bounds}, got {_shown(value)}", hint=hint or "write another number"
+            f"{what} must be a finite number {bounds}, got {_format(value)}", hint=hint or "write another number"
         )
     return number
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     try:
         text = str(value)
     except ValueError:  # an integer of over 4,300 digits

@@ -11,8 +11,8 @@ class Progress(Protocol):
     def stage(self, name: str) -> None:
         """A room or a large step of it begins: `export`, `rewrite`, `build`, `check`."""
 
-    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
-        """What the stage is doing now, `done` of `total` steps (0 of 0 when unknown)."""
+    def phase(self, name: str, completed: int = 0, total: int = 0) -> None:
+        """What the stage is doing now, `completed` of `total` steps (0 of 0 when unknown)."""
 
     def note(self, text: str) -> None:
         """Something the user should know that is no error."""
@@ -27,7 +27,7 @@ class SilentProgress:
     def stage(self, name: str) -> None:
         """Drop it."""
 
-    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+    def phase(self, name: str, completed: int = 0, total: int = 0) -> None:
         """Drop it."""
 
     def note(self, text: str) -> None:

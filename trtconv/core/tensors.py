@@ -41,9 +41,9 @@ class TensorSpec:
             return
         (low, high), (least, most) = self.value_range, self.dtype.limits()
         if not least <= low <= high <= most:
-            given = f"{_number(low)}:{_number(high)}"
+            range_text = f"{_number(low)}:{_number(high)}"
             raise InvalidRequestError(
-                f"the value range {given} of input '{self.name}' is no range of {self.dtype.name}",
+                f"the value range {range_text} of input '{self.name}' is no range of {self.dtype.name}",
                 hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}",
             )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trtconv.core.artifacts import beside, made_folder, manifest_path, require_writable
+from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
@@ -89,7 +89,7 @@ def _check(request: ExportRequest) -> None:
 def _workplace(output: Path) -> Iterator[Path]:
     # Beside the output, so that moving a large file there is only a rename.
     with (
-        made_folder(output.parent),
+        creating_folder(output.parent),
         tempfile.TemporaryDirectory(dir=output.parent, prefix=".trtconv-export-") as folder,
     ):
         yield Path(folder)
@@ -104,7 +104,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
     from trtconv.export.module.source import load_module
-    from trtconv.export.sizes.undefined_sizes import explained, padded_choice, settle
+    from trtconv.export.sizes.undefined_sizes import explain_error, padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
     from trtconv.proof.sampling import Samples, run_samples
 
@@ -121,16 +121,17 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
 
-    def run(runner: ModuleRunner, asked: ExportRequest) -> Samples:
-        traced = traced_sizes(asked.space, asked.inputs)
-        points = sample_points(asked.space, asked.inputs, traced=traced, seed=asked.source.seed)
-        return run_samples(runner, asked.inputs, points, make, asked.source.sample is not None, Budget())
+    def run(runner: ModuleRunner, settled_request: ExportRequest) -> Samples:
+        specs, source = settled_request.inputs, settled_request.source
+        traced = traced_sizes(settled_request.space, specs)
+        points = sample_points(settled_request.space, specs, traced=traced, seed=source.seed)
+        return run_samples(runner, specs, points, make, source.sample is not None, Budget())
 
     inner, padding = request, None
     if request.align or request.pad_to_multiple:
         with clock.step("sizes"):
             progress.phase("looking for sizes at which the module raises")
-            settled = settle(request, runner, make)
+            settled = resolve_undefined_sizes(request, runner, make)
         inner, padding = settled.request, settled.padding
         notes.append(settled.note)
     with clock.step("module"):
@@ -138,7 +139,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         try:
             samples = run(runner, inner)
         except TrtconvError as error:
-            raise explained(error, runner, inner, make) from error
+            raise explain_error(error, runner, inner, make) from error
         require_repeatable(runner, samples.items[0])
     sizes = traced_sizes(inner.space, inner.inputs)
     choice = choose(Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds))

@@ -14,14 +14,14 @@ from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.requests import ExportRequest
 from trtconv.core.tolerance import NO_LIMITS
-from trtconv.export.exporters.choice import Choice
+from trtconv.export.exporters.choice import ChosenExport
 from trtconv.proof.reference import ReferenceInfo, write_reference
 
 SCHEMA = 1
 
 
 def write_artifacts(
-    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float],
+    request: ExportRequest, choice: ChosenExport, notes: Sequence[str], seconds: Mapping[str, float],
     read: Iterable[str] = (),
 ) -> None:  # fmt: skip
     """Write the three files, each atomically; the model last but the manifest, which names its hash.
@@ -42,7 +42,7 @@ def write_artifacts(
 
 
 def manifest(
-    request: ExportRequest, choice: Choice, notes: Sequence[str], seconds: Mapping[str, float]
+    request: ExportRequest, choice: ChosenExport, notes: Sequence[str], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """Everything that tells how the model came to be; plain data for JSON."""
     comparisons = choice.verdict.comparisons

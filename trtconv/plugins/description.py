@@ -125,27 +125,27 @@ class PluginDescription:
     generations: tuple[int, ...] = GENERATIONS
     notes: tuple[str, ...] = field(default=())
 
-    def checked_attributes(self, given: Attributes) -> dict[str, Value]:
+    def checked_attributes(self, values: Attributes) -> dict[str, Value]:
         """Every attribute with its given or default value, in order. Raises InvalidRequestError for a wrong one."""
-        known = [a.name for a in self.attributes]
-        for name in given:
-            if name not in known:
+        attribute_names = [a.name for a in self.attributes]
+        for name in values:
+            if name not in attribute_names:
                 raise InvalidRequestError(
-                    f"{self.op_type} has no attribute '{name}'{did_you_mean(name, known)}",
-                    hint="it has " + ", ".join(known),
+                    f"{self.op_type} has no attribute '{name}'{did_you_mean(name, attribute_names)}",
+                    hint="it has " + ", ".join(attribute_names),
                 )
-        return {a.name: a.checked(given.get(a.name, a.default), self.op_type) for a in self.attributes}
+        return {a.name: a.checked(values.get(a.name, a.default), self.op_type) for a in self.attributes}
 
-    def output_shapes(self, inputs: Sequence[Shape], given: Attributes) -> tuple[Shape, ...]:
+    def output_shapes(self, inputs: Sequence[Shape], values: Attributes) -> tuple[Shape, ...]:
         """The output shapes for input shapes, after checking the attributes and the number of inputs."""
         if len(inputs) != len(self.inputs):
             raise InvalidRequestError(f"{self.op_type} takes {len(self.inputs)} inputs, not {len(inputs)}")
-        return self.shape(inputs, self.checked_attributes(given))
+        return self.shape(inputs, self.checked_attributes(values))
 
-    def evaluate(self, inputs: Sequence[Array], given: Attributes) -> tuple[Array, ...]:
+    def evaluate(self, inputs: Sequence[Array], values: Attributes) -> tuple[Array, ...]:
         """The values of the outputs by the NumPy reference. Shapes are checked by the shape rule first."""
-        self.output_shapes([a.shape for a in inputs], given)
-        return self.reference(inputs, self.checked_attributes(given))
+        self.output_shapes([a.shape for a in inputs], values)
+        return self.reference(inputs, self.checked_attributes(values))
 
 
 FLOAT_TYPES = ("float32", "float16", "bfloat16")

@@ -10,13 +10,15 @@ from trtconv.core.artifacts import write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
-from trtconv.plugins.measured import Measurement, load_measurements
+from trtconv.plugins.measured import PluginTiming, load_measurements
 
 
 def page_text(plugins: tuple[PluginDescription, ...] = PLUGINS) -> str:
     """The page in Markdown."""
-    known = load_measurements()
-    return "\n".join([_INTRODUCTION, *(_section(p, [m for m in known if m.op_type == p.op_type]) for p in plugins)])
+    measurements = load_measurements()
+    return "\n".join(
+        [_INTRODUCTION, *(_section(p, [m for m in measurements if m.op_type == p.op_type]) for p in plugins)]
+    )
 
 
 _INTRODUCTION = f"""# Plugins
@@ -44,7 +46,7 @@ A plugin of your own: [how to write one](../how-to/write-a-plugin.md).
 """
 
 
-def _section(plugin: PluginDescription, measurements: Sequence[Measurement]) -> str:
+def _section(plugin: PluginDescription, measurements: Sequence[PluginTiming]) -> str:
     lines = [f"## {plugin.op_type}", "", plugin.summary, ""]
     lines += [f"Version `{plugin.version}`, sources in `plugins_src/{plugin.folder}/`.", ""]
     lines += ["| tensor | type | shape |", "| --- | --- | --- |"]
@@ -58,16 +60,16 @@ def _section(plugin: PluginDescription, measurements: Sequence[Measurement]) -> 
     return "\n".join(lines)
 
 
-def _measured(measurements: Sequence[Measurement]) -> list[str]:
+def _measured(measurements: Sequence[PluginTiming]) -> list[str]:
     """What `--plugins auto` decides by."""
     if not measurements:
         return ["It was not measured beside native layers: `--plugins auto` does not use it.", ""]
     lines = ["| measured on | input | type | native ms | plugin ms | native / plugin |", "| --- " * 6 + "|"]
     for m in measurements:
-        place = f"{m.gpu}, TensorRT {m.tensorrt}, {m.date}"
+        machine = f"{m.gpu}, TensorRT {m.tensorrt}, {m.date}"
         alone = " (kernel alone)" if m.plugin_form == "kernel" else ""
         times = f"{m.native_ms:.4f} | {m.plugin_ms:.4f}{alone} | {m.ratio:.2f}"
-        lines.append(f"| {place} | {list(m.shape)} | {m.dtype} | {times} |")
+        lines.append(f"| {machine} | {list(m.shape)} | {m.dtype} | {times} |")
     return [*lines, ""]
 
 

@@ -23,7 +23,7 @@ _SAME = {"bfloat16": "float16"}
 
 
 @dataclass(frozen=True)
-class Measurement:
+class PluginTiming:
     """One plugin beside the native form at one shape. `bytes` are x read once and y written once; times in ms.
 
     `plugin_form` is `engine`, or `kernel` where the plugin's kernel was measured outside of an engine.
@@ -60,38 +60,38 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PluginVerdict:
     """Whether the plugin pays, and the sentence that says by which measurement."""
 
     pays: bool
     reason: str
 
 
-def load_measurements() -> tuple[Measurement, ...]:
+def load_measurements() -> tuple[PluginTiming, ...]:
     """What the package carries."""
     import json
 
     data = json.loads(files("trtconv.plugins").joinpath(FILE_NAME).read_text())
-    return tuple(Measurement(**{**row, "shape": tuple(row["shape"])}) for row in data["measurements"])
+    return tuple(PluginTiming(**{**row, "shape": tuple(row["shape"])}) for row in data["measurements"])
 
 
 def judge(
-    measurements: Sequence[Measurement], op_type: str, dtype: str, moved: int, generation: int
-) -> Verdict:  # fmt: skip
+    measurements: Sequence[PluginTiming], op_type: str, dtype: str, moved: int, generation: int
+) -> PluginVerdict:  # fmt: skip
     """The verdict for a plugin that moves `moved` bytes at opt, for a TensorRT of that major version."""
     of_plugin = [m for m in measurements if m.op_type == op_type]
     of_type = [m for m in of_plugin if m.dtype == _SAME.get(dtype, dtype) and m.generation == generation]
     if not of_type:
-        known = sorted({f"TensorRT {m.generation} {m.dtype}" for m in of_plugin})
-        where = f"; there are some for {', '.join(known)}" if known else ""
-        return Verdict(False, f"no measurement of {op_type} in {dtype} for TensorRT {generation}{where}")
+        measured_types = sorted({f"TensorRT {m.generation} {m.dtype}" for m in of_plugin})
+        where = f"; there are some for {', '.join(measured_types)}" if measured_types else ""
+        return PluginVerdict(False, f"no measurement of {op_type} in {dtype} for TensorRT {generation}{where}")
     nearest = min(of_type, key=lambda m: (distance(m.bytes, moved), m.ratio))
     if distance(nearest.bytes, moved) > math.log(NEAR):
-        return Verdict(False, f"no measurement near {moved} bytes at opt; the nearest is {nearest}")
-    said = f"at opt {moved} bytes are moved; the nearest measurement is {nearest}"
+        return PluginVerdict(False, f"no measurement near {moved} bytes at opt; the nearest is {nearest}")
+    basis = f"at opt {moved} bytes are moved; the nearest measurement is {nearest}"
     if nearest.ratio < MARGIN:
-        return Verdict(False, f"the plugin was not faster: {said}")
-    return Verdict(True, f"{nearest.ratio:.3g} times as fast as native: {said}")
+        return PluginVerdict(False, f"the plugin was not faster: {basis}")
+    return PluginVerdict(True, f"{nearest.ratio:.3g} times as fast as native: {basis}")
 
 
 def distance(one: int, other: int) -> float:

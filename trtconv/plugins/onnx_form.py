@@ -23,13 +23,13 @@ OPSET_VERSION = 1
 """The version of the `trtconv` domain in a model's opset_import."""
 
 
-def node_attributes(plugin: PluginDescription, **given: Any) -> dict[str, Any]:
+def node_attributes(plugin: PluginDescription, **attributes: Any) -> dict[str, Any]:
     """Every attribute of the ONNX node, defaults written out, for onnx.helper.make_node or a graph-surgeon node.
 
     `plugin_version` and `plugin_namespace` are string attributes, since TensorRT before 10.10 looks only at them.
     Raises InvalidRequestError for an attribute that is unknown or out of range.
     """
-    checked = plugin.checked_attributes(given)
+    checked = plugin.checked_attributes(attributes)
     values = {k: list(v) if isinstance(v, tuple) else v for k, v in checked.items()}
     return {**values, "plugin_version": plugin.version, "plugin_namespace": NAMESPACE}
 
@@ -44,13 +44,13 @@ def require_arity(plugin: PluginDescription, inputs: int, outputs: int) -> None:
 
 
 def make_node(
-    plugin: PluginDescription, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **given: Any
+    plugin: PluginDescription, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **attribute_values: Any
 ) -> onnx.NodeProto:
     """The plugin's ONNX node in domain `trtconv`. Raises InvalidRequestError for wrong inputs or attributes."""
     from onnx import helper
 
     require_arity(plugin, len(inputs), len(outputs))
-    attributes = node_attributes(plugin, **given)
+    attributes = node_attributes(plugin, **attribute_values)
     node: onnx.NodeProto = helper.make_node(
         plugin.op_type, list(inputs), list(outputs), name=name, domain=NAMESPACE, **attributes
     )
@@ -91,14 +91,14 @@ def function_proto(plugin: PluginDescription, opset: int) -> onnx.FunctionProto:
 def signature_of(function: onnx.FunctionProto) -> dict[str, Any] | None:
     """`inputs` and `outputs` (type variables) and `types` (variable to NumPy names) of a plugin's function body."""
     text = next((p.value for p in function.metadata_props if p.key == SIGNATURE_KEY), None)
-    found: dict[str, Any] | None = None if text is None else json.loads(text)
-    return found
+    signature: dict[str, Any] | None = None if text is None else json.loads(text)
+    return signature
 
 
 def used_plugins(model: onnx.ModelProto) -> tuple[PluginDescription, ...]:
     """The plugins of which the main graph or one of its subgraphs has a node, in registry order."""
-    found = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
-    return tuple(p for p in PLUGINS if p.op_type in found)
+    op_types = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
+    return tuple(p for p in PLUGINS if p.op_type in op_types)
 
 
 def add_functions(
@@ -113,16 +113,16 @@ def add_functions(
 
     opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), LOWEST_OPSET)
     described = {p.op_type: p for p in (*PLUGINS, *plugins)}
-    kept = {f.name: f for f in (*model.functions, *bodies) if f.domain == NAMESPACE and f.name not in described}
+    undescribed = {f.name: f for f in (*model.functions, *bodies) if f.domain == NAMESPACE and f.name not in described}
     used = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
-    made = [function_proto(p, opset) for name, p in described.items() if name in used]
-    made += [_in_opset(f, opset) for name, f in kept.items() if name in used]
+    functions = [function_proto(p, opset) for name, p in described.items() if name in used]
+    functions += [_in_opset(f, opset) for name, f in undescribed.items() if name in used]
     remove_functions(model)
-    model.functions.extend(made)
-    if made and not any(o.domain == NAMESPACE for o in model.opset_import):
+    model.functions.extend(functions)
+    if functions and not any(o.domain == NAMESPACE for o in model.opset_import):
         model.opset_import.append(helper.make_opsetid(NAMESPACE, OPSET_VERSION))
     # Attribute defaults of functions came with IR 9.
-    model.ir_version = max(model.ir_version, 9) if made else model.ir_version
+    model.ir_version = max(model.ir_version, 9) if functions else model.ir_version
 
 
 def _in_opset(function: onnx.FunctionProto, opset: int) -> onnx.FunctionProto:
@@ -146,9 +146,9 @@ def _in_opset(function: onnx.FunctionProto, opset: int) -> onnx.FunctionProto:
 
 def remove_functions(model: onnx.ModelProto) -> None:
     """Take the function bodies out: TensorRT 9.0 to 10.6 prefer a body to a plugin, and 8.6 knows no functions."""
-    kept = [f for f in model.functions if f.domain != NAMESPACE]
+    others = [f for f in model.functions if f.domain != NAMESPACE]
     del model.functions[:]
-    model.functions.extend(kept)
+    model.functions.extend(others)
 
 
 def evaluator_operators() -> list[type[Any]]:
@@ -159,16 +159,16 @@ def evaluator_operators() -> list[type[Any]]:
 def _operator(plugin: PluginDescription) -> type[Any]:
     from onnx.reference.op_run import OpRun
 
-    def run(self: Any, *inputs: Array, **given: Any) -> tuple[Array, ...]:
+    def run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
         del self
-        return plugin.evaluate(inputs, _declared(plugin, given))
+        return plugin.evaluate(inputs, _declared(plugin, attributes))
 
     return type(plugin.op_type, (OpRun,), {"op_domain": NAMESPACE, "_run": run})
 
 
-def _declared(plugin: PluginDescription, given: Attributes) -> dict[str, Any]:
+def _declared(plugin: PluginDescription, attributes: Attributes) -> dict[str, Any]:
     names = {a.name for a in plugin.attributes}
-    return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in given.items() if k in names and v is not None}
+    return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in attributes.items() if k in names and v is not None}
 
 
 def _nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:

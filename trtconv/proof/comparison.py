@@ -36,13 +36,13 @@ def compare_output(
     if expected.size == 0:
         return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
     allowance = allowance or allow(expected)
-    want, got = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
+    expected_values, actual_values = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
     with np.errstate(all="ignore"):
-        error = np.abs(got - want)
-        same = (want == got) | (np.isnan(want) & np.isnan(got))
+        error = np.abs(actual_values - expected_values)
+        same = (expected_values == actual_values) | (np.isnan(expected_values) & np.isnan(actual_values))
         error[same] = 0.0
         error[np.isnan(error)] = np.inf
-        magnitude = np.where(np.isfinite(want), np.abs(want), 0.0)
+        magnitude = np.where(np.isfinite(expected_values), np.abs(expected_values), 0.0)
         allowed = _flat(allowance.limit, shapes[0])
         # Not `error > allowed`, which a NaN in the allowance would never be.
         bad = ~(error <= allowed)
@@ -51,7 +51,7 @@ def compare_output(
         relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
         # The element that is furthest beyond what it is allowed, which need not be the one with the largest error.
         worst = int(np.argmax(shares)) if bad.any() else int(np.argmax(error))
-        cosine = _cosine(want, got)
+        cosine = _cosine(expected_values, actual_values)
     fraction = float(bad.mean())
     reasons = []
     if fraction > allowance.mismatched:
@@ -59,14 +59,25 @@ def compare_output(
         reasons += [allowance.why] if allowance.why else []
     if allowance.cosine is not None and not cosine >= allowance.cosine:
         reasons.append(f"cosine {cosine:.6f} under {allowance.cosine}")
-    finite = want[np.isfinite(want)]
+    finite = expected_values[np.isfinite(expected_values)]
     return OutputComparison(
-        name, point, not reasons, "; ".join(reasons), *shapes,
-        float(error.max()), float(relative.max()), cosine, fraction,
-        tuple(int(i) for i in np.unravel_index(worst, expected.shape)), float(want[worst]), float(got[worst]),
-        float(scaled.max()), float(shares.max()), float(np.median(allowed)),
+        name,
+        point,
+        not reasons,
+        "; ".join(reasons),
+        *shapes,
+        float(error.max()),
+        float(relative.max()),
+        cosine,
+        fraction,
+        tuple(int(i) for i in np.unravel_index(worst, expected.shape)),
+        float(expected_values[worst]),
+        float(actual_values[worst]),
+        float(scaled.max()),
+        float(shares.max()),
+        float(np.median(allowed)),
         (float(finite.min()), float(finite.max())) if finite.size else (),
-    )  # fmt: skip
+    )
 
 
 def _flat(values: Array, shape: tuple[int, ...]) -> Array:
@@ -86,11 +97,11 @@ def _kind(array: Array) -> str:
     return "float" if array.dtype.kind in "fV" or array.dtype.name == "bfloat16" else "integer"
 
 
-def _cosine(want: Array, got: Array) -> float:
+def _cosine(expected_values: Array, actual_values: Array) -> float:
     import numpy as np
 
-    both = np.isfinite(want) & np.isfinite(got)
-    a, b = want[both], got[both]
+    both = np.isfinite(expected_values) & np.isfinite(actual_values)
+    a, b = expected_values[both], actual_values[both]
     top = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
     if top == 0.0:
         return 1.0
@@ -107,11 +118,11 @@ def compare_outputs(
 ) -> tuple[OutputComparison, ...]:
     """Compare all outputs by name; a missing one fails, an extra one is ignored."""
     results = []
-    for name, want in expected.items():
+    for name, expected_output in expected.items():
         if name not in actual:
-            results.append(OutputComparison(name, point, False, "output is missing", tuple(want.shape), ()))
+            results.append(OutputComparison(name, point, False, "output is missing", tuple(expected_output.shape), ()))
             continue
-        results.append(compare_output(name, point, want, actual[name], (allowances or {}).get(name)))
+        results.append(compare_output(name, point, expected_output, actual[name], (allowances or {}).get(name)))
     return tuple(results)
 
 

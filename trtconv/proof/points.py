@@ -78,7 +78,7 @@ def awkward_size(rng: DimRange, fraction: float, avoid: Iterable[int] = ()) -> i
     In units of the multiple it is odd, and not divisible by 3, 5 or 7 when there is such a value nearby, and not in
     `avoid`, so that two dims do not get the same size by chance and hide a swapped axis.
     """
-    taken = set(avoid)
+    avoided = set(avoid)
     target = _near(rng, rng.min + fraction * (rng.max - rng.min))
     around = sorted(rng.values(), key=lambda v: (abs(v - target), v)) if len(rng.values()) <= 4096 else [
         v for step in range(2048) for v in (target - step * rng.multiple, target + step * rng.multiple) if v in rng
@@ -87,7 +87,7 @@ def awkward_size(rng: DimRange, fraction: float, avoid: Iterable[int] = ()) -> i
     def badness(value: int) -> tuple[int, int]:
         unit = value // rng.multiple
         shared = sum(2 if p == 2 else 1 for p in (2, 3, 5, 7) if unit % p == 0 and unit > 1)
-        return shared + 4 * (value in taken), 0
+        return shared + 4 * (value in avoided), 0
 
     window = around[:24] or [target]
     return min(window, key=lambda v: (badness(v), window.index(v)))
@@ -123,32 +123,32 @@ def sample_points(
     batch = batch_dims(specs)
     low, high = space.pick("min"), space.pick("max")
     names = list(space)
-    wanted: list[tuple[str, dict[str, int], str]] = []
+    candidates: list[tuple[str, dict[str, int], str]] = []
     if traced is not None:
-        wanted.append(("traced", {n: traced[n] for n in names}, "random"))
-    wanted += [("opt", space.pick("opt"), "random"), ("min", low, "random"), ("max", high, "random")]
+        candidates.append(("traced", {n: traced[n] for n in names}, "random"))
+    candidates += [("opt", space.pick("opt"), "random"), ("min", low, "random"), ("max", high, "random")]
     inner = [_interior(space, f, batch) for f in (0.31, 0.57, 0.78)]
-    wanted += [(f"interior-{i + 1}", sizes, "random") for i, sizes in enumerate(inner)]
+    candidates += [(f"interior-{i + 1}", sizes, "random") for i, sizes in enumerate(inner)]
     if len(names) > 1:
         for start in (0, 1):
             corner = {n: (low if (i % 2 == start) else high)[n] for i, n in enumerate(names)}
-            wanted.append((f"corner-{start + 1}", corner, "random"))
+            candidates.append((f"corner-{start + 1}", corner, "random"))
     if batch:
-        wanted.append(("batch", {**low, **{n: inner[0][n] for n in batch}}, "random"))
-    shown = [inner[0], inner[1], space.pick("opt")] + ([wanted[0][1]] if traced is not None else [])
-    small = min(shown, key=lambda sizes: math.prod(sizes.values()))
-    wanted += [
+        candidates.append(("batch", {**low, **{n: inner[0][n] for n in batch}}, "random"))
+    at_inner_sizes = [inner[0], inner[1], space.pick("opt")] + ([candidates[0][1]] if traced is not None else [])
+    small = min(at_inner_sizes, key=lambda sizes: math.prod(sizes.values()))
+    candidates += [
         ("zeros", small, "zeros"),
         ("large", small, "large"),
         ("denormal", small, "denormal"),
         ("nan", small, "nan"),
     ]
     if any(has_highest(s) for s in specs):
-        wanted.append(("full", high, "full"))
-    rows = min(shown, key=lambda s: (any(s[n] == 1 < space[n].max for n in batch), math.prod(s.values())))
-    wanted += [(f"probe-{kind}", rows, kind) for kind in probe_kinds((s.dtype.kind, s.value_range) for s in specs)]
+        candidates.append(("full", high, "full"))
+    rows = min(at_inner_sizes, key=lambda s: (any(s[n] == 1 < space[n].max for n in batch), math.prod(s.values())))
+    candidates += [(f"probe-{kind}", rows, kind) for kind in probe_kinds((s.dtype.kind, s.value_range) for s in specs)]
     points: dict[tuple[Any, str], SamplePoint] = {}
-    for label, sizes, values in wanted:
+    for label, sizes, values in candidates:
         dims = tuple((n, sizes[n]) for n in names)
         points.setdefault((dims, values), SamplePoint(label, dims, values, seed))
     return tuple(points.values())

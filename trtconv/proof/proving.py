@@ -82,8 +82,8 @@ def compare_at(
         actual = run(sample.inputs)
     except TrtconvError as error:
         return tuple(
-            OutputComparison(name, label, False, error.message, tuple(want.shape), ())
-            for name, want in sample.outputs.items()
+            OutputComparison(name, label, False, error.message, tuple(expected.shape), ())
+            for name, expected in sample.outputs.items()
         )
     return compare_outputs(label, sample.outputs, actual, allowances(sample, tolerance, per_output, arithmetic))
 
@@ -114,6 +114,6 @@ def _zeros(array: Array) -> Array:
 
 
 def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> Verdict:
-    name, want = next(iter(sample.outputs.items()))
-    failed = OutputComparison(name, str(sample.point), False, error.message, tuple(want.shape), ())
+    name, expected = next(iter(sample.outputs.items()))
+    failed = OutputComparison(name, str(sample.point), False, error.message, tuple(expected.shape), ())
     return Verdict((failed,), failed, sample.point, time.monotonic() - started)

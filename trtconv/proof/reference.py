@@ -116,8 +116,8 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 
-def _damaged(path: Path, words: str) -> InvalidRequestError:
-    return InvalidRequestError(f"the reference '{path}' is damaged ({words})", hint="export the module again")
+def _damaged(path: Path, reason: str) -> InvalidRequestError:
+    return InvalidRequestError(f"the reference '{path}' is damaged ({reason})", hint="export the module again")
 
 
 def read_samples(path: Path) -> Iterator[ReferenceSample]:

@@ -17,23 +17,23 @@ def traced_sizes(space: ShapeSpace, specs: Sequence[TensorSpec], *, turn: int = 
     What a tracer takes for a coincidence it may bake in: an even size that halves without a rest, height equal to
     width, a batch of 1. Larger `turn` gives other sizes, for tracing again.
     """
-    taken = {d for s in specs for d in s.dims if isinstance(d, int)}
+    used_sizes = {d for s in specs for d in s.dims if isinstance(d, int)}
     batch = batch_dims(specs)
     sizes: dict[str, int] = {}
     for name, rng in space.dims:
         values = [v for v in rng.values()[:96] if v > 1] or [rng.max]
-        ranked = sorted(values, key=_coincidence(rng, values, taken, name in batch))
+        ranked = sorted(values, key=_coincidence(rng, values, used_sizes, name in batch))
         sizes[name] = ranked[min(turn, len(ranked) - 1)]
-        taken.add(sizes[name])
+        used_sizes.add(sizes[name])
     return sizes
 
 
-def _coincidence(rng: DimRange, values: list[int], taken: set[int], is_batch: bool) -> Callable[[int], float]:
+def _coincidence(rng: DimRange, values: list[int], used_sizes: set[int], is_batch: bool) -> Callable[[int], float]:
     def penalty(value: int) -> float:
         unit = value // rng.multiple
         divides = 2.0 * (unit % 2 == 0) + sum(0.5 for p in (3, 5, 7) if unit % p == 0)
         tiny = 0.0 if is_batch else 2.0 * (unit < 3) + 1.5 * (value < 8)
-        return divides + tiny + 8.0 * (value in taken) + values.index(value) / 8
+        return divides + tiny + 8.0 * (value in used_sizes) + values.index(value) / 8
 
     return penalty
 
@@ -63,7 +63,7 @@ def affordable(
     estimate is linear in the bytes of the inputs.
     """
     batch = batch_dims(specs)
-    kept: dict[tuple[object, str], SamplePoint] = {}
+    chosen_points: dict[tuple[object, str], SamplePoint] = {}
     notes: list[str] = []
     left = budget.total
     for point in points:
@@ -78,8 +78,8 @@ def affordable(
         if chosen != point:
             notes.append(f"{point} is compared with a batch of 1: the whole is too large for one run")
         left -= cost
-        kept.setdefault((chosen.dims, chosen.values), chosen)
-    return tuple(kept.values()), tuple(notes)
+        chosen_points.setdefault((chosen.dims, chosen.values), chosen)
+    return tuple(chosen_points.values()), tuple(notes)
 
 
 def input_bytes(specs: Sequence[TensorSpec], point: SamplePoint) -> int:

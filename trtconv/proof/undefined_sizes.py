@@ -57,13 +57,13 @@ def find_undefined(
     base = _defined_base(problem, space)
     if base is None:
         return (UndefinedDim("", (), None, problem(space.pick("opt")) or ""),)
-    found = (_look(problem, base, name, rng, many, cover) for name, rng in space.dims)
-    return tuple(u for u in found if u is not None)
+    searched = (_look(problem, base, name, rng, many, cover) for name, rng in space.dims)
+    return tuple(u for u in searched if u is not None)
 
 
-def required_multiples(found: tuple[UndefinedDim, ...]) -> dict[str, int]:
+def required_multiples(undefined_dims: tuple[UndefinedDim, ...]) -> dict[str, int]:
     """The multiple of each undefined dim. Raises InvalidRequestError for a dim that no multiple helps."""
-    for dim in found:
+    for dim in undefined_dims:
         if not dim.name:
             raise InvalidRequestError(
                 f"no sizes were found at which the graph is defined: {dim.problem}",
@@ -74,7 +74,7 @@ def required_multiples(found: tuple[UndefinedDim, ...]) -> dict[str, int]:
                 f"no multiple of {dim.name} up to 64 makes the graph defined: it is undefined at {dim.where}",
                 hint=f"give a range of {dim.name} in which it is defined",
             )
-    return {d.name: d.multiple for d in found if d.multiple is not None}
+    return {d.name: d.multiple for d in undefined_dims if d.multiple is not None}
 
 
 def _defined_base(problem: Problem, space: ShapeSpace) -> dict[str, int] | None:

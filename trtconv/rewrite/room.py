@@ -17,11 +17,11 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.alignment.align import settle_sizes
 from trtconv.rewrite.engine.ledger import write_ledger
-from trtconv.rewrite.engine.plugin_choice import require_known, where_it_pays, with_declined, with_plugin_rules
+from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
-from trtconv.rewrite.engine.result import Entry, Proof, Rejected, RewriteResult, Skipped
-from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
+from trtconv.rewrite.engine.result import LedgerEntry, Proof, Rejected, RewriteResult, Skipped
+from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
 from trtconv.rewrite.engine.whole import Original, unreadable
@@ -35,7 +35,7 @@ from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.lower import lower_opset
-from trtconv.rewrite.precision.typed import require_half, typed
+from trtconv.rewrite.precision.typed import apply_precision, require_half
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.surgery.operate import Surgery, operate
@@ -63,30 +63,30 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     require_distinct((request.output, ledger), read)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     surgery = _operated(with_plugin_bodies(source), request, progress)
-    given, undefined = settle_sizes(surgery.model, request, progress)
-    space, specs = model_space(given)
-    narrowed = without_float64(given)
+    settled, undefined = settle_sizes(surgery.model, request, progress)
+    space, specs = model_space(settled)
+    narrowed = without_float64(settled)
     if request.proof and narrowed.nodes:
-        with Original(given, space, specs) as before:
+        with Original(settled, space, specs) as before:
             require_equal(before, narrowed, request.target)
             if not before.unreadable:
-                require_within_float32(given, narrowed, space, specs, request.target)
+                require_within_float32(settled, narrowed, space, specs, request.target)
     original = narrowed.model
     declined: dict[tuple[str, str], Skipped] = {}
-    rules = where_it_pays(rules, request, original, space, specs, declined)
+    rules = select_paying_rules(rules, request, original, space, specs, declined)
     setting = Setting(request.target, space, specs, request.proof)
-    model, record, whole = _proved(original, rules, setting, progress)
-    seen = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
+    model, record, whole = _rewrite_and_prove(original, rules, setting, progress)
+    observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
     # What the author computed in FP64 has need of more than half precision.
     wide = () if request.precision not in HALF_NAMES else kept_of(narrowed, model)
-    model, notes = typed(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
+    model, notes = apply_precision(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
     result = RewriteResult(
         request.output, ledger, (*surgery.entries, *record.entries),
         with_declined(record.skipped, record.entries, declined), tuple(record.rejected),
         time.perf_counter() - started, whole,
-        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *seen, *notes, *defaults(model)),
+        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *notes, *defaults(model)),
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})
@@ -126,19 +126,19 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
     return with_plugin_rules([r for r in chosen if r.needed(request.target)], request)
 
 
-def _proved(
+def _rewrite_and_prove(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
-) -> tuple[onnx.ModelProto, Record, Proof | None]:
+) -> tuple[onnx.ModelProto, RewriteRecord, Proof | None]:
     """Apply the rules; when the whole graph then differs, leave out the rule that makes it differ."""
     if not setting.proof:
         return *rewrite_graph(original, rules, setting, progress), None
     with Original(original, setting.space, setting.specs) as before:
-        return _compared(original, rules, replace(setting, changed=before.start), progress, before)
+        return _rewrite_and_compare(original, rules, replace(setting, changed=before.start), progress, before)
 
 
-def _compared(
+def _rewrite_and_compare(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, before: Original
-) -> tuple[onnx.ModelProto, Record, Proof | None]:
+) -> tuple[onnx.ModelProto, RewriteRecord, Proof | None]:
     model, record = rewrite_graph(original, rules, setting, progress)
     if not record.entries:
         return model, record, None
@@ -148,30 +148,30 @@ def _compared(
         return model, record, whole
     fired = list(dict.fromkeys(e.rule for e in record.entries))
     for guilty in [[name] for name in reversed(fired)] + [fired]:
-        kept = [r for r in rules if r.name not in guilty]
-        model, again = rewrite_graph(original, kept, setting, progress)
+        remaining = [r for r in rules if r.name not in guilty]
+        model, again = rewrite_graph(original, remaining, setting, progress)
         second = before.compare(model)
         if second.passed is not False:
             again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
             return model, again, second
     # Without any rewrite the target may take the graph and compute something else.
     refuse_silently_wrong(original, setting.target, [])
-    return original, Record(rejected=[_taken_back(e, whole) for e in record.entries]), None
+    return original, RewriteRecord(rejected=[_taken_back(e, whole) for e in record.entries]), None
 
 
-def _taken_back(entry: Entry, whole: Proof) -> Rejected:
+def _taken_back(entry: LedgerEntry, whole: Proof) -> Rejected:
     return Rejected(entry.rule, entry.node, f"the whole graph differs with it: {whole.note}", entry.origin, whole)
 
 
 def rewrite_graph(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
-) -> tuple[onnx.ModelProto, Record]:
+) -> tuple[onnx.ModelProto, RewriteRecord]:
     """A rewritten copy of a model and what was done. Raises UnsupportedError for what the target gets wrong."""
     import onnx
 
     model = onnx.ModelProto()
     model.CopyFrom(original)
-    record = Record()
+    record = RewriteRecord()
     model, inlined = inline_functions(model)
     if inlined:
         record.notes.append(f"{inlined} local functions were written out at their calls")

@@ -5,15 +5,15 @@ from onnx import TensorProto, helper
 
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.cache.lookup import build_cached
+from trtconv.build.cache.store import EngineCache
 from trtconv.build.engine import build_resolved
 from trtconv.build.resolve import resolve_build
-from trtconv.core.files.artifact_set import sealed
 from trtconv.core.artifacts import manifest_path, sha256_file
-from trtconv.build.cache.store import EngineCache
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import sealed
 from trtconv.core.model.file import save_model, set_metadata
-from trtconv.core.progress import SilentProgress
 from trtconv.core.model.provenance import SPACE_KEY
+from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 
@@ -110,7 +110,7 @@ def test_an_entry_whose_manifest_contradicts_it_is_built_again(request_, cache, 
     """All hashes of the entry are right: only what the manifest says is wrong."""
     build_cached(request_, cache=cache)
     parts = resolve_build(request_).key_parts()
-    manifest = cache.lookup(parts).entry.kept["manifest"]
+    manifest = cache.lookup(parts).entry.payload["manifest"]
     cache.store(parts, request_.output, {"manifest": sealed({**manifest, **change})})
     warned = Warnings()
     again = build_cached(request_, warned, cache=cache)

@@ -7,7 +7,7 @@ from tests.check.models import node, small_net, write_pair
 from trtconv.check import check_model
 from trtconv.check.blame.module_walk import leaving_tensors
 from trtconv.check.compare.intermediates import tensor_values
-from trtconv.check.compare.layers import LayerReport, LayerRow, LayerTensor, layer_finding
+from trtconv.check.compare.layers import GraphTensor, LayerReport, LayerRow, layer_finding
 from trtconv.core.model.file import load_model, save_model
 from trtconv.core.model.provenance import Origin
 from trtconv.core.requests import CheckRequest
@@ -81,7 +81,7 @@ def test_a_graph_that_stops_is_red_at_the_node_also_without_a_reference_node(tmp
 
 
 def test_a_layer_that_differs_is_an_error_at_its_line():
-    tensor = LayerTensor("unit", "/norm/Div", "Div", Origin("norm", "net.py:14"))
+    tensor = GraphTensor("unit", "/norm/Div", "Div", Origin("norm", "net.py:14"))
     want = np.zeros(3, np.float32)
     row = LayerRow(tensor, compare_output("unit", "", want, want + 1))
     assert layer_finding(LayerReport((row,), ())).source == "net.py:14"

@@ -6,7 +6,7 @@ import pytest
 from tests.check.models import node, small_net, write_engine, write_pair
 from tests.check.reporters.cases import GOOD, comparison, report
 from trtconv.backends.tensorrt.layers import LayerInfo, LayerTensor
-from trtconv.check.gate.baseline import compare_with_baseline, got_worse, parse_ratios, read_baseline
+from trtconv.check.gate.baseline import compare_with_baseline, is_regression, parse_ratios, read_baseline
 from trtconv.check.gate.budgets import Budgets, judge_budgets, parse_budgets
 from trtconv.check.gate.judge import Gate, apply_gate, read_gate
 from trtconv.check.gate.measure import measure_subject
@@ -65,22 +65,22 @@ def test_a_budget_that_cannot_be_judged_is_not_met_in_silence():
 
 def test_twice_as_slow_is_worse_and_the_same_is_not():
     then = timings(2.0, 0.02, 1)
-    assert got_worse(timings(4.0, 0.02, 2), then, 1.1)
-    assert not got_worse(timings(2.0, 0.02, 3), then, 1.1)
-    assert got_worse(Measurement(1001.0), Measurement(1000.0), 1.0), "what has no noise needs no margin"
+    assert is_regression(timings(4.0, 0.02, 2), then, 1.1)
+    assert not is_regression(timings(2.0, 0.02, 3), then, 1.1)
+    assert is_regression(Measurement(1001.0), Measurement(1000.0), 1.0), "what has no noise needs no margin"
 
 
 def test_a_noisy_machine_stays_green_over_many_runs_and_still_sees_a_factor_of_two():
     for spread in (0.01, 0.05, 0.2):
         then = timings(2.0, spread, 100)
-        assert not [s for s in range(200) if got_worse(timings(2.0, spread, s), then, 1.1)], spread
-        seen = [got_worse(timings(4.0, spread, s), then, 1.1) for s in range(200)]
+        assert not [s for s in range(200) if is_regression(timings(2.0, spread, s), then, 1.1)], spread
+        seen = [is_regression(timings(4.0, spread, s), then, 1.1) for s in range(200)]
         assert np.mean(seen) > (0.99 if spread < 0.2 else 0.5), spread
 
 
 def test_a_single_disturbed_run_does_not_count():
     then = measurement([2.0, 2.01, 1.99, 2.0, 2.02, 1.98, 2.0])
-    assert not got_worse(measurement([2.0, 2.01, 9.0, 2.0, 2.02, 1.98, 30.0]), then, 1.1)
+    assert not is_regression(measurement([2.0, 2.01, 9.0, 2.0, 2.02, 1.98, 30.0]), then, 1.1)
 
 
 def baseline_file(folder, base, **measured):

@@ -24,7 +24,7 @@ from tests.plugins.cases import CASES, Case
 from tests.plugins.nvrtc_wheels import nvrtc_site
 from trtconv.core.embedded import EmbeddedInput, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import PLUGINS, find_plugin
 
 pytestmark = pytest.mark.slow
@@ -151,7 +151,7 @@ def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
     head, types, *rest = answer["text"].splitlines()
     tensors = len(case.shapes) + 1
     assert types == "types" + f" {NUMBERS[dtype]}" * tensors
-    plugin = embedded(find_plugin(case.op_type))
+    plugin = embedded_plugin(find_plugin(case.op_type))
     inputs = []
     for number, shape in enumerate(case.shapes):
         dims: tuple[Size, ...] = tuple(

@@ -21,7 +21,7 @@ from trtconv.plugins.aot.instance_norm import MOST_SHARED
 from trtconv.plugins.aot.l2norm import choose_lanes
 from trtconv.plugins.aot.launch import ELEMENT_NUMBERS
 from trtconv.plugins.aot.launch import SIZES as SIZE
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import find_plugin
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def launch(op_type: str, opt: list[Shape], dtype: str, dynamic: tuple[int, ...],
         dims = tuple(Dim(number, a) if a in axes else d for a, d in enumerate(shape))
         high = tuple(4 * d if a in axes else d for a, d in enumerate(shape))
         inputs.append(EmbeddedInput(dtype, dims, shape, high))
-    plugin = embedded(find_plugin(op_type))
+    plugin = embedded_plugin(find_plugin(op_type))
     return plugin.kernel(inputs, plugin.checked(attributes), H200)
 
 

@@ -17,7 +17,7 @@ from trtconv.backends.cuda import nvrtc as compiler
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.errors import MissingDependencyError, TrtconvError
 from trtconv.core.sizes import Dim, evaluate
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import find_plugin
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def entry_of(ptx: str, name: str) -> Entry:
 def kernel_of(
     op_type: str, shapes: list[tuple[int, ...]], dynamic: tuple[int, ...], dtype: str, attributes: dict[str, Any]
 ) -> EmbeddedKernel:
-    plugin = embedded(find_plugin(op_type))
+    plugin = embedded_plugin(find_plugin(op_type))
     inputs = [
         EmbeddedInput(dtype, tuple(Dim(i, a) if i == 0 and a in dynamic else d for a, d in enumerate(s)), s, s)
         for i, s in enumerate(shapes)

@@ -24,14 +24,14 @@ from trtconv.core.sizes import (
     round_up,
 )
 from trtconv.plugins.aot.launch import SIZES, float_literal, widest_pack
-from trtconv.plugins.aot.registry import embedded, embedded_in
+from trtconv.plugins.aot.registry import embedded_in, embedded_plugin
 from trtconv.plugins.described.registry import PLUGINS, find_plugin
 
 H200 = KernelTarget("9.0", 132)
 
 
 def plugin_of(op_type: str) -> EmbeddedPlugin:
-    return embedded(find_plugin(op_type))
+    return embedded_plugin(find_plugin(op_type))
 
 
 def inputs_of(case: Case, dtype: str = "float32", dynamic: bool = True) -> list[EmbeddedInput]:
@@ -126,7 +126,7 @@ def test_only_used_plugins_and_only_on_request() -> None:
     assert embedded_in(model, {}) == ()
     assert embedded_in(model, {"embed_plugins": "false"}) == ()
     assert [p.op_type for p in embedded_in(model, {"embed_plugins": "true"})] == ["TrtconvL2Norm"]
-    assert {embedded(p).op_type for p in PLUGINS} == {p.op_type for p in PLUGINS}
+    assert {embedded_plugin(p).op_type for p in PLUGINS} == {p.op_type for p in PLUGINS}
 
 
 def test_sizes_mean_what_integers_mean() -> None:

@@ -21,7 +21,7 @@ from tests.plugins.aot.test_bindings import cuda_include
 from tests.plugins.cases import CASES, Array, Case, l2, norm, pad, pool
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
-from trtconv.plugins.aot.registry import embedded
+from trtconv.plugins.aot.registry import embedded_plugin
 from trtconv.plugins.described.registry import find_plugin
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def shared_dims(case: Case) -> int:
 
 
 def kernel_of(case: Case, dtype: str, *, fixed: bool) -> EmbeddedKernel:
-    plugin = embedded(find_plugin(case.op_type))
+    plugin = embedded_plugin(find_plugin(case.op_type))
     kept = shared_dims(case)
     inputs = []
     for number, shape in enumerate(case.shapes):

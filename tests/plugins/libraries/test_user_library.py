@@ -17,7 +17,7 @@ from trtconv.cli.commands.plugins import command
 from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.libraries.cpp_header import header_text
-from trtconv.plugins.libraries.finding import held_by, why_not_loadable
+from trtconv.plugins.libraries.finding import plugins_in_library, why_not_loadable
 from trtconv.plugins.libraries.user_library import build_user_library, ops_text, read_record, record_path
 from trtconv.plugins.libraries.user_plugin import load_plugins
 
@@ -72,7 +72,7 @@ def test_the_library_needs_nothing_and_is_found_only_where_it_was_named(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     needed = subprocess.run(["readelf", "-d", built.library], capture_output=True, text=True, check=True).stdout
     assert not any(name in needed for name in ("nvinfer", "libcuda", "cudart"))
-    assert held_by(built.library, ("StnSampler", "TrtconvL2Norm")) == {"StnSampler"}
+    assert plugins_in_library(built.library, ("StnSampler", "TrtconvL2Norm")) == {"StnSampler"}
     generation = 8 if "user_v2" in str(built.library) else 10
     assert why_not_loadable("StnSampler", (built.library,), generation) == ""
     assert "no library with StnSampler" in why_not_loadable("StnSampler", (), generation)

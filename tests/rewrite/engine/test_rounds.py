@@ -19,7 +19,7 @@ from trtconv.rewrite.engine.explain import explain_lines
 from trtconv.rewrite.engine.ledger import ledger_data
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewriteResult
-from trtconv.rewrite.engine.rounds import Record, Setting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.engine.whole import Original
 from trtconv.rewrite.graph.concrete import ConcreteShapes, NamedShapes
@@ -52,7 +52,7 @@ def norms(count):
 
 def run(model, *rules, proof=True, target="tensorrt-rtx"):
     space, specs = model_space(model)
-    record, heard = Record(), Heard()
+    record, heard = RewriteRecord(), Heard()
     apply_rules(model, rules, Setting(parse_target(target), space, specs, proof), heard, record)
     return record, heard
 

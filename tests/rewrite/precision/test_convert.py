@@ -150,7 +150,7 @@ def test_thresholds_are_not_rounded_and_maxima_are_still_found():
         {"x": x}, {"limit": f32(0.3)},
     )  # fmt: skip
     typed = convert_precision(net.model(), "fp16")
-    assert [(k.op, k.kind) for k in typed.kept] == [("Greater", "decisions"), ("Floor", "decisions")]
+    assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("Greater", "decisions"), ("Floor", "decisions")]
     got = run(typed.model, net.feed)
     assert np.array_equal(got["above"], x > np.float32(0.3))
     assert got["top"].sum() == 2
@@ -178,7 +178,7 @@ def test_positions_stay_inside():
         {"size": f32(31), "zero": f32(0), "last": f32(30.999), "one": i64(1)},
     )  # fmt: skip
     typed = convert_precision(net.model(), "fp16")
-    assert {k.op for k in typed.kept} >= {"Tanh", "Mul", "Clip", "Floor", "Sub"}
+    assert {k.op for k in typed.fp32_nodes} >= {"Tanh", "Mul", "Clip", "Floor", "Sub"}
     assert error(run(net.model(), net.feed)["y"], run(typed.model, net.feed)["y"]) < 2e-3
 
 
@@ -190,7 +190,7 @@ def test_a_residual_stream_is_not_drawn_into_fp32():
         f"h0 = MatMul(x, w)\n{body} v, i = TopK(h6, k)\n y = MatMul(h6, w)",
         {"x": normal(2, 8)}, {"w": normal(8, 8, scale=0.3), "k": i64([3])},
     )  # fmt: skip
-    assert [k.op for k in convert_precision(net.model(), "fp16").kept] == ["TopK"]
+    assert [k.op for k in convert_precision(net.model(), "fp16").fp32_nodes] == ["TopK"]
 
 
 def test_sums_that_run_on_are_subtracted_in_fp32():
@@ -216,7 +216,7 @@ def test_asked_for_and_blocked():
     net = cases.EINSUM
     assert convert_precision(net.model(), "fp16", block_ops=BLOCK_OPS | {"Einsum"}).nodes["fp32"] == 1
     kept = convert_precision(net.model(), "fp16", keep_nodes=["n0_Einsum"])
-    assert [(k.node, k.kind) for k in kept.kept] == [("n0_Einsum", "asked")]
+    assert [(k.node, k.kind) for k in kept.fp32_nodes] == [("n0_Einsum", "asked")]
     with pytest.raises(InvalidRequestError, match="Did you mean 'n0_Einsum'"):
         convert_precision(net.model(), "fp16", keep_nodes=["n0_einsum"])
 

@@ -20,7 +20,7 @@ def test_weights_are_counted_and_converted_once():
         {"x": normal(2, 4)}, weights,
     )  # fmt: skip
     typed = convert_precision(net.model(), "fp16")
-    assert [(k.op, k.kind) for k in typed.kept] == [("MatMul", "overflow"), ("Mul", "overflow"), ("Exp", "range")]
+    assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("MatMul", "overflow"), ("Mul", "overflow"), ("Exp", "range")]
     found = {t.name: t.data_type for t in typed.model.graph.initializer}
     assert found["w"] == TensorProto.FLOAT16
     assert found["w2"] == TensorProto.FLOAT
@@ -132,4 +132,4 @@ def test_plugins_of_trtconv_are_typed_and_others_are_left():
     ours = convert_precision(model_of(NAMESPACE, "TrtconvL2Norm"), "fp16")
     assert dict(ours.nodes) == {"fp16": 3, "fp32": 0, "other": 0}
     theirs = convert_precision(model_of("other", "Norm"), "fp16")
-    assert [(k.node, k.kind) for k in theirs.kept] == [("plugin", "custom")]
+    assert [(k.node, k.kind) for k in theirs.fp32_nodes] == [("plugin", "custom")]

@@ -54,8 +54,8 @@ def probe_cuda() -> CudaState:
         return CudaState("", (), "no NVIDIA driver is installed (libcuda.so.1 is not found)")
     code = library.cuInit(0)
     if code:
-        known = {_NO_DEVICE: "the driver sees no GPU", _DRIVER_TOO_OLD: "the driver is too old"}
-        return CudaState("", (), known.get(code, f"the NVIDIA driver does not start ({_error_name(library, code)})"))
+        reasons = {_NO_DEVICE: "the driver sees no GPU", _DRIVER_TOO_OLD: "the driver is too old"}
+        return CudaState("", (), reasons.get(code, f"the NVIDIA driver does not start ({_error_name(library, code)})"))
     version = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
     text = f"{version.value // 1000}.{version.value % 1000 // 10}"

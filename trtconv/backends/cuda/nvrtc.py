@@ -61,7 +61,7 @@ def open_nvrtc(driver: str = "") -> Nvrtc:
         except OSError:
             continue
         version = _version(library)
-        include = next((found for root in roots if (found := _include(root))), ())
+        include = next((folders for root in roots if (folders := _include(root))), ())
         if version > newest:
             reasons.append(f"{name} is of CUDA {version[0]}.{version[1]}, newer than the driver, which is of {driver}")
         elif not include:
@@ -109,13 +109,13 @@ def architecture_for(nvrtc: Nvrtc, compute_capability: str) -> str:
     """The newest virtual architecture that the compiler knows and a GPU of this compute capability runs."""
     count = ctypes.c_int()
     nvrtc.library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
-    known = (ctypes.c_int * count.value)()
-    nvrtc.library.nvrtcGetSupportedArchs(known)
-    wanted = int(compute_capability.replace(".", ""))
-    fitting = [n for n in known if n <= wanted]
+    archs = (ctypes.c_int * count.value)()
+    nvrtc.library.nvrtcGetSupportedArchs(archs)
+    capability = int(compute_capability.replace(".", ""))
+    fitting = [n for n in archs if n <= capability]
     if not fitting:
         raise TrtconvError(
-            f"{nvrtc.path} does not compile for compute capability {compute_capability}, but from {min(known) / 10} on"
+            f"{nvrtc.path} does not compile for compute capability {compute_capability}, but from {min(archs) / 10} on"
         )
     return f"compute_{max(fitting)}"
 
@@ -127,17 +127,17 @@ def compile_kernel(nvrtc: Nvrtc, source: KernelSource, architecture: str) -> Com
     # The whole path, so that quoted headers are looked up beside the file and not in the working folder.
     name, text = str(source.path.resolve()), source.path.read_bytes()
     _check(library, library.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None))
-    words = [f"--gpu-architecture={architecture}", "--std=c++17", "-default-device"]
-    words += [f"--include-path={folder}" for folder in (*source.include, *nvrtc.include)]
-    words += [f"--define-macro={key}={value}" for key, value in source.macros]
+    arguments = [f"--gpu-architecture={architecture}", "--std=c++17", "-default-device"]
+    arguments += [f"--include-path={folder}" for folder in (*source.include, *nvrtc.include)]
+    arguments += [f"--define-macro={key}={value}" for key, value in source.macros]
     try:
-        options = (ctypes.c_char_p * len(words))(*(w.encode() for w in words))
-        code = library.nvrtcCompileProgram(program, len(words), options)
+        options = (ctypes.c_char_p * len(arguments))(*(w.encode() for w in arguments))
+        code = library.nvrtcCompileProgram(program, len(arguments), options)
         if code:
             log = _text(library, program, "ProgramLog")
             raise TrtconvError(
                 f"the plugin kernel {source.path.name} does not compile for {architecture}",
-                hint=f"by {nvrtc.path} with " + " ".join(words),
+                hint=f"by {nvrtc.path} with " + " ".join(arguments),
                 details=log.splitlines()[:20],
             )
         version = ".".join(map(str, nvrtc.version))

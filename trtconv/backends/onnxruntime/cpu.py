@@ -68,14 +68,14 @@ class OnnxRuntimeRunner:
         """The same with bfloat16 among inputs or outputs, which the binding does not hand over as NumPy arrays."""
         import onnxruntime as ort
 
-        given = {}
+        ort_values = {}
         for name, array in feed.items():
             if name in self._bfloat16:
                 value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bfloat16_bits(array), BFLOAT16_NUMBER)
             else:
                 value = ort.OrtValue.ortvalue_from_numpy(array)
-            given[name] = value
-        return [_array_of(value) for value in self._session.run_with_ort_values(names, given)]
+            ort_values[name] = value
+        return [_array_of(value) for value in self._session.run_with_ort_values(names, ort_values)]
 
 
 def bfloat16_bits(array: Array) -> Array:
@@ -96,8 +96,8 @@ def _array_of(value: Any) -> Array:
     import numpy as np
 
     if value.data_type() != BFLOAT16:
-        found: Array = value.numpy()
-        return found
+        array: Array = value.numpy()
+        return array
     shape = tuple(value.shape())
     count = int(np.prod(shape))
     data = ctypes.string_at(value.data_ptr(), 2 * count) if count else b""

@@ -87,9 +87,9 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     graph.node.extend(model.graph.node)
     graph.input.extend(model.graph.input)
     graph.output.extend(model.graph.output)
-    known = {v.name for v in model.graph.input}
+    input_names = {v.name for v in model.graph.input}
     for tensor in model.graph.initializer:
-        if tensor.name not in known:
+        if tensor.name not in input_names:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
     return onnx.shape_inference.infer_shapes(light)
 

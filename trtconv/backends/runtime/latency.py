@@ -150,10 +150,10 @@ def clock_state() -> dict[str, str]:
     command = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
     command += [f"--id={_nvidia_smi_id(gpus[0].uuid)}"] if gpus else []
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    values = done.stdout.splitlines()[0].split(",") if done.stdout else []
+    values = completed.stdout.splitlines()[0].split(",") if completed.stdout else []
     return dict(zip(fields, (v.strip() for v in values), strict=False))
 
 

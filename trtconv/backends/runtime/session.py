@@ -108,14 +108,14 @@ class EngineSession:
             self._made.add(lane)
             return lane
 
-    def _lane(self, given: Mapping[str, object]) -> Prepared:
+    def _lane(self, values: Mapping[str, object]) -> Prepared:
         """What runs these shapes in this thread: its own context, or a context with a CUDA graph for these shapes."""
         local = self._local
         if getattr(local, "main", None) is None:
             local.main, local.graphs = self._make(), {}
         if not self.cuda_graph:
             return cast("Prepared", local.main)
-        key = tuple(shape_of(given[t.name]) for t in self.inputs)
+        key = tuple(shape_of(values[t.name]) for t in self.inputs)
         if key not in local.graphs:
             local.graphs[key] = None
         elif local.graphs[key] is None and sum(g is not None for g in local.graphs.values()) < MOST_GRAPHS:
@@ -130,17 +130,17 @@ class EngineSession:
 
     def __call__(self, inputs: Mapping[str, object] | None = None, /, **named: object) -> dict[str, Any]:
         """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
-        given = {**(inputs or {}), **named}
-        require_inputs(given, self.inputs)
+        values = {**(inputs or {}), **named}
+        require_inputs(values, self.inputs)
         # Arrays of an earlier run, let go when the caller's own context is current again.
         released: list[object] = []
         with self._memory.current():
-            lane = self._lane(given)
-            imported = {t.name: self._imported(given[t.name], lane) for t in self._device_inputs}
+            lane = self._lane(values)
+            imported = {t.name: self._imported(values[t.name], lane) for t in self._device_inputs}
             with self._heard():
                 if imported and all(imported.values()):
-                    return dict(self._run_device(lane, given, cast("dict[str, Imported]", imported), released))
-                self._put(lane.execution, {t.name: as_input(given[t.name], t) for t in self.inputs})
+                    return dict(self._run_device(lane, values, cast("dict[str, Imported]", imported), released))
+                self._put(lane.execution, {t.name: as_input(values[t.name], t) for t in self.inputs})
                 lane()
                 return self._collect(lane.execution)
 
@@ -205,7 +205,7 @@ class EngineSession:
                 self._memory.upload(buffer.pointer, array, execution.stream)
 
     def _run_device(
-        self, lane: Prepared, given: Mapping[str, object], imported: Mapping[str, Imported], released: list[object]
+        self, lane: Prepared, values: Mapping[str, object], imported: Mapping[str, Imported], released: list[object]
     ) -> dict[str, DeviceArray]:
         execution, own = lane.execution, lane is self._local.main
         for tensor in self._device_inputs:
@@ -216,7 +216,7 @@ class EngineSession:
                     hint="convert the tensor on the GPU first",
                 )
         shapes = {name: source.shape for name, source in imported.items()}
-        host = {t.name: as_input(given[t.name], t) for t in self.inputs if t.host} if self._host_inputs else {}
+        host = {t.name: as_input(values[t.name], t) for t in self.inputs if t.host} if self._host_inputs else {}
         if host:
             shapes |= {name: tuple(array.shape) for name, array in host.items()}
         execution.set_shapes(shapes, host)
@@ -250,8 +250,8 @@ class EngineSession:
 
     def _as_declared(self, name: str, array: Array) -> Array:
         """TensorRT 8.6 gives int32 where the model says int64; callers get what the model says."""
-        wanted = self._declared.get(name)
-        return array if wanted is None or wanted.numpy() == array.dtype else array.astype(wanted.numpy())
+        declared = self._declared.get(name)
+        return array if declared is None or declared.numpy() == array.dtype else array.astype(declared.numpy())
 
     def watched(self, inputs: Mapping[str, object], names: Sequence[str]) -> dict[str, Array]:
         """Run once; the outputs, and those of the named inner tensors that the engine gives out, as NumPy arrays.

@@ -34,13 +34,13 @@ def measure_torch(
     torch.backends.cudnn.benchmark = True
     moved = module.to("cuda").eval() if isinstance(module, torch.nn.Module) else module
     arguments = [torch.as_tensor(a).to("cuda") for a in inputs.values()]
-    found, failed = [], {}
+    latencies, failed = [], {}
     for mode in modes:
         try:
-            found.append(_measure_mode(torch, moved, arguments, mode, point, batch, seconds))
+            latencies.append(_measure_mode(torch, moved, arguments, mode, point, batch, seconds))
         except Exception as error:  # noqa: BLE001 - a compiler may fail in any way; the others are still measured
             failed[mode] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    return tuple(found), failed
+    return tuple(latencies), failed
 
 
 class _TorchInterval:

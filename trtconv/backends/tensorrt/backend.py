@@ -174,9 +174,9 @@ class TensorRTBackend:
         """Every node that the parser refuses, its own misreadings included."""
         capabilities = self.capabilities()
         proto = load_model(model)
-        known = tuple(known_problems(proto, capabilities))
-        if known:
-            return known
+        misread_nodes = tuple(known_problems(proto, capabilities))
+        if misread_nodes:
+            return misread_nodes
         if capabilities.needs_gpu_to_build:
             require_cuda(f"asking the parser of {capabilities}")
         return ask_parser(self._trt, capabilities, proto, model)
@@ -200,11 +200,11 @@ def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, pat
     logger = logger_of(trt)
     _builder, network = create_network(trt, capabilities, logger)
     parser = trt.OnnxParser(network, logger)
-    data, place = model.SerializeToString(), str(path.resolve())
+    data, path_text = model.SerializeToString(), str(path.resolve())
     if hasattr(parser, "supports_model_v2"):
-        accepted = parser.supports_model_v2(data, place)
+        accepted = parser.supports_model_v2(data, path_text)
     else:
-        accepted = parser.parse(data, place)
+        accepted = parser.parse(data, path_text)
     return () if accepted else parser_problems(parser, model)
 
 
@@ -212,15 +212,15 @@ def environment_of(gpu: Gpu | None) -> dict[str, str]:
     """Where an engine was built, for its manifest; no GPU when none was used."""
     import platform
 
-    found = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+    facts = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
     if gpu is not None:
-        found |= {
+        facts |= {
             "gpu": gpu.name,
             "compute_capability": gpu.compute_capability,
             "multiprocessors": str(gpu.multiprocessors),
             "driver": probe_cuda().driver,
         }
-    return found
+    return facts
 
 
 def _names(text: Any) -> set[str]:
@@ -229,8 +229,8 @@ def _names(text: Any) -> set[str]:
 
 def _require_types(types: dict[str, int], settings: EngineSettings, capabilities: Capabilities) -> None:
     """A strongly typed network says itself whether the graph was typed; never build FP32 when less was asked for."""
-    wanted = _LOW.get(settings.precision)
-    if wanted and capabilities.strongly_typed and not types.get(wanted):
+    low_dtype = _LOW.get(settings.precision)
+    if low_dtype and capabilities.strongly_typed and not types.get(low_dtype):
         raise InvalidRequestError(
             f"--precision {settings.precision}, but {settings.model} computes in fp32 only",
             hint=f"type the graph first: `trtconv convert --precision {settings.precision}` does",
@@ -257,12 +257,12 @@ def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Ca
         return {}
     layers = read_layers(trt, engine, context)
     del context, engine
-    wanted = _LOW[settings.precision]
-    count, plain = layers_of_type(layers, wanted), layers_of_type(layers, "float32")
+    low_dtype = _LOW[settings.precision]
+    count, plain = layers_of_type(layers, low_dtype), layers_of_type(layers, "float32")
     # Where the inspector tells no types at all, nothing is claimed.
     if plain and not count:
         raise UnsupportedError(
             f"{capabilities} built {settings.model} in fp32 although {settings.precision} was asked for",
             hint="no layer has a faster kernel in that type; build with --precision fp32",
         )
-    return {wanted: count, "float32": plain}
+    return {low_dtype: count, "float32": plain}

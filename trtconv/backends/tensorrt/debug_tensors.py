@@ -73,9 +73,9 @@ def make_debug_listener(trt: Any, memory: CudaMemory) -> Any:
 
 def listen(context: Any, listener: Any, engine: Any, names: Iterable[str]) -> tuple[str, ...]:
     """Give a context the listener and switch on those tensors that the engine was built with; returns their names."""
-    known = tuple(n for n in names if engine.is_debug_tensor(n))
+    marked = tuple(n for n in names if engine.is_debug_tensor(n))
     context.set_debug_listener(listener)
-    return tuple(n for n in known if context.set_tensor_debug_state(n, True))
+    return tuple(n for n in marked if context.set_tensor_debug_state(n, True))
 
 
 def _address(capsule: Any) -> int:

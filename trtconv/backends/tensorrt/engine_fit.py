@@ -50,12 +50,12 @@ def require_version(engine: Path, header: PlanHeader, manifest: EngineManifest |
         raise UnsupportedError(
             f"'{engine}' was made by {header}, and {runtime} cannot read it", hint="build it again with this backend"
         )
-    made = header.version[:3]
-    here = tuple(int(w) for w in runtime.version.split(".")[:3])
-    if made == here:
+    built_with = header.version[:3]
+    running = tuple(int(w) for w in runtime.version.split(".")[:3])
+    if built_with == running:
         return
     portable = manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False))
-    if portable and made[0] == here[0] and made <= here:
+    if portable and built_with[0] == running[0] and built_with <= running:
         return
     raise UnsupportedError(
         f"'{engine}' was made by {header}, this is {runtime}",
@@ -96,11 +96,11 @@ def require_plugins(engine: Path, manifest: EngineManifest | None, plugins: tupl
 
     An engine holds its plugins' attributes as the library wrote them, so that the same file has to read them back.
     """
-    given = {p.name: p for p in plugins}
+    library_paths = {p.name: p for p in plugins}
     for name, digest in (manifest.plugins if manifest else {}).items():
-        if name not in given:
+        if name not in library_paths:
             raise InvalidRequestError(f"'{engine}' needs the plugin library {name}", hint=f"add --plugin PATH/{name}")
-        path = require_file(given[name], "plugin library")
+        path = require_file(library_paths[name], "plugin library")
         if sha256_file(path) != digest:
             raise InvalidRequestError(
                 f"the plugin library '{path}' is not the one that '{engine}' was built with (sha256 {digest[:16]})",

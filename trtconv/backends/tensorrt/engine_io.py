@@ -94,17 +94,17 @@ def _outside(profile: Profile, shapes: Mapping[str, Shape]) -> str:
             return f"'{name}' has {len(shape)} dims, the engine's has {len(low)}"
         for axis, (least, size, most) in enumerate(zip(low, shape, high, strict=True)):
             if not least <= size <= most:
-                wanted = str(least) if least == most else f"{least} to {most}"
-                return f"dim {axis} of '{name}' is {size}, it takes {wanted}"
+                allowed = str(least) if least == most else f"{least} to {most}"
+                return f"dim {axis} of '{name}' is {size}, it takes {allowed}"
     return ""
 
 
-def require_inputs(given: Mapping[str, Any], inputs: tuple[EngineTensor, ...]) -> None:
+def require_inputs(values: Mapping[str, Any], inputs: tuple[EngineTensor, ...]) -> None:
     """Raise InvalidRequestError for an input that is missing."""
     for tensor in inputs:
-        if tensor.name not in given:
+        if tensor.name not in values:
             names = [t.name for t in inputs]
-            odd = [n for n in given if n not in names]
+            odd = [n for n in values if n not in names]
             near = f"; what is '{odd[0]}'?" if odd else ""
             raise InvalidRequestError(
                 f"the engine's input '{tensor.name}' is missing{near}", hint="its inputs are " + ", ".join(names)
@@ -128,11 +128,11 @@ def as_input(value: Any, tensor: EngineTensor) -> Array:
     import numpy as np
 
     array = np.asarray(value)
-    wanted = tensor.dtype.numpy()
-    if array.dtype == wanted:
+    target_dtype = tensor.dtype.numpy()
+    if array.dtype == target_dtype:
         return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
     if tensor.dtype.kind == "int" and array.dtype.kind in "iu":
-        bounds = np.iinfo(wanted)
+        bounds = np.iinfo(target_dtype)
         if array.size and (array.min() < bounds.min or array.max() > bounds.max):
             raise InvalidRequestError(
                 f"input '{tensor.name}' holds values outside {tensor.dtype.name}, which the engine computes with",
@@ -145,4 +145,4 @@ def as_input(value: Any, tensor: EngineTensor) -> Array:
             f"input '{tensor.name}' is {array.dtype.name}, the engine takes {tensor.dtype.name}",
             hint="convert it first; a change of kind would not be what the module was given",
         )
-    return np.ascontiguousarray(array.astype(wanted)).reshape(array.shape)
+    return np.ascontiguousarray(array.astype(target_dtype)).reshape(array.shape)

@@ -76,8 +76,8 @@ def _layer(item: Any) -> LayerInfo:
 
 
 def _tensor(item: Mapping[str, Any]) -> LayerTensor:
-    words = str(item.get("Datatype") or item.get("Format/Datatype") or item.get("Format") or "")
-    dtype = next((name for word, name in _SHORT if word in words), "")
+    format_text = str(item.get("Datatype") or item.get("Format/Datatype") or item.get("Format") or "")
+    dtype = next((name for word, name in _SHORT if word in format_text), "")
     dims = item.get("Dimensions") or ()
     return LayerTensor(str(item.get("Name", "")), tuple(int(d) for d in dims), dtype)
 

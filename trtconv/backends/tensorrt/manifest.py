@@ -117,15 +117,15 @@ def parse_engine_manifest(data: dict[str, Any], path: Path) -> EngineManifest:
 
 def _from_json(data: dict[str, Any]) -> EngineManifest:
     profiles = tuple({n: _triple(t) for n, t in p.items()} for p in data["profiles"])
-    known = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
-    known |= {k: dict(data[k]) for k in _TABLES if k in data}
-    known["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
+    fields = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
+    fields |= {k: dict(data[k]) for k in _TABLES if k in data}
+    fields["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
     wrong = next(
         (k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None
     )
     if wrong is not None:
         raise TypeError(f"{wrong} is no text")
-    known |= {
+    fields |= {
         "inputs": tuple(_tensor(t) for t in data["inputs"]),
         "outputs": tuple(_tensor(t) for t in data["outputs"]),
         "space": parse_space([data["space"]]),
@@ -133,13 +133,13 @@ def _from_json(data: dict[str, Any]) -> EngineManifest:
         "compute_capabilities": tuple(data["compute_capabilities"]),
         "messages": tuple(data["messages"]),
     }
-    return EngineManifest(**known)
+    return EngineManifest(**fields)
 
 
 def _tensor_json(spec: TensorSpec) -> dict[str, Any]:
     """Dims apart, not as one text: an output's can be any expression that an exporter wrote."""
-    found: dict[str, Any] = {"name": spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
-    return found | ({"range": list(spec.value_range)} if spec.value_range else {})
+    entry: dict[str, Any] = {"name": spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
+    return entry | ({"range": list(spec.value_range)} if spec.value_range else {})
 
 
 def _tensor(data: dict[str, Any]) -> TensorSpec:

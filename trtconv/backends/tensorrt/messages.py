@@ -67,12 +67,12 @@ class _Sinks:
                 messages.add(level, text)
 
     def since(self, mark: int) -> Messages:
-        found = Messages()
+        recent = Messages()
         with self._lock:
             for number, level, text in self._recent:
                 if number > mark:
-                    found.add(level, text)
-        return found
+                    recent.add(level, text)
+        return recent
 
     @contextmanager
     def collect(self) -> Iterator[Messages]:

@@ -40,10 +40,10 @@ def load_plugins(trt: Any, logger: Any, libraries: tuple[Path, ...]) -> None:
 def _refused(version: str, path: Path, registered: tuple[str, ...], lines: tuple[str, ...]) -> TrtconvError:
     """Why: the names that are registered and that the library's bytes hold, else what TensorRT said."""
     content = path.read_bytes()
-    taken = [c for c in registered if f"\0{c.split('::')[1]}\0".encode() in content]
-    if taken:
+    duplicates = [c for c in registered if f"\0{c.split('::')[1]}\0".encode() in content]
+    if duplicates:
         return InvalidRequestError(
-            f"the plugin library '{path}' has plugins whose names are registered already: {', '.join(taken[:8])}",
+            f"the plugin library '{path}' has plugins whose names are registered already: {', '.join(duplicates[:8])}",
             details=lines[:5],
             hint="give one of the two libraries, or rename the plugins of one",
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from trtconv.backends.protocol import Profile
 from trtconv.backends.tensorrt.manifest import EngineManifest, parse_engine_manifest
-from trtconv.build.cache.store import EngineCache, Entry, Lookup
+from trtconv.build.cache.store import CacheEntry, EngineCache, Lookup
 from trtconv.build.engine import BuildResult, build_engine, build_resolved
 from trtconv.build.resolve import resolve_build
 from trtconv.core.artifacts import manifest_path, read_json, write_json
@@ -74,7 +74,7 @@ def _restore(cache: EngineCache, parts: Mapping[str, Any], request: BuildRequest
         return Lookup(None, f"the engine cache '{cache.root}' cannot be read: {error.strerror or error}")
 
 
-def contradiction(entry: Entry, parts: Mapping[str, Any]) -> str:
+def contradiction(entry: CacheEntry, parts: Mapping[str, Any]) -> str:
     """In what the manifest of a cached engine contradicts the engine or the request; "" when it fits both."""
     try:
         manifest = _manifest_of(entry)
@@ -95,17 +95,17 @@ def contradiction(entry: Entry, parts: Mapping[str, Any]) -> str:
     return f"its manifest contradicts it in: {', '.join(wrong)}" if wrong else ""
 
 
-def _manifest_of(entry: Entry) -> EngineManifest:
-    data = entry.kept.get("manifest")
+def _manifest_of(entry: CacheEntry) -> EngineManifest:
+    data = entry.payload.get("manifest")
     if not isinstance(data, dict):
         raise InvalidRequestError("it holds no manifest")
     return parse_engine_manifest(data, entry.engine)
 
 
-def _finish(entry: Entry, request: BuildRequest, start: float) -> BuildResult:
+def _finish(entry: CacheEntry, request: BuildRequest, start: float) -> BuildResult:
     """Write the manifest beside the restored engine."""
     path: Path = manifest_path(request.output)
-    write_json(path, entry.kept["manifest"])
+    write_json(path, entry.payload["manifest"])
     manifest = _manifest_of(entry)
     return BuildResult(
         engine=request.output, manifest=path, backend=manifest.backend, version=manifest.version,

@@ -50,7 +50,7 @@ def blame(
     graph = graph_of(request.subject)
     if graph is None:
         return None
-    refused, equal = _tried(graph, request, sample)
+    refused, equal = _run_graph(graph, request, sample)
     if refused is not None:
         return refused
     if is_engine(request.subject) and equal:
@@ -77,24 +77,29 @@ def _module_of(request: CheckRequest) -> str:
         return "MODULE"
 
 
-def _tried(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
+def _run_graph(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
     """An error at the node at which ONNX Runtime stops, and whether the file computes the reference's outputs."""
     try:
         actual = open_subject(graph).run(sample.inputs)
     except TrtconvError as error:
-        return stopped_at(graph, sample, error.message), False
+        return locate_stop(graph, sample, error.message), False
     allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic_of(graph))
-    found = compare_outputs(str(sample.point), sample.outputs, actual, allowed)
-    return None, all(c.passed for c in found)
+    compared = compare_outputs(str(sample.point), sample.outputs, actual, allowed)
+    return None, all(c.passed for c in compared)
 
 
-def stopped_at(graph: Path, sample: ReferenceSample, words: str) -> Finding | None:
+def locate_stop(graph: Path, sample: ReferenceSample, ort_message: str) -> Finding | None:
     """An error at the node that ONNX Runtime's words name; None when they name none of the graph."""
-    named = named_node(load_model(graph), words)
+    named = named_node(load_model(graph), ort_message)
     if named is None:
         return None
     node, origin = named
     return Finding(
-        "error", "accuracy", f"'{graph.name}' does not run at {sample.point}, it stops at node '{node}': {words}", "",
-        node, origin.module, origin.source,
-    )  # fmt: skip
+        "error",
+        "accuracy",
+        f"'{graph.name}' does not run at {sample.point}, it stops at node '{node}': {ort_message}",
+        "",
+        node,
+        origin.module,
+        origin.source,
+    )

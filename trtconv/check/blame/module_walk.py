@@ -51,14 +51,14 @@ def leaving_tensors(model: onnx.ModelProto) -> tuple[ModuleTensor, ...]:
             for name in node.output:
                 if any(not _inside(p, module) for p in readers.get(name, ())) and node.op_type != "Shape":
                     leaving.setdefault(module, []).append(ModuleTensor(module, name, index))
-    single = [found[0] for found in leaving.values() if len(found) == 1]
+    single = [tensors[0] for tensors in leaving.values() if len(tensors) == 1]
     return tuple(sorted(single, key=lambda t: (t.index, -t.module.count("."))))
 
 
 def _prefixes(path: str) -> list[str]:
     """`a.b.c` as `a.b.c`, `a.b`, `a`."""
-    words = path.split(".") if path else []
-    return [".".join(words[:end]) for end in range(len(words), 0, -1)]
+    parts = path.split(".") if path else []
+    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
 
 
 def _inside(path: str, module: str) -> bool:
@@ -75,20 +75,20 @@ def first_module_off(
     first node that reads the last one. None when nothing could be compared.
     """
     model = load_model(path)
-    known = [t for t in leaving_tensors(model) if len(outputs.get(t.module, ())) == 1]
+    comparable = [t for t in leaving_tensors(model) if len(outputs.get(t.module, ())) == 1]
     compared: list[tuple[ModuleTensor, OutputComparison]] = []
-    for start in range(0, len(known), PART):
-        part = known[start : start + PART]
+    for start in range(0, len(comparable), PART):
+        part = comparable[start : start + PART]
         try:
             values = tensor_values(load_model(path, weights=True), [t.tensor for t in part], sample.inputs)
         except TrtconvError:
             break
         for tensor in part:
-            want = outputs[tensor.module][0]
-            if want.shape == values[tensor.tensor].shape and want.dtype.kind == "f":
-                allowed = allow(want, tolerance=tolerance)
-                found = compare_output(tensor.tensor, str(sample.point), want, values[tensor.tensor], allowed)
-                compared.append((tensor, found))
+            expected = outputs[tensor.module][0]
+            if expected.shape == values[tensor.tensor].shape and expected.dtype.kind == "f":
+                allowed = allow(expected, tolerance=tolerance)
+                comparison = compare_output(tensor.tensor, str(sample.point), expected, values[tensor.tensor], allowed)
+                compared.append((tensor, comparison))
     bad = next((c for c in compared if not c[1].passed), None)
     if bad is not None:
         return _wrong(model, path, *bad, before=compared.index(bad))
@@ -96,16 +96,16 @@ def first_module_off(
 
 
 def _wrong(
-    model: onnx.ModelProto, path: Path, tensor: ModuleTensor, found: OutputComparison, *, before: int
+    model: onnx.ModelProto, path: Path, tensor: ModuleTensor, comparison: OutputComparison, *, before: int
 ) -> Finding:
     makers = {name: n for n in model.graph.node for name in n.output if name}
     node = model.graph.node[tensor.index]
-    error = "" if found.max_abs is None else f", largest error {found.max_abs:.3g}"
+    error = "" if comparison.max_abs is None else f", largest error {comparison.max_abs:.3g}"
     agree = f"; the {before} submodules before it agree" if before else ""
     return Finding(
         "error", "accuracy",
         f"'{path.name}' first differs from the module in submodule '{tensor.module}': tensor '{tensor.tensor}' at "
-        f"{found.point}{error}{agree}",
+        f"{comparison.point}{error}{agree}",
         "", node.name or tensor.tensor, tensor.module, nearest_origin(node, makers).source,
     )  # fmt: skip
 

@@ -39,20 +39,20 @@ def origins_of(subject: Path, comparisons: Iterable[OutputComparison]) -> dict[s
         return {}
     makers = {name: node for node in graph.node for name in node.output}
     named = {node.name: node for node in graph.node if node.name}
-    found = {}
+    origins = {}
     for comparison in bad:
-        asked = _NAMED.search(comparison.reason)
-        node = named.get(asked[1]) if asked else makers.get(comparison.output)
-        if node is not None and comparison.output not in found:
+        name_match = _NAMED.search(comparison.reason)
+        node = named.get(name_match[1]) if name_match else makers.get(comparison.output)
+        if node is not None and comparison.output not in origins:
             origin = nearest_origin(node, makers)
-            found[comparison.output] = {"node": node.name, "module": origin.module, "source": origin.source}
-    return found
+            origins[comparison.output] = {"node": node.name, "module": origin.module, "source": origin.source}
+    return origins
 
 
-def named_node(model: onnx.ModelProto, words: str) -> tuple[str, Origin] | None:
+def named_node(model: onnx.ModelProto, ort_message: str) -> tuple[str, Origin] | None:
     """Name and origin of the node that ONNX Runtime's words name."""
-    asked = _NAMED.search(words)
-    node = next((n for n in model.graph.node if n.name == asked[1]), None) if asked else None
+    name_match = _NAMED.search(ort_message)
+    node = next((n for n in model.graph.node if n.name == name_match[1]), None) if name_match else None
     if node is None:
         return None
     return node.name, nearest_origin(node, {name: n for n in model.graph.node for name in n.output})
@@ -60,12 +60,12 @@ def named_node(model: onnx.ModelProto, words: str) -> tuple[str, Origin] | None:
 
 def nearest_origin(node: onnx.NodeProto, makers: Mapping[str, onnx.NodeProto]) -> Origin:
     """The origin of a node, or of the nearest node before it that has a source line."""
-    waiting, seen = [node], {id(node)}
+    waiting, visited = [node], {id(node)}
     for current in waiting:
         origin = origin_of(current)
         if origin.source:
             return origin
-        before = [makers[i] for i in current.input if i in makers and id(makers[i]) not in seen]
-        seen.update(map(id, before))
+        before = [makers[i] for i in current.input if i in makers and id(makers[i]) not in visited]
+        visited.update(map(id, before))
         waiting += before
     return origin_of(node)

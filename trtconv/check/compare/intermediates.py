@@ -60,34 +60,35 @@ def tensor_differences(
         return ()
     if any(external_files(m) for m in models):
         return ()
-    known = {name for node in models[0].graph.node for name in node.output if name}
+    exported_names = {name for node in models[0].graph.node for name in node.output if name}
     makers = {name: node for node in models[1].graph.node for name in node.output if name}
-    shared = [name for name in makers if name in known]
+    shared = [name for name in makers if name in exported_names]
     arithmetic = arithmetic_of(subject)
-    found: list[TensorDifference] = []
+    differences: list[TensorDifference] = []
     try:
         for start in range(0, len(shared), PART):
             names = shared[start : start + PART]
-            want, got = (tensor_values(m, names, sample.inputs) for m in models)
+            expected, actual = (tensor_values(m, names, sample.inputs) for m in models)
             for name in names:
-                if want[name].dtype.kind == "f" and got[name].dtype.kind == "f":
-                    result = _compared(name, sample, want[name], got[name], tolerance, arithmetic)
-                    found.append(_difference(makers, name, result))
+                if expected[name].dtype.kind == "f" and actual[name].dtype.kind == "f":
+                    result = _compare_tensor(name, sample, expected[name], actual[name], tolerance, arithmetic)
+                    differences.append(_difference(makers, name, result))
     except TrtconvError:
-        return tuple(found)
-    return tuple(found)
+        return tuple(differences)
+    return tuple(differences)
 
 
-def _compared(
-    name: str, sample: ReferenceSample, want: Array, got: Array, tolerance: Tolerance | None, arithmetic: Arithmetic
-) -> OutputComparison:
+def _compare_tensor(
+    name: str, sample: ReferenceSample, expected: Array, actual: Array, tolerance: Tolerance | None,
+    arithmetic: Arithmetic,
+) -> OutputComparison:  # fmt: skip
     """The comparison of one tensor; most tensors of a good rewrite are equal to the last bit, which is quick to see."""
     import numpy as np
 
-    if want.dtype == got.dtype and np.array_equal(want, got, equal_nan=True):
-        shape = tuple(want.shape)
+    if expected.dtype == actual.dtype and np.array_equal(expected, actual, equal_nan=True):
+        shape = tuple(expected.shape)
         return OutputComparison(name, str(sample.point), True, "", shape, shape, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
-    return compare_output(name, str(sample.point), want, got, allow(want, None, tolerance, arithmetic))
+    return compare_output(name, str(sample.point), expected, actual, allow(expected, None, tolerance, arithmetic))
 
 
 def _difference(
@@ -112,25 +113,25 @@ def tensor_values(model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[
     return OnnxRuntimeRunner(wider.SerializeToString())(inputs, names)
 
 
-def first_difference(found: Iterable[TensorDifference]) -> Finding | None:
+def first_difference(differences: Iterable[TensorDifference]) -> Finding | None:
     """An error at the first tensor that differs: its node, its rule, its line."""
-    bad = next((d for d in found if not d.result.passed), None)
+    bad = next((d for d in differences if not d.result.passed), None)
     if bad is None:
         return None
-    made = f", which rule {bad.rule} made" if bad.rule else ""
+    maker_text = f", which rule {bad.rule} made" if bad.rule else ""
     error = "" if bad.result.max_abs is None else f", largest error {bad.result.max_abs:.3g}"
     return Finding(
         "error", "accuracy",
-        f"the rewritten graph first differs from the exported one at node '{bad.node}'{made}: "
+        f"the rewritten graph first differs from the exported one at node '{bad.node}'{maker_text}: "
         f"tensor '{bad.result.output}' at {bad.result.point}{error}",
         f"leave the rule out: --skip {bad.rule}" if bad.rule else "", bad.node, bad.origin.module, bad.origin.source,
     )  # fmt: skip
 
 
-def heat_by_module(found: Iterable[TensorDifference]) -> list[dict[str, Any]]:
+def heat_by_module(differences: Iterable[TensorDifference]) -> list[dict[str, Any]]:
     """The largest error of each module's tensors, in graph order, as plain data."""
     modules: dict[str, dict[str, Any]] = {}
-    for difference in found:
+    for difference in differences:
         name = difference.origin.module or "(no module)"
         error = difference.result.max_scaled
         entry = modules.setdefault(

@@ -32,7 +32,7 @@ RunMarked = Callable[[Sequence[str]], Mapping[str, "Array"]]
 
 
 @dataclass(frozen=True)
-class LayerTensor:
+class GraphTensor:
     """A tensor of the graph with the node that makes it and the place in the PyTorch code that the node is from."""
 
     name: str
@@ -45,14 +45,14 @@ class LayerTensor:
 class LayerRow:
     """One tensor compared."""
 
-    tensor: LayerTensor
+    tensor: GraphTensor
     comparison: OutputComparison
 
     @property
     def error(self) -> float:
         """The largest absolute error; infinite when the shapes differ."""
-        found = self.comparison.max_abs
-        return float("inf") if found is None else found
+        largest = self.comparison.max_abs
+        return float("inf") if largest is None else largest
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LayerReport:
 
     rows: tuple[LayerRow, ...]
     outputs: tuple[OutputComparison, ...]
-    fused: LayerTensor | None = None
+    fused: GraphTensor | None = None
     builds: int = 0
 
     @property
@@ -70,11 +70,11 @@ class LayerReport:
         return next((r for r in self.rows if not r.comparison.passed), None)
 
 
-def graph_tensors(model: onnx.ModelProto) -> tuple[LayerTensor, ...]:
+def graph_tensors(model: onnx.ModelProto) -> tuple[GraphTensor, ...]:
     """Every tensor that a node of the main graph makes, in order; constants and graph outputs are left out."""
     outputs = {o.name for o in model.graph.output}
     return tuple(
-        LayerTensor(name, node.name, node.op_type, origin_of(node))
+        GraphTensor(name, node.name, node.op_type, origin_of(node))
         for node in model.graph.node
         if node.op_type not in ("Constant", "Shape", "ConstantOfShape")
         for name in node.output
@@ -104,13 +104,13 @@ def compare_layers(
     finals = [o.name for o in proto.graph.output]
     names = [t.name for t in tensors if t.name in expected]
     progress.phase(f"engine with {len(names)} outputs")
-    got = run_marked(names)
+    actual = run_marked(names)
     rows = tuple(
-        LayerRow(t, compare_output(t.name, "", expected[t.name], got[t.name], allowed(expected[t.name])))
+        LayerRow(t, compare_output(t.name, "", expected[t.name], actual[t.name], allowed(expected[t.name])))
         for t in tensors
-        if t.name in expected and t.name in got and expected[t.name].dtype.kind == "f"
+        if t.name in expected and t.name in actual and expected[t.name].dtype.kind == "f"
     )
-    outputs = _finals(finals, expected, got, allowed)
+    outputs = _finals(finals, expected, actual, allowed)
     if not all(o.passed for o in outputs) or any(not r.comparison.passed for r in rows):
         return LayerReport(rows, outputs, builds=1)
     fused, builds = _bisect([r.tensor for r in rows], finals, expected, run_marked, allowed, progress)
@@ -137,21 +137,21 @@ def _expected(
 
 
 def _finals(
-    names: Sequence[str], expected: Mapping[str, Array], got: Mapping[str, Array], allowed: Allow
+    names: Sequence[str], expected: Mapping[str, Array], actual: Mapping[str, Array], allowed: Allow
 ) -> tuple[OutputComparison, ...]:
-    return tuple(compare_output(n, "", expected[n], got[n], allowed(expected[n])) for n in names if n in got)
+    return tuple(compare_output(n, "", expected[n], actual[n], allowed(expected[n])) for n in names if n in actual)
 
 
 def _bisect(
-    tensors: Sequence[LayerTensor], finals: Sequence[str], expected: Mapping[str, Array], run_marked: RunMarked,
+    tensors: Sequence[GraphTensor], finals: Sequence[str], expected: Mapping[str, Array], run_marked: RunMarked,
     allowed: Allow, progress: Progress,
-) -> tuple[LayerTensor | None, int]:  # fmt: skip
+) -> tuple[GraphTensor | None, int]:  # fmt: skip
     """The last tensor of the shortest list of marked ones, from the front, that makes the final outputs right."""
 
     def right(count: int) -> bool:
         progress.phase(f"engine with {count} of {len(tensors)} fusions broken")
-        got = run_marked([t.name for t in tensors[:count]])
-        return all(o.passed for o in _finals(finals, expected, got, allowed))
+        actual = run_marked([t.name for t in tensors[:count]])
+        return all(o.passed for o in _finals(finals, expected, actual, allowed))
 
     if right(0):
         return None, 1
@@ -194,16 +194,16 @@ def layer_finding(report: LayerReport) -> Finding | None:
     if tensor is None:
         return None
     if first is not None:
-        words = f"the engine first differs from its graph at {tensor.op_type} '{tensor.node}'"
-        words += f": tensor '{tensor.name}', largest error {first.error:.3g}"
+        message = f"the engine first differs from its graph at {tensor.op_type} '{tensor.node}'"
+        message += f": tensor '{tensor.name}', largest error {first.error:.3g}"
     else:
-        words = f"a fusion around {tensor.op_type} '{tensor.node}' is wrong: each tensor is right by itself"
-    return Finding("error", "accuracy", words, "", tensor.node, tensor.origin.module, tensor.origin.source)
+        message = f"a fusion around {tensor.op_type} '{tensor.node}' is wrong: each tensor is right by itself"
+    return Finding("error", "accuracy", message, "", tensor.node, tensor.origin.module, tensor.origin.source)
 
 
-def _node(tensor: LayerTensor) -> str:
-    place = f" from {tensor.origin}" if tensor.origin else ""
-    return f"{tensor.op_type} '{tensor.node}'{place}"
+def _node(tensor: GraphTensor) -> str:
+    source_text = f" from {tensor.origin}" if tensor.origin else ""
+    return f"{tensor.op_type} '{tensor.node}'{source_text}"
 
 
 def dump_tensors(folder: Path, inputs: Mapping[str, Array], run_marked: RunMarked, names: Sequence[str]) -> Path:

@@ -18,10 +18,10 @@ from trtconv.proof.reference import ReferenceInfo, ReferenceSample
 AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
 
 
-def find_reference(subject: Path, given: Path | None) -> Path:
+def find_reference(subject: Path, named_path: Path | None) -> Path:
     """The reference that is named, or the one beside the subject. Raises InvalidRequestError when there is none."""
-    path = given or beside(subject, ".reference.safetensors")
-    if given is None and not path.exists():
+    path = named_path or beside(subject, ".reference.safetensors")
+    if named_path is None and not path.exists():
         raise InvalidRequestError(
             f"there is no reference beside '{subject}' (looked for {path.name})",
             hint="name one with --reference FILE, or compare with the module itself: --against MODULE",
@@ -50,14 +50,14 @@ def reference_binding(subject: Path, reference: Path | None) -> tuple[Finding, .
         return ()
     recorded = recorded_reference(subject)
     if not recorded:
-        words = f"'{subject}' does not record which reference belongs to it: '{path.name}' may be of another export"
-        return (Finding("warning", "usage", words, "export the module again with this trtconv"),)
+        message = f"'{subject}' does not record which reference belongs to it: '{path.name}' may be of another export"
+        return (Finding("warning", "usage", message, "export the module again with this trtconv"),)
     if sha256_file(path) == recorded:
         return ()
     if path.resolve() == beside_it.resolve():
         return (Finding("error", "usage", f"'{path.name}' belongs to another export than '{subject}'", AGAIN),)
-    words = f"'{path}' is not the reference that '{subject}' was exported with"
-    return (Finding("warning", "usage", words, "leave out --reference to compare with its own"),)
+    message = f"'{path}' is not the reference that '{subject}' was exported with"
+    return (Finding("warning", "usage", message, "leave out --reference to compare with its own"),)
 
 
 def require_own_reference(subject: Path, reference: Path | None) -> None:
@@ -69,14 +69,14 @@ def require_own_reference(subject: Path, reference: Path | None) -> None:
 
 def require_fit(subject: Subject, info: ReferenceInfo, reference: Path) -> None:
     """Raise InvalidRequestError when the reference was made for a model with other inputs."""
-    known = {s.name: s for s in info.inputs}
+    expected = {s.name: s for s in info.inputs}
     for spec in subject.inputs:
-        if spec.name not in known:
+        if spec.name not in expected:
             raise InvalidRequestError(
                 f"the reference '{reference}' is of another model: it has no input '{spec.name}'",
-                hint=f"its inputs are {', '.join(known)}; export again, or name the right one with --reference",
+                hint=f"its inputs are {', '.join(expected)}; export again, or name the right one with --reference",
             )
-        other = known[spec.name]
+        other = expected[spec.name]
         fixed = [(a, b) for a, b in zip(spec.dims, other.dims, strict=False) if isinstance(a, int) and a >= 0]
         wrong = [f"{a} against {b}" for a, b in fixed if isinstance(b, int) and a != b]
         if len(spec.dims) != len(other.dims) or wrong:
@@ -159,11 +159,13 @@ def require_finite(sample: ReferenceSample) -> Finding | None:
     return None
 
 
-def inside(sample: ReferenceSample, profiles: Iterable[Mapping[str, Any]]) -> bool:
+def within_profiles(sample: ReferenceSample, profiles: Iterable[Mapping[str, Any]]) -> bool:
     """True when every input's shape lies within one of the profiles; an empty set of profiles takes all."""
     shapes = {name: tuple(array.shape) for name, array in sample.inputs.items()}
-    found = list(profiles)
-    return not found or any(all(_within(shapes[n], t) for n, t in p.items() if n in shapes) for p in found)
+    profile_list = list(profiles)
+    return not profile_list or any(
+        all(_within(shapes[n], t) for n, t in p.items() if n in shapes) for p in profile_list
+    )
 
 
 def _within(shape: tuple[int, ...], triple: Any) -> bool:

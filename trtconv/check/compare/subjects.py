@@ -73,7 +73,7 @@ def _onnx(path: Path) -> Subject:
     from trtconv.backends.onnxruntime.half_emulation import emulated_runner, has_halves
 
     model = load_model(path)
-    found = signature(model)
+    interface = signature(model)
     where = "on the CPU"
     if has_halves(model):
         # ONNX Runtime alone neither rounds nor overflows between two half nodes on the CPU.
@@ -81,8 +81,8 @@ def _onnx(path: Path) -> Subject:
         where = "on the CPU, fp16 and bf16 rounded after every node"
     else:
         runner = OnnxRuntimeRunner(path)
-    words = f"onnxruntime {runner.version} {where}"
-    return Subject(path, "onnx", words, found.inputs, runner, found.space)
+    runner_name = f"onnxruntime {runner.version} {where}"
+    return Subject(path, "onnx", runner_name, interface.inputs, runner, interface.space)
 
 
 def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:

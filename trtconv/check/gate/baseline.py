@@ -105,7 +105,7 @@ def compare_with_baseline(
         if now is None or (elsewhere and key in ("latency_ms", "build_seconds", "device_memory_bytes")):
             continue
         limit = baseline.ratios.get(key, 1.0)
-        worse = got_worse(now, then, limit, more_is_better=key == "precision_share")
+        worse = is_regression(now, then, limit, more_is_better=key == "precision_share")
         sign = "/" if key == "precision_share" else "x"
         limits = f"{format_value(name, then.value)} {sign} {limit:g}"
         rows.append(_row(name + AGAINST, format_value(name, now.value), limits, not worse, now, then))
@@ -114,7 +114,7 @@ def compare_with_baseline(
     return (*findings, *_errors(report, baseline, rows)), rows
 
 
-def got_worse(now: Measurement, then: Measurement, ratio: float, *, more_is_better: bool = False) -> bool:
+def is_regression(now: Measurement, then: Measurement, ratio: float, *, more_is_better: bool = False) -> bool:
     """True when `now` is worse than `then` by more than the ratio and by more than the noise of both medians."""
     high, low = (then, now) if more_is_better else (now, then)
     if high.value <= low.value * ratio:
@@ -122,8 +122,8 @@ def got_worse(now: Measurement, then: Measurement, ratio: float, *, more_is_bett
     return high.value - low.value > SIGMAS * math.hypot(_median_error(now), _median_error(then))
 
 
-def _median_error(found: Measurement) -> float:
-    return _MEDIAN_ERROR * found.sigma / math.sqrt(max(1, len(found.runs)))
+def _median_error(measurement: Measurement) -> float:
+    return _MEDIAN_ERROR * measurement.sigma / math.sqrt(max(1, len(measurement.runs)))
 
 
 def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]]) -> list[Finding]:

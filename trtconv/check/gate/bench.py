@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.runtime.latency import Latency, clock_state, measure_engine, percentiles
-from trtconv.check.compare.reference_fit import find_reference, inside, require_fit
+from trtconv.check.compare.reference_fit import find_reference, require_fit, within_profiles
 from trtconv.check.compare.subjects import is_engine, open_subject
 from trtconv.core.artifacts import beside, require_file
 from trtconv.core.errors import (
@@ -71,23 +71,23 @@ def bench_model(
     path = find_reference(subject, reference)
     samples = chosen_samples(path, points)
     before = clock_state()
-    found: list[Latency] = []
+    latencies: list[Latency] = []
     failed: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     if is_engine(subject):
         measured, warnings = _engine_latencies(subject, samples, plugins, seconds, progress)
-        found += measured
+        latencies += measured
         graph = subject.with_name(beside(subject, ".onnx").name)
-        found += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
+        latencies += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
     else:
         opened = open_subject(subject)
         require_fit(opened, read_reference_info(path), path)
         opened.close()
-        found += _onnx_latencies(subject, samples, seconds, progress)
+        latencies += _onnx_latencies(subject, samples, seconds, progress)
     if module is not None:
-        torch_found, failed = _torch_latencies(module, samples, seconds, progress)
-        found += torch_found
-    return BenchReport(str(subject), tuple(found), failed, warnings, (before, clock_state()))
+        torch_latencies, failed = _torch_latencies(module, samples, seconds, progress)
+        latencies += torch_latencies
+    return BenchReport(str(subject), tuple(latencies), failed, warnings, (before, clock_state()))
 
 
 def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
@@ -95,15 +95,15 @@ def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
     info = read_reference_info(path)
     labels = [p.label for p in info.points]
     sizes = {which: info.space.pick(which) for which in DEFAULT_POINTS}
-    wanted = []
+    point_labels = []
     for name in points:
         same = [p.label for p in info.points if p.sizes == sizes.get(name) and p.values == "random"]
         if name not in labels and not same:
             raise InvalidRequestError(
                 f"the reference has no point '{name}'{did_you_mean(name, labels)}", hint="one of " + ", ".join(labels)
             )
-        wanted.append(name if name in labels else same[0])
-    return [s for s in read_samples(path) if s.point.label in wanted]
+        point_labels.append(name if name in labels else same[0])
+    return [s for s in read_samples(path) if s.point.label in point_labels]
 
 
 def _engine_latencies(
@@ -114,9 +114,9 @@ def _engine_latencies(
 
     session = backend_of(subject).load(subject, plugins=plugins)
     try:
-        found = []
+        latencies = []
         for sample in samples:
-            if not inside(sample, session.profiles):
+            if not within_profiles(sample, session.profiles):
                 progress.warn(f"{sample.point} is outside the engine's profiles; not measured")
                 continue
             for graph in (False, True):
@@ -128,10 +128,10 @@ def _engine_latencies(
                     # A graph cannot hold every engine (loops in 8.6, sizes that depend on data).
                     progress.warn(f"engine + CUDA graph at {label}: {error.message}; not measured")
                     continue
-                found.append(one)
+                latencies.append(one)
         for text in session.warnings:
             progress.warn(text)
-        return found, session.warnings
+        return latencies, session.warnings
     finally:
         session.close()
 
@@ -152,14 +152,16 @@ def _onnx_latencies(
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
     runner = OnnxRuntimeRunner(model, optimize=True)
-    found = []
+    latencies = []
     for sample in samples:
         progress.phase(f"ONNX Runtime at {sample.point}")
         times = wall_times(runner, sample.inputs, seconds)
         spread = percentiles(times)
         batch = _batch(sample.inputs)
-        found.append(Latency("ONNX Runtime (CPU)", sample.point.label, batch, spread, spread, batch / spread.median))
-    return found
+        latencies.append(
+            Latency("ONNX Runtime (CPU)", sample.point.label, batch, spread, spread, batch / spread.median)
+        )
+    return latencies
 
 
 def wall_times(run: Callable[..., object], inputs: Mapping[str, Array], seconds: float) -> list[float]:
@@ -180,7 +182,7 @@ def _torch_latencies(
 ) -> tuple[list[Latency], dict[str, str]]:
     from trtconv.backends.runtime.torch_latency import measure_torch
 
-    found: list[Latency] = []
+    latencies: list[Latency] = []
     failed: dict[str, str] = {}
     for sample in samples:
         progress.phase(f"torch at {sample.point}")
@@ -189,10 +191,10 @@ def _torch_latencies(
                 module, sample.inputs, point=sample.point.label, batch=_batch(sample.inputs), seconds=seconds
             )
         except TrtconvError as error:
-            return found, {"torch": error.message}
-        found += measured
+            return latencies, {"torch": error.message}
+        latencies += measured
         failed.update(problems)
-    return found, failed
+    return latencies, failed
 
 
 def _batch(inputs: Mapping[str, Array]) -> int:

@@ -35,13 +35,13 @@ class Budgets:
 
     def limits(self) -> tuple[tuple[str, float, bool], ...]:
         """(name of the measurement, bound, True when the bound is the least that is allowed)."""
-        found = [(f"latency_ms at {point}", ms, False) for point, ms in self.latency_ms]
+        bounds = [(f"latency_ms at {point}", ms, False) for point, ms in self.latency_ms]
         for name in ("engine_bytes", "device_memory_bytes", "build_seconds", "unsupported_nodes", "plugin_nodes"):
             if getattr(self, name) is not None:
-                found.append((name, float(getattr(self, name)), False))
+                bounds.append((name, float(getattr(self, name)), False))
         if self.precision_share is not None:
-            found.append(("precision_share", self.precision_share, True))
-        return tuple(found)
+            bounds.append(("precision_share", self.precision_share, True))
+        return tuple(bounds)
 
 
 NO_BUDGETS = Budgets()
@@ -50,11 +50,12 @@ NO_BUDGETS = Budgets()
 def parse_budgets(data: Mapping[str, Any]) -> Budgets:
     """Read the table of the config. Sizes may be text (`"64MiB"`); `latency_ms` is a number, which holds at opt, or a
     table by sample point. Raises InvalidRequestError for an unknown name or a value that is no limit."""
-    known = list(Budgets.__dataclass_fields__)
+    options = list(Budgets.__dataclass_fields__)
     for name in data:
-        if name not in known:
+        if name not in options:
             raise InvalidRequestError(
-                f"[check.budgets] has no budget '{name}'{did_you_mean(name, known)}", hint="one of " + ", ".join(known)
+                f"[check.budgets] has no budget '{name}'{did_you_mean(name, options)}",
+                hint="one of " + ", ".join(options),
             )
     values: dict[str, Any] = {}
     for name, value in data.items():
@@ -90,18 +91,18 @@ def judge_budgets(
     rows: list[dict[str, Any]] = []
     for name, bound, least in budgets.limits():
         limit = ("at least " if least else "at most ") + format_value(name, bound)
-        found = measured.get(name)
-        if found is None:
+        measurement = measured.get(name)
+        if measurement is None:
             why = missing.get(name, "it was not measured")
             level = "error" if unmeasured_is_error else "note"
             findings.append(Finding(level, "environment", f"the budget {name} ({limit}) could not be judged: {why}"))
             rows.append(_row(name, "not measured", limit, not unmeasured_is_error, None, bound))
             continue
-        passed = found.value >= bound if least else found.value <= bound
-        shown = format_value(name, found.value)
-        rows.append(_row(name, shown, limit, passed, found.value, bound))
+        passed = measurement.value >= bound if least else measurement.value <= bound
+        value_text = format_value(name, measurement.value)
+        rows.append(_row(name, value_text, limit, passed, measurement.value, bound))
         if not passed:
-            findings.append(_over(name, shown, limit, found))
+            findings.append(_over(name, value_text, limit, measurement))
     return tuple(findings), rows
 
 
@@ -111,11 +112,11 @@ def _row(
     return {"name": name, "measured": measured, "limit": limit, "passed": passed, "value": value, "bound": bound}
 
 
-def _over(name: str, shown: str, limit: str, found: Measurement) -> Finding:
-    first = found.places[0] if found.places else {}
+def _over(name: str, value_text: str, limit: str, measurement: Measurement) -> Finding:
+    first = measurement.places[0] if measurement.places else {}
     more = f" (the first is '{first['node']}')" if first else ""
     return Finding(
-        "error", "budget", f"{name} is {shown}, allowed is {limit}{more}", _HINTS.get(name.split(" ")[0], ""),
+        "error", "budget", f"{name} is {value_text}, allowed is {limit}{more}", _HINTS.get(name.split(" ")[0], ""),
         first.get("node", ""), first.get("module", ""), first.get("source", ""),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.compare.reference_fit import find_reference, inside
+from trtconv.check.compare.reference_fit import find_reference, within_profiles
 from trtconv.check.compare.subjects import is_engine
 from trtconv.check.gate.bench import chosen_samples
 from trtconv.check.gate.measured import Measurement, measurement
@@ -42,9 +42,9 @@ def measure_subject(request: CheckRequest, names: Iterable[str], progress: Progr
     """Measure the named quantities (see `Budgets.limits`); one that cannot be measured here gets a reason."""
     values: dict[str, Measurement] = {}
     missing: dict[str, str] = {}
-    wanted = list(dict.fromkeys(names))
-    points = [n[len(LATENCY) :] for n in wanted if n.startswith(LATENCY)]
-    for name in wanted:
+    quantities = list(dict.fromkeys(names))
+    points = [n[len(LATENCY) :] for n in quantities if n.startswith(LATENCY)]
+    for name in quantities:
         if name.startswith(LATENCY):
             continue
         progress.phase(f"measuring {name}")
@@ -70,7 +70,7 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
 
         session = backend_of(request.subject).load(request.subject, plugins=request.plugins, foreign=request.foreign)
         try:
-            if not inside(sample, session.profiles):
+            if not within_profiles(sample, session.profiles):
                 raise InvalidRequestError(f"the point {sample.point} is outside the engine's profiles")
             return [
                 1e3 * measure_engine(
@@ -145,15 +145,15 @@ def is_plugin(domain: str, op_type: str) -> bool:
 def _precision_share(request: CheckRequest) -> Measurement:
     """Of the engine's own layers where it runs; elsewhere of the float tensors of the network it was built from."""
     manifest = _manifest(request)
-    wanted = {p.name: p.dtype for p in TYPED}.get(manifest.precision, manifest.precision)
+    target_dtype = {p.name: p.dtype for p in TYPED}.get(manifest.precision, manifest.precision)
     layers = _float_layers(request)
     if layers:
-        others = tuple({"node": n.rpartition(" + ")[2]} for n, dtype in layers if dtype != wanted)
+        others = tuple({"node": n.rpartition(" + ")[2]} for n, dtype in layers if dtype != target_dtype)
         return Measurement(1.0 - len(others) / len(layers), places=others)
     floats = {n: c for n, c in manifest.types.items() if "float" in n}
     if not floats:
         raise InvalidRequestError("the engine's manifest does not say its element types")
-    return Measurement(floats.get(wanted, 0) / sum(floats.values()))
+    return Measurement(floats.get(target_dtype, 0) / sum(floats.values()))
 
 
 def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:

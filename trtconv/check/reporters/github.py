@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trtconv.check.reporters.markdown import markdown_text
-from trtconv.check.reporters.problems import Problem, from_here, problems
+from trtconv.check.reporters.problems import Problem, problems, relative_path
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.report import CheckReport
@@ -27,7 +27,7 @@ def annotation_lines(report: CheckReport) -> tuple[str, ...]:
 
 
 def _annotation(problem: Problem) -> str:
-    file = from_here(problem.file) if problem.file else ""
+    file = relative_path(problem.file) if problem.file else ""
     fields = {"file": file, "line": str(problem.line or ""), "title": f"trtconv: {problem.kind}"}
     shown = ",".join(f"{k}={_property(v)}" for k, v in fields.items() if v)
     where = f" ({problem.module})" if problem.module else ""

@@ -71,7 +71,7 @@ def _advisory(suite: ET.Element, report: CheckReport, result: OutputComparison) 
 def _finding(suite: ET.Element, report: CheckReport, problem: Problem) -> ET.Element:
     case = _case_element(suite, report, f"{problem.kind}: {problem.message}"[:200])
     failure = ET.SubElement(case, "failure", type=problem.kind, message=_clean(problem.message))
-    failure.text = _clean("\n".join(t for t in (problem.place, problem.message, problem.hint) if t))
+    failure.text = _clean("\n".join(t for t in (problem.location, problem.message, problem.hint) if t))
     return case
 
 

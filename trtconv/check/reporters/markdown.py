@@ -55,14 +55,14 @@ def _outputs(report: CheckReport) -> str:
 
 def _problems(report: CheckReport) -> str:
     signs = {"error": "❌", "warning": "⚠️", "note": "ℹ️"}
-    found = problems(report)
+    sorted_problems = problems(report)
     lines = []
-    for problem in found[:MOST_PROBLEMS]:
-        place = f"  \n  at `{_code(problem.place)}`" if problem.place else ""
+    for problem in sorted_problems[:MOST_PROBLEMS]:
+        location = f"  \n  at `{_code(problem.location)}`" if problem.location else ""
         hint = f"  \n  → {_cell(problem.hint)}" if problem.hint else ""
-        lines.append(f"- {signs.get(problem.level, '')} **{problem.kind}** {_cell(problem.message)}{place}{hint}")
-    if len(found) > MOST_PROBLEMS:
-        lines.append(f"- and {len(found) - MOST_PROBLEMS} more")
+        lines.append(f"- {signs.get(problem.level, '')} **{problem.kind}** {_cell(problem.message)}{location}{hint}")
+    if len(sorted_problems) > MOST_PROBLEMS:
+        lines.append(f"- and {len(sorted_problems) - MOST_PROBLEMS} more")
     return "\n".join(lines)
 
 

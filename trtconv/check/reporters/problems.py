@@ -27,11 +27,11 @@ class Problem:
     node: str = ""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """`net.py:42 in backbone.conv1, node /conv1/Conv`, with the parts that are known."""
         parts = [f"{self.file}:{self.line}" if self.file else "", f"in {self.module}" if self.module else ""]
-        words = " ".join(p for p in parts if p)
-        return ", ".join(w for w in (words, f"node {self.node}" if self.node else "") if w)
+        source_text = " ".join(p for p in parts if p)
+        return ", ".join(w for w in (source_text, f"node {self.node}" if self.node else "") if w)
 
 
 def split_source(source: str) -> tuple[str, int]:
@@ -40,12 +40,12 @@ def split_source(source: str) -> tuple[str, int]:
     return (match["file"], int(match["line"])) if match else ("", 0)
 
 
-def from_here(path: str) -> str:
+def relative_path(path: str) -> str:
     """A path inside of the working directory as seen from there, with slashes: what code hosts can place."""
-    place = Path(path)
-    if place.is_absolute() and place.is_relative_to(Path.cwd()):
-        place = place.relative_to(Path.cwd())
-    return place.as_posix()
+    file_path = Path(path)
+    if file_path.is_absolute() and file_path.is_relative_to(Path.cwd()):
+        file_path = file_path.relative_to(Path.cwd())
+    return file_path.as_posix()
 
 
 def problems(report: CheckReport) -> tuple[Problem, ...]:
@@ -53,17 +53,17 @@ def problems(report: CheckReport) -> tuple[Problem, ...]:
 
     An output that differs at several points is one problem.
     """
-    found = [_output_problem(report, name) for name in failing_outputs(report)]
+    collected = [_output_problem(report, name) for name in failing_outputs(report)]
     for finding in report.findings:
         file, line = split_source(finding.source)
-        found.append(
+        collected.append(
             Problem(
                 finding.level, finding.kind, finding.message, finding.hint, file, line, finding.module, finding.node
             )
         )
     order = {"error": 0, "warning": 1, "note": 2}
     causes = {f.message for f in report.findings if f.kind == "accuracy" and f.node}
-    return tuple(sorted(found, key=lambda p: (order.get(p.level, 3), p.message not in causes)))
+    return tuple(sorted(collected, key=lambda p: (order.get(p.level, 3), p.message not in causes)))
 
 
 def failing_outputs(report: CheckReport) -> tuple[str, ...]:

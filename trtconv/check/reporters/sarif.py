@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from trtconv.check.reporters.problems import Problem, from_here, problems
+from trtconv.check.reporters.problems import Problem, problems, relative_path
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_json
 from trtconv.core.report import CheckReport
@@ -27,8 +27,8 @@ def sarif_dict(report: CheckReport) -> dict[str, Any]:
     """The log as plain data, one result per problem. Where no line is known, the subject's file is the place."""
     import trtconv
 
-    found = problems(report)
-    kinds = list(dict.fromkeys([*RULES, *(p.kind for p in found)]))
+    sorted_problems = problems(report)
+    kinds = list(dict.fromkeys([*RULES, *(p.kind for p in sorted_problems)]))
     rules = [
         {
             "id": f"trtconv/{kind}",
@@ -38,7 +38,7 @@ def sarif_dict(report: CheckReport) -> dict[str, Any]:
         for kind in kinds
     ]
     driver = {"name": "trtconv", "version": trtconv.__version__, "semanticVersion": trtconv.__version__, "rules": rules}
-    results = [_result(p, kinds.index(p.kind), report) for p in found]
+    results = [_result(p, kinds.index(p.kind), report) for p in sorted_problems]
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -81,7 +81,7 @@ def _location(problem: Problem, report: CheckReport) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    pure = PurePath(from_here(path))
+    pure = PurePath(relative_path(path))
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
 
 

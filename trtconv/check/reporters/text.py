@@ -32,9 +32,9 @@ def print_report(report: CheckReport, console: Console) -> None:
         console.print(f"[red]differs[/red]  {escape(describe_failure(failure))}")
     for problem in problems(report):
         colour = {"error": "red", "warning": "yellow"}.get(problem.level, "dim")
-        place = f"\n  at {problem.place}" if problem.place else ""
+        location = f"\n  at {problem.location}" if problem.location else ""
         hint = f"\n  -> {problem.hint}" if problem.hint else ""
-        console.print(f"[{colour}]{problem.level}[/{colour}]  {escape(problem.message + place + hint)}")
+        console.print(f"[{colour}]{problem.level}[/{colour}]  {escape(problem.message + location + hint)}")
     for row in report.extras.get("budgets", ()):
         word = "open" if row.get("value") is None else "within" if row["passed"] else "over"
         colour = "red" if not row["passed"] else "dim" if word == "open" else "green"

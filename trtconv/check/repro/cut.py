@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.blame.origins import graph_of
 from trtconv.check.compare.intermediates import exported_beside, tensor_values
 from trtconv.check.compare.precision import arithmetic_of
-from trtconv.check.compare.reference_fit import find_reference, inside
+from trtconv.check.compare.reference_fit import find_reference, within_profiles
 from trtconv.check.compare.subjects import is_engine, open_subject
 from trtconv.check.repro.bisection import smallest_failing
-from trtconv.check.repro.cutting import boundary, cut, cut_inputs, reads
-from trtconv.check.repro.failures import AccuracyFailure, BuildFailure, Failure, RunFailure, difference, same_reason
+from trtconv.check.repro.cutting import boundary, cut, cut_inputs, input_names
+from trtconv.check.repro.failures import (
+    AccuracyFailure,
+    BuildFailure,
+    Failure,
+    RunFailure,
+    describe_difference,
+    same_reason,
+)
 from trtconv.check.repro.files import require_repro_output, write_repro
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, TrtconvError
@@ -70,9 +77,9 @@ def make_repro(
     model = load_model(path, weights=True)
     for failure in _candidates(request, kind, backend, precision):
         progress.phase(f"looking for a failure: {failure.kind}")
-        found = _seek(request, path, model, failure, progress)
-        if found is not None:
-            small, inputs, expected, reason, failing = found
+        cut_failure = _seek(request, path, model, failure, progress)
+        if cut_failure is not None:
+            small, inputs, expected, reason, failing = cut_failure
             node = small.graph.node[-1]
             written = write_repro(output, small, inputs, expected, failing, reason, path)
             return Repro(
@@ -126,8 +133,12 @@ def _failing_first(
     except TrtconvError:
         return list(samples)
     try:
-        inner = [s for s in samples if inside(s, subject.profiles)]
-        bad = [s for s in inner if difference(subject.run(s.inputs), s.outputs, failure.tolerance, failure.arithmetic)]
+        inner = [s for s in samples if within_profiles(s, subject.profiles)]
+        bad = [
+            s
+            for s in inner
+            if describe_difference(subject.run(s.inputs), s.outputs, failure.tolerance, failure.arithmetic)
+        ]
     except TrtconvError:
         return list(samples)
     finally:
@@ -151,18 +162,22 @@ def _seek_run(model: onnx.ModelProto, sample: ReferenceSample, failure: Failure)
         middle = (low + end) // 2
         low, end = (low, middle) if _prefix_fails(model, middle, sample) else (middle, end)
     last = end - 1
-    needed = [n for n in reads(nodes[last]) if n not in sample.inputs]
+    needed = [n for n in input_names(nodes[last]) if n not in sample.inputs]
     values = {**sample.inputs, **_prefix_values(model, last, needed, sample)}
-    made = {o: v for o, v in sample.outputs.items() if o in nodes[last].output}
+    node_outputs = {o: v for o, v in sample.outputs.items() if o in nodes[last].output}
     for name in nodes[last].output:
-        values.setdefault(name, made.get(name, _empty()))
+        values.setdefault(name, node_outputs.get(name, _empty()))
     small = cut(model, [last], values)
     # What the node would give is not known, so its outputs state no shape; their type is the first input's.
     for value in small.graph.output:
         value.type.tensor_type.ClearField("shape")
     inputs = cut_inputs(small, values)
     again = failure.ask(small, inputs, {})
-    return (small, inputs, made, again, failure) if again else (model, sample.inputs, sample.outputs, reason, failure)
+    return (
+        (small, inputs, node_outputs, again, failure)
+        if again
+        else (model, sample.inputs, sample.outputs, reason, failure)
+    )
 
 
 def _empty() -> Array:
@@ -191,10 +206,10 @@ def _prefix_values(
     model: onnx.ModelProto, count: int, names: Sequence[str], sample: ReferenceSample
 ) -> dict[str, Array]:
     constants = {t.name for t in model.graph.initializer}
-    wanted = [n for n in names if n not in constants]
-    if not wanted:
+    computed_names = [n for n in names if n not in constants]
+    if not computed_names:
         return {}
-    return tensor_values(_prefix(model, count, wanted), wanted, sample.inputs)
+    return tensor_values(_prefix(model, count, computed_names), computed_names, sample.inputs)
 
 
 def _seek_difference(
@@ -203,24 +218,28 @@ def _seek_difference(
     reason = failure.ask(model, sample.inputs, sample.outputs)
     if not reason:
         return None
-    known = _all_values(truth, sample) | dict(sample.inputs) | dict(sample.outputs)
+    exported_values = _all_values(truth, sample) | dict(sample.inputs) | dict(sample.outputs)
     nodes = list(model.graph.node)
-    made = [n for node in nodes for n in node.output if n]
+    value_names = [n for node in nodes for n in node.output if n]
     outputs = {o.name for o in model.graph.output}
     # What the model makes under names that the exported one does not have cannot be a border of a cut.
-    shared = [n for n in made if n in known] if truth is not model else [n for n in made if n in outputs]
+    shared = (
+        [n for n in value_names if n in exported_values]
+        if truth is not model
+        else [n for n in value_names if n in outputs]
+    )
     for name in shared:
         progress.phase(f"cutting at {name}")
-        part = _between(nodes, name, set(known) - {name} if truth is not model else set(sample.inputs))
+        part = _between(nodes, name, set(exported_values) - {name} if truth is not model else set(sample.inputs))
         if not part:
             continue
-        small = cut(model, part, {**_dtypes_of(model, sample, part), **known})
+        small = cut(model, part, {**_dtypes_of(model, sample, part), **exported_values})
         del small.graph.output[:]
-        small.graph.output.extend([_output(name, known[name])])
-        inputs = cut_inputs(small, known)
-        again = failure.ask(small, inputs, {name: known[name]})
+        small.graph.output.extend([_output(name, exported_values[name])])
+        inputs = cut_inputs(small, exported_values)
+        again = failure.ask(small, inputs, {name: exported_values[name]})
         if again:
-            return small, inputs, {name: known[name]}, again, failure
+            return small, inputs, {name: exported_values[name]}, again, failure
     return model, sample.inputs, sample.outputs, reason, failure
 
 
@@ -235,14 +254,14 @@ def _between(nodes: Sequence[onnx.NodeProto], name: str, border: set[str]) -> li
     makers = {out: i for i, node in enumerate(nodes) for out in node.output if out}
     if name not in makers:
         return []
-    waiting, found = [makers[name]], {makers[name]}
+    waiting, chosen = [makers[name]], {makers[name]}
     for index in waiting:
-        for read in reads(nodes[index]):
+        for read in input_names(nodes[index]):
             maker = makers.get(read)
-            if read not in border and maker is not None and maker not in found:
-                found.add(maker)
+            if read not in border and maker is not None and maker not in chosen:
+                chosen.add(maker)
                 waiting.append(maker)
-    return sorted(found)
+    return sorted(chosen)
 
 
 def _dtypes_of(model: onnx.ModelProto, sample: ReferenceSample, part: Sequence[int]) -> dict[str, Array]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 FROZEN_ELEMENTS = 4096
 
 
-def reads(node: onnx.NodeProto) -> tuple[str, ...]:
+def input_names(node: onnx.NodeProto) -> tuple[str, ...]:
     """Values that a node reads, those of its bodies from outside included; each once."""
     names = dict.fromkeys(n for n in node.input if n)
     for attribute in node.attribute:
         for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
             own = {v.name for v in body.input} | {t.name for t in body.initializer}
             for inner in body.node:
-                names |= dict.fromkeys(n for n in reads(inner) if n not in own)
+                names |= dict.fromkeys(n for n in input_names(inner) if n not in own)
                 own |= set(inner.output)
     return tuple(names)
 
@@ -34,11 +34,13 @@ def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str]
     nodes = model.graph.node
     constants = {t.name for t in model.graph.initializer}
     picked = set(chosen)
-    made = {out for i in picked for out in nodes[i].output if out}
-    inner = dict.fromkeys(n for i in sorted(picked) for n in reads(nodes[i]) if n not in made and n not in constants)
-    wanted = {o.name for o in model.graph.output}
-    wanted |= {n for i, node in enumerate(nodes) if i not in picked for n in reads(node)}
-    outer = [out for i in sorted(picked) for out in nodes[i].output if out in wanted]
+    produced = {out for i in picked for out in nodes[i].output if out}
+    inner = dict.fromkeys(
+        n for i in sorted(picked) for n in input_names(nodes[i]) if n not in produced and n not in constants
+    )
+    read_outside = {o.name for o in model.graph.output}
+    read_outside |= {n for i, node in enumerate(nodes) if i not in picked for n in input_names(node)}
+    outer = [out for i in sorted(picked) for out in nodes[i].output if out in read_outside]
     return list(inner), outer
 
 
@@ -56,16 +58,16 @@ def cut(
     inputs, outputs = boundary(model, chosen)
     frozen = [n for n in inputs if _is_size(values[n])] if dims is None else []
     nodes = [model.graph.node[i] for i in sorted(set(chosen))]
-    needed = {n for node in nodes for n in reads(node)} | set(outputs)
+    needed = {n for node in nodes for n in input_names(node)} | set(outputs)
     weights = [t for t in model.graph.initializer if t.name in needed]
     graph = helper.make_graph(
         nodes, "cut", [_value_info(n, values[n], dims) for n in inputs if n not in frozen],
         [_value_info(n, values[n], dims) for n in outputs],
         [*weights, *(numpy_helper.from_array(values[n], n) for n in frozen)],
     )  # fmt: skip
-    made: onnx.ModelProto = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
-    made.functions.extend(model.functions)
-    return made
+    model_cut: onnx.ModelProto = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    model_cut.functions.extend(model.functions)
+    return model_cut
 
 
 def cut_inputs(model: onnx.ModelProto, values: Mapping[str, Array]) -> dict[str, Array]:

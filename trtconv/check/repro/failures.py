@@ -68,16 +68,16 @@ class AccuracyFailure:
             actual = OnnxRuntimeRunner(model.SerializeToString())(inputs)
         except TrtconvError:
             return ""
-        return difference(actual, expected, self.tolerance, self.arithmetic)
+        return describe_difference(actual, expected, self.tolerance, self.arithmetic)
 
 
-def difference(
+def describe_difference(
     actual: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance, arithmetic: Arithmetic
 ) -> str:
     """What differs first between the outputs of a part, as one line; empty when nothing does."""
-    wanted = {n: expected[n] for n in actual if n in expected}
-    allowed = allowances_without_floor(wanted, tolerance, arithmetic)
-    worst = first_failure(compare_outputs("the cut", wanted, actual, allowed))
+    expected_outputs = {n: expected[n] for n in actual if n in expected}
+    allowed = allowances_without_floor(expected_outputs, tolerance, arithmetic)
+    worst = first_failure(compare_outputs("the cut", expected_outputs, actual, allowed))
     return describe_failure(worst) if worst else ""
 
 
@@ -118,10 +118,10 @@ class BuildFailure:
             except MissingDependencyError:
                 raise
             except TrtconvError as error:
-                words = (error.details[0] if error.details else error.message).replace(str(path), "the model")
-                return "" if self.tolerance is not None else words
+                reason = (error.details[0] if error.details else error.message).replace(str(path), "the model")
+                return "" if self.tolerance is not None else reason
             try:
-                return difference(runner(inputs), expected, self.tolerance, self.arithmetic)
+                return describe_difference(runner(inputs), expected, self.tolerance, self.arithmetic)
             finally:
                 runner.close()
 
@@ -134,6 +134,6 @@ def same_reason(first: str, second: str) -> bool:
 def _gist(text: str) -> str:
     """The operator at the beginning and the words after its name and place."""
     head, colon, tail = text.partition(": ")
-    words = f"{head.split(' ')[0]} {tail}" if colon else text
-    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^)]*\)|[/.\w]*\d[\w./]*", "", words)
+    without_name = f"{head.split(' ')[0]} {tail}" if colon else text
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^)]*\)|[/.\w]*\d[\w./]*", "", without_name)
     return " ".join(re.findall(r"[A-Za-z]{4,}", plain)[:24])

@@ -62,12 +62,12 @@ def write_repro(
         if not zipped:
             output.mkdir(parents=True, exist_ok=True)
             for file in sorted(folder.iterdir()):
-                with replacing(output / file.name) as place:
-                    shutil.copyfile(file, place)
+                with replacing(output / file.name) as temporary_file:
+                    shutil.copyfile(file, temporary_file)
             return output
         packed = shutil.make_archive(str(Path(temporary, "packed")), "zip", temporary, "repro")
-        with replacing(output) as place:
-            shutil.copyfile(packed, place)
+        with replacing(output) as temporary_file:
+            shutil.copyfile(packed, temporary_file)
     return output
 
 
@@ -91,18 +91,18 @@ def _fill(
 
 def versions() -> dict[str, str]:
     """Versions of what may matter, of those that are installed."""
-    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    installed = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
     from trtconv.backends.cuda.driver import probe_cuda
 
     state = probe_cuda()
     if state.gpus:
-        found |= {"gpu": state.gpus[0].name, "driver": state.driver}
-    return found
+        installed |= {"gpu": state.gpus[0].name, "driver": state.driver}
+    return installed
 
 
 def command_of(failure: Failure) -> str:

@@ -93,8 +93,8 @@ class GraphFacts:
         try:
             return dtype_from_onnx(number).name if number else ""
         except TrtconvError:
-            words: dict[int, str] = {v: k.lower() for k, v in onnx.TensorProto.DataType.items()}
-            return words.get(number, "")
+            onnx_names: dict[int, str] = {v: k.lower() for k, v in onnx.TensorProto.DataType.items()}
+            return onnx_names.get(number, "")
 
     def rank(self, name: str) -> int | None:
         """The rank of a value, None when not known."""
@@ -122,10 +122,10 @@ def read_facts(model: onnx.ModelProto) -> GraphFacts:
 
 
 def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    found = []
+    subgraphs = []
     for attribute in node.attribute:
-        found += ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
-    return found
+        subgraphs += ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+    return subgraphs
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -139,16 +139,16 @@ def _nodes(
     graph: onnx.GraphProto, types: Mapping[str, tuple[int, int | None]], top: int | None = None
 ) -> Iterator[NodeFacts]:
     for index, node in enumerate(graph.node):
-        place = index if top is None else top
+        top_index = index if top is None else top
         bodies = _bodies(node)
         ranks = zip(*([types.get(v.name, (0, None))[1] for v in b.output] for b in bodies), strict=False)
         domain = "" if node.domain == "ai.onnx" else node.domain
         yield NodeFacts(
             node.op_type, domain, node.name, tuple(node.input), tuple(node.output), _attributes(node),
-            origin_of(node), place, tuple(ranks) if node.op_type == "If" else (),
+            origin_of(node), top_index, tuple(ranks) if node.op_type == "If" else (),
         )  # fmt: skip
         for body in bodies:
-            yield from _nodes(body, types, place)
+            yield from _nodes(body, types, top_index)
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
@@ -184,12 +184,12 @@ def _types(model: onnx.ModelProto) -> dict[str, tuple[int, int | None]]:
     if not external_files(model):
         with contextlib.suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
             inferred = onnx.shape_inference.infer_shapes(model)
-    found: dict[str, tuple[int, int | None]] = {}
+    value_types: dict[str, tuple[int, int | None]] = {}
     for graph in _graphs(inferred.graph):
         for tensor in graph.initializer:
-            found[tensor.name] = (tensor.data_type, len(tensor.dims))
+            value_types[tensor.name] = (tensor.data_type, len(tensor.dims))
         for value in (*graph.value_info, *graph.input, *graph.output):
             kind = value.type.tensor_type
             if value.type.HasField("tensor_type"):
-                found[value.name] = (kind.elem_type, len(kind.shape.dim) if kind.HasField("shape") else None)
-    return found
+                value_types[value.name] = (kind.elem_type, len(kind.shape.dim) if kind.HasField("shape") else None)
+    return value_types

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.target.node_facts import GraphFacts, NodeFacts, read_facts
 from trtconv.check.target.undefined_sizes import find_undefined_sizes
-from trtconv.check.target.verdicts import NodeVerdict, by_table, refusal
+from trtconv.check.target.verdicts import NodeVerdict, judge_by_table, refusal
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, signature
@@ -66,16 +66,16 @@ class TargetReport:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """An error for each refused node, a note for each that needs a plugin library."""
-        found = [
+        node_findings = [
             Finding("error", "unsupported", n.message, n.remedy, n.node, n.origin.module, n.origin.source)
             for n in self.refused
         ]
         plugins = [n for n in self.nodes if n.status == "plugin"]
-        found += [
+        node_findings += [
             Finding("note", "unsupported", n.message, n.remedy, n.node, n.origin.module, n.origin.source)
             for n in plugins
         ]
-        return (*self.graph, *found, *(Finding("note", "unsupported", text) for text in self.notes))
+        return (*self.graph, *node_findings, *(Finding("note", "unsupported", text) for text in self.notes))
 
     def as_check_report(self) -> CheckReport:
         """The findings as a report that the reporters of `trtconv check` print (SARIF, JUnit, GitHub, ...)."""
@@ -161,12 +161,12 @@ def _judge(
         answer = _ask_rtx(path)
         if answer is not None:
             return answer[0], *_of_problems(answer[1], facts, target, table)
-    found: dict[int, NodeVerdict] = {}
+    verdicts: dict[int, NodeVerdict] = {}
     for node in facts.nodes:
-        verdict = by_table(node, facts, target, table)
+        verdict = judge_by_table(node, facts, target, table)
         if verdict.status != "supported":
-            found.setdefault(node.top, verdict)
-    return "table of measurements and documented support", found, ()
+            verdicts.setdefault(node.top, verdict)
+    return "table of measurements and documented support", verdicts, ()
 
 
 def _ask_rtx(path: Path) -> tuple[str, tuple[NodeProblem, ...]] | None:
@@ -183,7 +183,7 @@ def _of_problems(
     problems: Iterable[NodeProblem], facts: GraphFacts, target: Target, table: SupportTable
 ) -> tuple[dict[int, NodeVerdict], tuple[Finding, ...]]:
     """The parser's words with the table's remedy; and what the parser takes and the builder is known to refuse."""
-    found: dict[int, NodeVerdict] = {}
+    verdicts: dict[int, NodeVerdict] = {}
     nameless: list[Finding] = []
     tops = {n.top: n for n in reversed(facts.nodes)}
     named = {n.name: n.top for n in facts.nodes if n.name}
@@ -191,16 +191,16 @@ def _of_problems(
         index = named.get(problem.node, problem.index)
         node = tops.get(index)
         if node is not None:
-            known = by_table(node, facts, target, table)
-            found[index] = refusal(node, f"{target} refuses it: {problem.message}", known)
+            table_verdict = judge_by_table(node, facts, target, table)
+            verdicts[index] = refusal(node, f"{target} refuses it: {problem.message}", table_verdict)
         else:
             message = f"{target} refuses the graph: {problem.message}"
             nameless.append(Finding("error", "unsupported", message, "is it the type of an input or of a weight?"))
     for node in facts.nodes:
-        verdict = by_table(node, facts, target, table)
+        verdict = judge_by_table(node, facts, target, table)
         if verdict.status in ("refused", "wrong") and "build fails" in verdict.evidence:
-            found.setdefault(node.top, verdict)
-    return found, tuple(nameless)
+            verdicts.setdefault(node.top, verdict)
+    return verdicts, tuple(nameless)
 
 
 def _verdicts(
@@ -209,23 +209,23 @@ def _verdicts(
     """One verdict per node of the original file, and one per refused node that a rule made."""
     by_name = {final.graph.node[i].name: v for i, v in problems.items() if i < len(final.graph.node)}
     here = {n.name for n in original.graph.node}
-    found = []
+    verdicts = []
     for index, facts in enumerate(_top_nodes(read_facts(original))):
         if original is final and index in problems:
-            found.append(problems[index])
+            verdicts.append(problems[index])
         elif facts.name in by_name:
-            found.append(by_name[facts.name])
+            verdicts.append(by_name[facts.name])
         elif facts.name in rewritten:
             rule = rewritten[facts.name]
-            found.append(NodeVerdict.of(facts, "rewritten", f"rewritten by rule {rule}", rule=rule))
+            verdicts.append(NodeVerdict.of(facts, "rewritten", f"rewritten by rule {rule}", rule=rule))
         else:
-            found.append(NodeVerdict.of(facts, "supported", "supported"))
-    made = [(final.graph.node[i], v) for i, v in problems.items() if i < len(final.graph.node)]
-    for node, verdict in made:
+            verdicts.append(NodeVerdict.of(facts, "supported", "supported"))
+    final_verdicts = [(final.graph.node[i], v) for i, v in problems.items() if i < len(final.graph.node)]
+    for node, verdict in final_verdicts:
         if original is not final and node.name not in here:
             rule = next((p.value for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")
-            found.append(verdict.made_by(rule))
-    return tuple(found)
+            verdicts.append(verdict.made_by(rule))
+    return tuple(verdicts)
 
 
 def _top_nodes(facts: GraphFacts) -> list[NodeFacts]:

@@ -53,9 +53,9 @@ def find_undefined_sizes(
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
     proto = load_model(model)
-    found = signature(proto)
-    named = {n for s in found.inputs for n in s.names()}
-    dims = {n: r for n, r in found.space.dims if n in named}
+    interface = signature(proto)
+    named = {n for s in interface.inputs for n in s.names()}
+    dims = {n: r for n, r in interface.space.dims if n in named}
     missing = named - set(dims)
     if missing or not dims:
         return (), ((f"sizes were not tried: the range of '{min(missing)}' is not recorded",) if missing else ())
@@ -67,7 +67,7 @@ def find_undefined_sizes(
     def probe(sizes: Mapping[str, int]) -> str:
         progress.phase("sizes " + " ".join(f"{n}={v}" for n, v in sizes.items()))
         try:
-            runner(sample_inputs(found.inputs, SamplePoint("probe", tuple(sizes.items()))))
+            runner(sample_inputs(interface.inputs, SamplePoint("probe", tuple(sizes.items()))))
         except TrtconvError as error:
             return error.message
         return ""
@@ -85,16 +85,16 @@ def probe_dims(
     if base is None:
         every = Undefined("every dim", (), "it fails at min, opt and max alike", "export the module again", error)
         return (every,), ()
-    found: list[Undefined] = []
+    undefined: list[Undefined] = []
     for name, rng in dims.items():
         results: dict[int, str] = {}
         for size in _affordable(probe_sizes(rng), base[name]):
             if time.monotonic() > end:
-                return tuple(found), (f"sizes of {name} from {size} on were not tried: {limit_s:.0f} s were over",)
+                return tuple(undefined), (f"sizes of {name} from {size} on were not tried: {limit_s:.0f} s were over",)
             results[size] = probe({**base, name: size})
         if any(results.values()):
-            found.append(_explain(name, rng, results, base, probe))
-    return tuple(found), ()
+            undefined.append(_explain(name, rng, results, base, probe))
+    return tuple(undefined), ()
 
 
 def _base(probe: Probe, dims: Mapping[str, DimRange]) -> tuple[dict[str, int] | None, str]:

@@ -40,7 +40,7 @@ class NodeVerdict:
         return asdict(self)
 
 
-def by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportTable) -> NodeVerdict:
+def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportTable) -> NodeVerdict:
     """What the table of the target says of a node."""
     if node.domain:
         return _foreign(node, target)
@@ -64,9 +64,9 @@ def by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportT
         if construct.before and not _older(target, construct.before):
             continue
         if construct.matches(node, graph):
-            words = ", without a word" if construct.effect == "wrong" else ""
+            silence_text = ", without a word" if construct.effect == "wrong" else ""
             return NodeVerdict.of(
-                node, construct.effect, f"{what}: {target} {construct.problem}{words}", remedy=construct.remedy,
+                node, construct.effect, f"{what}: {target} {construct.problem}{silence_text}", remedy=construct.remedy,
                 evidence=construct.evidence,
             )  # fmt: skip
     if entry.plugin:
@@ -100,13 +100,13 @@ def _older(target: Target, version: tuple[int, ...]) -> bool:
     """True when a target of the same family is older than `version`; RTX and 11 have what 10 got later."""
     if target.is_rtx:
         return False
-    given = target.version + (0,) * max(0, 2 - len(target.version))
-    return given[: len(version)] < version
+    padded_version = target.version + (0,) * max(0, 2 - len(target.version))
+    return padded_version[: len(version)] < version
 
 
 def refusal(node: NodeFacts, message: str, table: NodeVerdict) -> NodeVerdict:
     """A refusal in the parser's own words, with what the table knows to do about it."""
     what = f"{node.op} '{node.name or node.outputs[0]}'"
-    known = table.status in ("refused", "wrong")
-    remedy = table.remedy if known else "see `trtconv rewrite --explain` for why no rule changed it"
+    has_remedy = table.status in ("refused", "wrong")
+    remedy = table.remedy if has_remedy else "see `trtconv rewrite --explain` for why no rule changed it"
     return NodeVerdict.of(node, "refused", f"{what}: {message}", remedy=remedy, evidence="the parser itself")

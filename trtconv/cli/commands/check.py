@@ -181,7 +181,7 @@ def _tell_failure(report: CheckReport) -> None:
     if report.passed:
         return
     first = next(iter(problems(report)), None)
-    reason = f": {first.message}" + (f" [{first.place}]" if first.place else "") if first is not None else ""
+    reason = f": {first.message}" + (f" [{first.location}]" if first.location else "") if first is not None else ""
     echo(f"FAILED  {report.subject}{reason}", err=True)
 
 

@@ -21,7 +21,7 @@ def command(as_json: bool) -> None:
         return
     gpus = ", ".join(f"{g.name} ({g.compute_capability})" for g in report.cuda.gpus) or f"none: {report.cuda.reason}"
     echo(f"{report.system}, Python {report.python}; GPU {gpus}")
-    echo("packages: " + ", ".join(f"{name} {found or 'absent'}" for name, found, _, _ in report.packages))
+    echo("packages: " + ", ".join(f"{name} {version or 'absent'}" for name, version, _, _ in report.packages))
     echo(f"GPU memory, streams and events: {report.memory.library or 'none'} ({report.memory.reason})")
     width = max(len(a.name) for a in report.abilities)
     for ability in report.abilities:

@@ -34,7 +34,7 @@ def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json
     own = [(p, "trtconv") for p in PLUGINS]
     described = own + [(p, str(s / FILE_NAME)) for s in sources for p in load_plugins(s / FILE_NAME)]
     built = list_libraries()
-    named = [_named(path) for path in libraries]
+    named = [_describe_library(path) for path in libraries]
     if as_json:
         data = {
             "plugins": [p.op_type for p, _ in own],
@@ -56,7 +56,7 @@ def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json
         echo(f"no library in {default_folder()}; make one with `trtconv plugins build --include DIR`")
 
 
-def _named(path: Path) -> dict[str, Any]:
+def _describe_library(path: Path) -> dict[str, Any]:
     from trtconv.core.artifacts import require_file, sha256_file
     from trtconv.plugins.libraries.user_library import read_record
 
@@ -90,8 +90,8 @@ def build_command(include: Path, source: Path | None, output: Path | None, archi
     if source is not None:
         from trtconv.plugins.libraries.user_library import build_user_library
 
-        made = build_user_library(source, include, output, architectures)
-        echo(f"{made.path}  TensorRT {made.tensorrt}, {', '.join(made.plugins)}; name it with --plugin")
+        built = build_user_library(source, include, output, architectures)
+        echo(f"{built.path}  TensorRT {built.tensorrt}, {', '.join(built.plugins)}; name it with --plugin")
         return
     from trtconv.plugins.libraries.library import build_library
 

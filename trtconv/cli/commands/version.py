@@ -19,22 +19,22 @@ def installed_versions() -> dict[str, str]:
 
     import trtconv
 
-    found = {"trtconv": trtconv.__version__, "python": platform.python_version()}
+    versions = {"trtconv": trtconv.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 @click.command("version")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """The versions of trtconv, Python and the packages it uses; nothing is imported for it."""
-    found = installed_versions()
+    versions = installed_versions()
     if as_json:
-        echo(json.dumps(found, indent=1))
+        echo(json.dumps(versions, indent=1))
         return
-    for name, text in found.items():
+    for name, text in versions.items():
         echo(f"{name} {text}")

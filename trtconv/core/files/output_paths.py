@@ -96,13 +96,13 @@ def _kind(path: Path) -> str | None:
 
 def _is_descriptor(path: Path) -> bool:
     # A redirected stdout is a regular file behind /proc/self/fd/1; a rename would part it from the open descriptor.
-    place = os.path.abspath(path)
+    target = os.path.abspath(path)
     for _ in range(_LINKS):
-        if _DESCRIPTOR.fullmatch(place):
+        if _DESCRIPTOR.fullmatch(target):
             return True
-        if not os.path.islink(place):
+        if not os.path.islink(target):
             return False
-        place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+        target = os.path.normpath(os.path.join(os.path.dirname(target), os.readlink(target)))
     return False
 
 

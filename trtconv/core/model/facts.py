@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     """Inputs, outputs, shape space, opset, operators, weights; with `layers` a line per node in graph order."""
     model = load_model(path)
-    found = signature(model)
+    interface = signature(model)
     counts = Counter(_operator(n) for n in model.graph.node)
     facts: dict[str, Any] = {
         "file": f"{path} ({format_bytes(path.stat().st_size)})",
         "kind": "ONNX",
         "opset": ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import),
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
-        "inputs": [str(s) for s in found.inputs],
-        "outputs": [str(s) for s in found.outputs],
-        "shape space": str(found.space) or "not recorded",
+        "inputs": [str(s) for s in interface.inputs],
+        "outputs": [str(s) for s in interface.outputs],
+        "shape space": str(interface.space) or "not recorded",
         "nodes by type": ", ".join(f"{n} {c}" for n, c in counts.most_common()),
         "node count": len(model.graph.node),
         "weights": _weights(model),

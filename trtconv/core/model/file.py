@@ -70,9 +70,9 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
         onnx.external_data_helper.load_external_data_for_model(model, str(folder))
         for tensor in outside:
             # onnx before 1.18 takes what there is.
-            wanted = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
-            if len(tensor.raw_data) < wanted:
-                raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {wanted}")
+            expected_bytes = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
+            if len(tensor.raw_data) < expected_bytes:
+                raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {expected_bytes}")
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(
             f"the external weights in '{folder}' cannot be read: {error}", hint="copy them whole beside the model"

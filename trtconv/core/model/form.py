@@ -162,9 +162,11 @@ class _Form:
         if own in ("t", "g", "sparse_tensor", "tp") and not attribute.HasField(own):
             raise self._fail(f"{what} is empty")
         if schema is not None and attribute.name in schema.attributes:
-            wanted = schema.attributes[attribute.name].type.value
-            if wanted != attribute.type:
-                raise self._fail(f"{what} is of type '{own}', the operator takes '{_FIELDS.get(wanted, wanted)}'")
+            schema_type = schema.attributes[attribute.name].type.value
+            if schema_type != attribute.type:
+                raise self._fail(
+                    f"{what} is of type '{own}', the operator takes '{_FIELDS.get(schema_type, schema_type)}'"
+                )
         if own == "s" and schema is not None:
             self._text(what, lambda: (attribute.s.decode(),))
         if own == "s" and attribute.name == "equation" and schema is not None:
@@ -208,8 +210,8 @@ class _Form:
     def _external(self, entries: dict[str, str], needed: int, label: str) -> None:
         location = entries.get("location", "")
         parts = location.replace("\\", "/").split("/")
-        place = os.path.realpath(os.path.join(self._folder, location)) if "\0" not in location else ""
-        inside = place.startswith(os.path.join(self._folder, ""))
+        resolved = os.path.realpath(os.path.join(self._folder, location)) if "\0" not in location else ""
+        inside = resolved.startswith(os.path.join(self._folder, ""))
         if not location or ".." in parts or os.path.isabs(location) or not inside:
             raise self._fail(f"{label} has its data in '{location}', outside of the model's folder")
         for key in ("offset", "length"):

@@ -38,5 +38,5 @@ class Origin:
 
 def origin_of(node: Any) -> Origin:
     """The origin of an `onnx.NodeProto` (older onnx protos without metadata_props have none)."""
-    found = {p.key: p.value for p in getattr(node, "metadata_props", ())}
-    return Origin(found.get(MODULE_KEY, ""), found.get(SOURCE_KEY, ""))
+    properties = {p.key: p.value for p in getattr(node, "metadata_props", ())}
+    return Origin(properties.get(MODULE_KEY, ""), properties.get(SOURCE_KEY, ""))

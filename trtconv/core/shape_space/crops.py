@@ -25,30 +25,30 @@ def cropped_axes(
     """
     base = covered.pick("min")
     first = observe(base)
-    seen = {name: _varied(observe, base, name, _step(covered, multiples, name)) for name in covered}
-    unseen = next((n for n in multiples if not seen[n]), None)
-    if unseen is not None:
+    shapes_by_dim = {name: _varied(observe, base, name, _step(covered, multiples, name)) for name in covered}
+    unobserved = next((n for n in multiples if not shapes_by_dim[n]), None)
+    if unobserved is not None:
         raise InvalidRequestError(
-            f"how the outputs follow {unseen} cannot be told: {base[unseen]} is defined after padding, and the "
-            f"multiples of {multiples[unseen]} above are not",
+            f"how the outputs follow {unobserved} cannot be told: {base[unobserved]} is defined after padding, and the "
+            f"multiples of {multiples[unobserved]} above are not",
             hint="use --align",
         )
-    found = []
+    cropped = []
     for output, shape in first.items():
         for axis, size in enumerate(shape):
-            growing = [n for n, at in seen.items() if any(s[output][axis] != size for s in at.values())]
+            growing = [n for n, at in shapes_by_dim.items() if any(s[output][axis] != size for s in at.values())]
             padded = [n for n in growing if n in multiples]
             if not padded:
                 continue
             dim = padded[0]
-            ratios = {Fraction(s[output][axis], v) for v, s in {base[dim]: first, **seen[dim]}.items()}
+            ratios = {Fraction(s[output][axis], v) for v, s in {base[dim]: first, **shapes_by_dim[dim]}.items()}
             if len(growing) > 1 or len(ratios) > 1:
-                sizes = {f"{dim}={v}": s[output][axis] for v, s in {base[dim]: first, **seen[dim]}.items()}
+                sizes = {f"{dim}={v}": s[output][axis] for v, s in {base[dim]: first, **shapes_by_dim[dim]}.items()}
                 raise _no_ratio(output, axis, growing, sizes)
-            owner, place = next((s.name, s.dims.index(dim)) for s in specs if dim in s.dims)
+            owner, input_axis = next((s.name, s.dims.index(dim)) for s in specs if dim in s.dims)
             ratio = ratios.pop()
-            found.append(CroppedAxis(output, axis, owner, place, ratio.numerator, ratio.denominator))
-    return tuple(found)
+            cropped.append(CroppedAxis(output, axis, owner, input_axis, ratio.numerator, ratio.denominator))
+    return tuple(cropped)
 
 
 def _step(covered: ShapeSpace, multiples: Mapping[str, int], name: str) -> int:
@@ -57,14 +57,14 @@ def _step(covered: ShapeSpace, multiples: Mapping[str, int], name: str) -> int:
 
 def _varied(observe: Observe, base: Mapping[str, int], name: str, step: int) -> dict[int, Shapes]:
     """The shapes at the next sizes of one dim; above its range too, where only that tells how an output grows."""
-    found: dict[int, Shapes] = {}
+    shapes_by_size: dict[int, Shapes] = {}
     for times in range(1, STEPS):
         size = base[name] + times * step
         try:
-            found[size] = observe({**base, name: size})
+            shapes_by_size[size] = observe({**base, name: size})
         except TrtconvError:
             break
-    return found
+    return shapes_by_size
 
 
 def _no_ratio(output: str, axis: int, growing: list[str], sizes: Mapping[str, int]) -> InvalidRequestError:

@@ -148,10 +148,10 @@ def _slice(graph: onnx.GraphProto, value: str, output: str, cuts: list[CroppedAx
             nodes.append(make("Mul", [end, _constant(graph, [cut.numerator])], [f"{stem}_times"], f"{stem}_times"))
             end = f"{stem}_times"
         if cut.denominator != 1:
-            up, kept = f"{stem}_up", f"{stem}_kept"
-            nodes.append(make("Add", [end, _constant(graph, [cut.denominator - 1])], [up], up))
-            nodes.append(make("Div", [up, _constant(graph, [cut.denominator])], [kept], kept))
-            end = kept
+            rounded_up, quotient = f"{stem}_up", f"{stem}_kept"
+            nodes.append(make("Add", [end, _constant(graph, [cut.denominator - 1])], [rounded_up], rounded_up))
+            nodes.append(make("Div", [rounded_up, _constant(graph, [cut.denominator])], [quotient], quotient))
+            end = quotient
         ends.append(end)
     if len(ends) > 1:
         all_ends = f"{PREFIX}_{output}_ends"
@@ -206,8 +206,8 @@ def _describe_inputs(graph: onnx.GraphProto, specs: tuple[TensorSpec, ...], spac
     by_name = {s.name: s for s in specs}
     for value in graph.input:
         if value.name in by_name:
-            for dim, wanted in zip(value.type.tensor_type.shape.dim, by_name[value.name].dims, strict=True):
-                if isinstance(wanted, str) and wanted in space and space[wanted].min == space[wanted].max:
-                    dim.dim_value = space[wanted].min
-                elif isinstance(wanted, str):
-                    dim.dim_param = wanted
+            for dim, spec_dim in zip(value.type.tensor_type.shape.dim, by_name[value.name].dims, strict=True):
+                if isinstance(spec_dim, str) and spec_dim in space and space[spec_dim].min == space[spec_dim].max:
+                    dim.dim_value = space[spec_dim].min
+                elif isinstance(spec_dim, str):
+                    dim.dim_param = spec_dim

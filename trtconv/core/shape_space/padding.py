@@ -134,7 +134,7 @@ def padded_inputs(
             f"and only {size - 1} can be mirrored",
             hint=f"raise the least size of {name}, or use --pad-to-multiple=edge",
         )
-    found = []
+    padded = []
     for spec in specs:
         axes = tuple((axis, multiples[d]) for axis, d in enumerate(spec.dims) if isinstance(d, str) and d in multiples)
         own = {d for d in spec.names() if d in multiples}
@@ -143,8 +143,8 @@ def padded_inputs(
             chosen = "edge" if any(n in own for n, _ in short) else "reflect"
             chosen = "zero" if spec.dtype.kind == "bool" else chosen
         if axes:
-            found.append(PaddedInput(spec.name, chosen, axes))
-    return tuple(found)
+            padded.append(PaddedInput(spec.name, chosen, axes))
+    return tuple(padded)
 
 
 def _too_small(space: ShapeSpace, name: str, multiple: int) -> list[int]:

@@ -55,9 +55,9 @@ class ShapeSpace:
         for n, r in self.dims:
             if n == name:
                 return r
-        known = list(self)
+        dim_names = list(self)
         raise InvalidRequestError(
-            f"no dim is called '{name}'{did_you_mean(name, known)}",
+            f"no dim is called '{name}'{did_you_mean(name, dim_names)}",
             hint=f"give its range with --dynamic {name}=MIN:OPT:MAX",
         )
 
@@ -71,9 +71,9 @@ class ShapeSpace:
 
     def merged(self, other: ShapeSpace) -> ShapeSpace:
         """This space with the ranges of `other` laid over it; new names are appended."""
-        over = dict(other.dims)
-        kept = tuple((n, over.pop(n, r)) for n, r in self.dims)
-        return ShapeSpace(kept + tuple(over.items()))
+        overrides = dict(other.dims)
+        updated = tuple((n, overrides.pop(n, r)) for n, r in self.dims)
+        return ShapeSpace(updated + tuple(overrides.items()))
 
 
 def require_size(text: str, owner: str) -> None:

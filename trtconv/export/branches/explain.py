@@ -12,7 +12,7 @@ from typing import Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, is_library, shown, shown_path
+from trtconv.export.module.user_code import Frame, format_frame, format_path, is_library
 
 LONGEST = 500_000
 Step = tuple[str, int, int]
@@ -29,7 +29,7 @@ class Fork:
     def describe(self, here: str, there: str, base: Path) -> str:
         """A sentence for an error; `here` and `there` are the sizes of the two runs."""
         text = linecache.getline(*self.line).strip()
-        at = f"{shown_path(self.line[0], base)}:{self.line[1]}"
+        at = f"{format_path(self.line[0], base)}:{self.line[1]}"
         if self.here and self.there and self.here == self.there == self.line:
             return f"`{text}` at {at} goes one way at {here} and another at {there}"
         goes = [f"to line {f[1]}" if f else "back" for f in (self.here, self.there)]
@@ -54,14 +54,14 @@ def _lines(runner: ModuleRunner, inputs: Mapping[str, Any]) -> Sequence[Step]:
 
     Instructions and not lines, for `a if x.shape[0] > 1 else b` is one line.
     """
-    seen: list[Step] = []
+    steps: list[Step] = []
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if event == "call" and is_library(frame.f_code.co_filename):
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and len(seen) < LONGEST:
-            seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
+        if event == "opcode" and len(steps) < LONGEST:
+            steps.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
         return trace
 
     before = sys.gettrace()
@@ -72,9 +72,9 @@ def _lines(runner: ModuleRunner, inputs: Mapping[str, Any]) -> Sequence[Step]:
         pass
     finally:
         sys.settrace(before)
-    return seen
+    return steps
 
 
-def where(fork: Fork, base: Path) -> str:
+def locate_fork(fork: Fork, base: Path) -> str:
     """`file.py:12` of the line that decides."""
-    return shown(fork.line, base)
+    return format_frame(fork.line, base)

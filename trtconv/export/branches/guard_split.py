@@ -54,10 +54,10 @@ def find_guard(text: str, space: ShapeSpace) -> GuardCut:
     if len(failing) != 1:
         raise NoConditionError("the branch does not depend on one condition alone")
     guard = failing[0]
-    found = list(guard.failing(space))
+    failing_sizes = list(guard.failing(space))
     # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
-    chosen = next((s for s in found if min(s.values()) > 2), found[0])
-    return GuardCut(guard, tuple(chosen.items()), len(found) == 1 and len(guard.names) == 1)
+    chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
+    return GuardCut(guard, tuple(chosen.items()), len(failing_sizes) == 1 and len(guard.names) == 1)
 
 
 def condition_nodes(

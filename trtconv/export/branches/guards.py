@@ -81,24 +81,24 @@ Region = tuple[tuple[Guard, bool], ...]
 def unproved_guards(text: str) -> tuple[Guard, ...]:
     """The guards in torch.export's message, sizes by the names of `--dynamic`; empty for another message."""
     names = {m["size"]: m["name"] for m in _NAME.finditer(text)}
-    found = []
+    guards = []
     for match in _GUARD.finditer(text):
         guard = _PREFIX.sub("", match["guard"])
         for size, name in names.items():
             guard = guard.replace(size, name)
-        words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
-        found.append(Guard(guard, tuple(w for w in words if w not in FUNCTIONS)))
-    return (*found, *_of_fixes(text))
+        identifiers = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
+        guards.append(Guard(guard, tuple(w for w in identifiers if w not in FUNCTIONS)))
+    return (*guards, *_of_fixes(text))
 
 
 def _of_fixes(text: str) -> list[Guard]:
     """`H = 2*_H - 1` among torch's suggested fixes, as the condition `(H - (-1)) % 2 == 0`."""
     _, _, fixes = text.partition("Suggested fixes:")
-    found = []
+    guards = []
     for match in _MULTIPLE.finditer(fixes):
         offset = (match["offset"] or "0").replace(" ", "")
-        found.append(Guard(f"({match['name']} - ({offset})) % {match['times']} == 0", (match["name"],)))
-    return found
+        guards.append(Guard(f"({match['name']} - ({offset})) % {match['times']} == 0", (match["name"],)))
+    return guards
 
 
 def _all_read(text: str) -> bool:
@@ -133,14 +133,14 @@ def fails_somewhere(guard: Guard, space: ShapeSpace, region: Region = ()) -> boo
 
 def guarded_sizes(text: str, space: ShapeSpace) -> list[dict[str, int]]:
     """For each guard in torch's message sizes at which it does not hold: the first ones, and the last found."""
-    found: list[dict[str, int]] = []
+    failing_sizes: list[dict[str, int]] = []
     for guard in unproved_guards(text):
         try:
             failing = list(itertools.islice(guard.failing(space, some=True), MOST_FAILING))
         except ValueError:
             continue
-        found += [failing[0], failing[-1]] if failing else []
-    return [sizes for i, sizes in enumerate(found) if sizes not in found[:i]]
+        failing_sizes += [failing[0], failing[-1]] if failing else []
+    return [sizes for i, sizes in enumerate(failing_sizes) if sizes not in failing_sizes[:i]]
 
 
 def in_words(text: str) -> str:

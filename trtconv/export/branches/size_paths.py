@@ -19,7 +19,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
 from trtconv.export.branches.size_run import OUT_OF_TIME, Decision, SizeRun, copy_structure, run_symbolic
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, shown
+from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes, size_grids, sizes_where
 
@@ -104,7 +104,7 @@ def explore_sizes(
         search.obstacles[OUT_OF_TIME] = None
     return SizePaths(
         _ordered(search), len(search.regions), followed, count_sizes(space),
-        tuple(shown(f, base) for f in search.lines), tuple(shown(f, base) for f in search.tables),
+        tuple(format_frame(f, base) for f in search.lines), tuple(format_frame(f, base) for f in search.tables),
         "; ".join(search.obstacles),
     )  # fmt: skip
 

@@ -67,16 +67,16 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
     bounds: dict[str, dict[str, int]] = {}
     for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):
         bounds[name] = {k: int(v) for k, v in re.findall(r"(min|max)=(\d+)", values)}
-    for name, found in bounds.items():
+    for name, limits in bounds.items():
         unit = name.removesuffix("_unit")
         scale = space[unit].multiple if unit != name and unit in space else 1
-        known = unit if unit in space else name
-        if known not in space:
+        dim_name = unit if unit in space else name
+        if dim_name not in space:
             continue
-        if found.get("max", space[known].max) * scale < space[known].max:
-            return Cut(known, found["max"] * scale)
-        if found.get("min", 0) * scale > space[known].min:
-            return Cut(known, found["min"] * scale - 1)
+        if limits.get("max", space[dim_name].max) * scale < space[dim_name].max:
+            return Cut(dim_name, limits["max"] * scale)
+        if limits.get("min", 0) * scale > space[dim_name].min:
+            return Cut(dim_name, limits["min"] * scale - 1)
     raise CannotSplitError("the branch does not depend on the size of one dim alone")
 
 
@@ -96,9 +96,9 @@ def export_split(
     except Exception as error:
         if "Constraints violated" not in str(error) or depth >= DEEPEST:
             raise
-        found = _found(str(error), trace.space)
+        condition = _find_condition(str(error), trace.space)
     parts: list[Trace] = []
-    chosen: Cut | GuardCut = cut or found
+    chosen: Cut | GuardCut = cut or condition
     if isinstance(chosen, Cut):
         parts += [retrace(sizes(space), space) for space in chosen.halves(trace.space)]
     else:
@@ -109,17 +109,19 @@ def export_split(
             replace(trace, region=(*trace.region, (chosen.guard, True))),
             replace(other, region=(*trace.region, *there)),
         ]
-    made = []
+    candidates = []
     for side, part in zip(("low", "high"), parts, strict=True):
-        place = output.parent / side
-        place.mkdir(exist_ok=True)
-        made.append(export_split(export, retrace, part, sizes, place / output.name, opset, depth + 1))
-    join(made[0].model, made[1].model, chosen, trace, output)
+        side_folder = output.parent / side
+        side_folder.mkdir(exist_ok=True)
+        candidates.append(export_split(export, retrace, part, sizes, side_folder / output.name, opset, depth + 1))
+    join(candidates[0].model, candidates[1].model, chosen, trace, output)
     if not _runs(output, trace):
-        join(made[0].model, made[1].model, chosen, trace, output, nested=True)
+        join(candidates[0].model, candidates[1].model, chosen, trace, output, nested=True)
     note = f"one graph {chosen} and one {'above' if isinstance(chosen, Cut) else 'elsewhere'}, joined by an If"
-    notes = (*made[0].notes, *made[1].notes, note)
-    return replace(made[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in made), notes=notes)
+    notes = (*candidates[0].notes, *candidates[1].notes, note)
+    return replace(
+        candidates[0], model=output, sizes=trace.sizes, seconds=sum(m.seconds for m in candidates), notes=notes
+    )
 
 
 def _runs(model: Path, trace: Trace) -> bool:
@@ -139,7 +141,7 @@ def _runs(model: Path, trace: Trace) -> bool:
     return True
 
 
-def _found(text: str, space: ShapeSpace) -> Cut | GuardCut:
+def _find_condition(text: str, space: ShapeSpace) -> Cut | GuardCut:
     """Where torch's message says that the space falls into two. Raises CannotSplitError."""
     try:
         return find_cut(text, space)
@@ -259,9 +261,9 @@ def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> lis
     make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
     # A side may have been joined itself, so the constants are called after their cut.
     axis, last = f"trtconv_axis_of_{cut.dim}", f"trtconv_{cut.dim}_{cut.last}"
-    known = {t.name for t in graph.initializer}
+    initializer_names = {t.name for t in graph.initializer}
     constants = ((axis, spec.dims.index(cut.dim)), (last, cut.last))
-    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in known)
+    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in initializer_names)
     return [
         make("Shape", [spec.name], ["trtconv_shape"], "branch_shape"),
         make("Gather", ["trtconv_shape", axis], ["trtconv_size"], "branch_size", axis=0),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, innermost_user_frame, shown_path
+from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,6 +171,6 @@ def _shown(frames: list[Frame], exits: Mapping[Frame, Exit], base: Path) -> str:
         numbers = not leaving.decides and leaving.low <= leaving.high
         span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if numbers else ""
         text = linecache.getline(*frame).strip()
-        texts.append(f"`{text}` at {shown_path(frame[0], base)}:{frame[1]}{span}")
+        texts.append(f"`{text}` at {format_path(frame[0], base)}:{frame[1]}{span}")
     more = f" and {len(frames) - MOST_SHOWN} more" if len(frames) > MOST_SHOWN else ""
     return ", ".join(texts) + more

@@ -18,7 +18,7 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import in_words
 from trtconv.export.branches.split import Cut
 from trtconv.export.exporters.trace import Candidate, Trace
-from trtconv.export.module.drawn import judged_as_noise
+from trtconv.export.module.drawn import judge_random_file
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.runner import ModuleRunner, to_tensor
 from trtconv.export.symbolic.builtins import symbolic_builtins
@@ -72,12 +72,12 @@ class Way:
     cut: Cut | None = None
 
     def __str__(self) -> str:
-        words = [self.exporter]
-        words += ["with symbolic int, min and max"] if self.symbolic else []
-        words += ["at several sizes, generalised"] if self.generalises else []
-        words += ["for each side of a branch"] if self.splits else []
-        words += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
-        return " ".join(words)
+        parts = [self.exporter]
+        parts += ["with symbolic int, min and max"] if self.symbolic else []
+        parts += ["at several sizes, generalised"] if self.generalises else []
+        parts += ["for each side of a branch"] if self.splits else []
+        parts += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
+        return " ".join(parts)
 
     @property
     def folder(self) -> str:
@@ -113,13 +113,13 @@ class Attempt:
 def attempt(way: Way, job: Job) -> Attempt:
     """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
     job.progress.phase(f"exporting with {way}")
-    place = job.folder / way.folder
-    place.mkdir(exist_ok=True)
+    attempt_folder = job.folder / way.folder
+    attempt_folder.mkdir(exist_ok=True)
     started = time.monotonic()
     try:
         trace = job.trace()
         with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
-            candidate = _export(way, job, trace, place)
+            candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
         raise
     except Exception as error:
@@ -132,24 +132,29 @@ def attempt(way: Way, job: Job) -> Attempt:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
     verdict = prove(lambda: OnnxRuntimeRunner(candidate.model), job.samples.items, job.request.tolerance)
-    candidate, verdict = judged_as_noise(candidate, verdict, job.samples.items[0], job.request.tolerance)
+    candidate, verdict = judge_random_file(candidate, verdict, job.samples.items[0], job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict)
 
 
-def _export(way: Way, job: Job, trace: Trace, place: Path) -> Candidate:
+def _export(way: Way, job: Job, trace: Trace, attempt_folder: Path) -> Candidate:
     from trtconv.export.branches.split import export_split
     from trtconv.export.sizes.generalise.method import generalise
 
     name, opset = job.request.output.name, job.request.opset
     if way.splits:
         return export_split(
-            way.export, job.trace, trace, lambda part: traced_sizes(part, job.request.inputs), place / name, opset,
+            way.export,
+            job.trace,
+            trace,
+            lambda part: traced_sizes(part, job.request.inputs),
+            attempt_folder / name,
+            opset,
             cut=way.cut,
-        )  # fmt: skip
+        )
     if way.generalises:
-        return generalise(way.export, job.trace, trace, place, name, opset)
-    return way.export(trace, place / name, opset)
+        return generalise(way.export, job.trace, trace, attempt_folder, name, opset)
+    return way.export(trace, attempt_folder / name, opset)
 
 
 def first_line(error: BaseException | None) -> str:
@@ -158,32 +163,32 @@ def first_line(error: BaseException | None) -> str:
         return ""
     if isinstance(error, TrtconvError):
         return error.message
-    seen: BaseException = error
-    while type(seen).__name__ in ("TorchExportError", "ConversionError") and seen.__cause__ is not None:
-        seen = seen.__cause__
-    needs = requirements(str(seen)) or in_words(str(seen))
+    cause: BaseException = error
+    while type(cause).__name__ in ("TorchExportError", "ConversionError") and cause.__cause__ is not None:
+        cause = cause.__cause__
+    needs = requirements(str(cause)) or in_words(str(cause))
     if needs:
         return needs
-    lines = [line.strip() for line in str(seen).splitlines() if line.strip()]
-    return f"{type(seen).__name__}: {lines[0][:300] if lines else ''}"
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
 
 
 def requirements(text: str) -> str:
     """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
     if "Constraints violated" not in text or "Suggested fixes" not in text:
         return ""
-    found = []
+    constraints = []
     for line in text.split("Suggested fixes:", 1)[1].splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))
         if not equals or name.startswith("_"):
             continue
         multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
         if value.isdigit():
-            found.append(f"{name} has to be {value}")
+            constraints.append(f"{name} has to be {value}")
         elif multiple:
-            found.append(f"{name} has to be a multiple of {multiple[1]}")
+            constraints.append(f"{name} has to be a multiple of {multiple[1]}")
         elif bounds or "max=" in value:
-            found.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
+            constraints.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
         else:
-            found.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
-    return "the module was traced for some sizes only: " + "; ".join(found) if found else ""
+            constraints.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
+    return "the module was traced for some sizes only: " + "; ".join(constraints) if constraints else ""

@@ -12,7 +12,7 @@ from trtconv.core.model.file import load_model
 from trtconv.core.report import OutputComparison
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.branches.explain import Fork, find_fork, where
+from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
@@ -23,10 +23,10 @@ from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
 from trtconv.export.module.nested import nested_hint
-from trtconv.export.module.user_code import blame, shown
+from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.file_sizes import differing_sizes
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
-from trtconv.export.sizes.scan import scanned
+from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
@@ -54,7 +54,7 @@ SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "bu
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenExport:
     """The proven candidate, what led to it, and the samples (with the rounding measured meanwhile)."""
 
     candidate: Candidate
@@ -65,7 +65,7 @@ class Choice:
     sizes: SizeCoverage | None = None
 
 
-def choose(job: Job) -> Choice:
+def choose(job: Job) -> ChosenExport:
     """Try the ways in order and take the first whose file equals the module.
 
     Raises AccuracyError when files were made but none is equal, TrtconvError when no exporter made one.
@@ -77,27 +77,27 @@ def choose(job: Job) -> Choice:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
             continue
-        made = attempt(way, job)
-        job, made = _allow_for_rounding(job, made)
-        if made.equal:
+        result = attempt(way, job)
+        job, result = _allow_for_rounding(job, result)
+        if result.equal:
             paths = paths or size_paths(job)
-            made = scanned(
-                job, made, paths, [*edges(attempts, job.request.space), *rounded_sizes(made, job)],
-                thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(made),
+            result = scan_sizes(
+                job, result, paths, [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
+                thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(result),
             )  # fmt: skip
-        if made.equal:
-            job, made = probed(job, made)
-            job, made = _allow_for_rounding(job, made)
-        if made.equal and way.exporter == "torchscript":
-            made = decided(job, made)
-        attempts.append(made)
+        if result.equal:
+            job, result = probed(job, result)
+            job, result = _allow_for_rounding(job, result)
+        if result.equal and way.exporter == "torchscript":
+            result = check_value_branches(job, result)
+        attempts.append(result)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
-            waiting = [*cuts_at_one(job, made), *waiting]
-        if made.equal and made.candidate is not None and made.verdict is not None:
-            told = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            notes = (*told, *made.candidate.notes, *spread_infinities(made.verdict, job.samples))
-            return Choice(made.candidate, made.verdict, tuple(attempts), job.samples, notes, made.sizes)
-    raise failure(attempts, job, paths)
+            waiting = [*cuts_at_one(job, result), *waiting]
+        if result.equal and result.candidate is not None and result.verdict is not None:
+            attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
+            notes = (*attempt_lines, *result.candidate.notes, *spread_infinities(result.verdict, job.samples))
+            return ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
+    raise export_error(attempts, job, paths)
 
 
 def size_paths(job: Job) -> SizePaths:
@@ -121,19 +121,23 @@ def ways(request: ExportRequest) -> tuple[Way, ...]:
     return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
 
 
-def cuts_at_one(job: Job, made: Attempt) -> list[Way]:
+def cuts_at_one(job: Job, result: Attempt) -> list[Way]:
     """Where a file of dynamo's differs at a size of 1: the way that exports 1 and more than 1 apart.
 
     torch.export takes a size of 1 for a case that no one means: `if x.shape[0] == 1` is false in its trace, and no
     guard says so.
     """
-    at = made.verdict.at if made.verdict is not None and made.way.exporter == "dynamo" else None
+    failed_point = result.verdict.at if result.verdict is not None and result.way.exporter == "dynamo" else None
     space = job.request.space
-    dims = [n for n, v in at.dims if v == 1 and space[n].min == 1 < space[n].max] if at is not None else []
+    dims = (
+        [n for n, v in failed_point.dims if v == 1 and space[n].min == 1 < space[n].max]
+        if failed_point is not None
+        else []
+    )
     return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
 
 
-def decided(job: Job, made: Attempt) -> Attempt:
+def check_value_branches(job: Job, result: Attempt) -> Attempt:
     """A recorded run with a note on the branches by value in it; no longer equal when a sample point goes another way.
 
     torch.export refuses to trace a branch by value, TorchScript records what the values led to, however they left
@@ -143,25 +147,25 @@ def decided(job: Job, made: Attempt) -> Attempt:
     items = job.samples.items
     looked_at = [s.inputs for s in items if s is items[0] or (s.point.values != "random" and not s.point.advisory)]
     exits = value_exits(job.runner, looked_at)
-    if not exits or made.candidate is None or made.verdict is None:
-        return made
+    if not exits or result.candidate is None or result.verdict is None:
+        return result
     for sample in items:
         if sample.point.advisory or sample.point.values == "random":
             continue
         usual = job.make(replace(sample.point, values="random"))
         if find_fork(job.runner, usual, sample.inputs) is None:
             continue
-        name, want = next(iter(sample.outputs.items()))
+        name, expected = next(iter(sample.outputs.items()))
         reason = "the module goes another way through its lines there"
-        failure = OutputComparison(name, str(sample.point), False, reason, tuple(want.shape), ())
-        return replace(made, verdict=replace(made.verdict, failure=failure, at=sample.point))
+        failure = OutputComparison(name, str(sample.point), False, reason, tuple(expected.shape), ())
+        return replace(result, verdict=replace(result.verdict, failure=failure, at=sample.point))
     notes = exits_in_words(exits, job.request.source.base)
-    return replace(made, candidate=replace(made.candidate, notes=(*made.candidate.notes, *notes)))
+    return replace(result, candidate=replace(result.candidate, notes=(*result.candidate.notes, *notes)))
 
 
-def rounds_sizes(made: Attempt) -> bool:
+def rounds_sizes(result: Attempt) -> bool:
     """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
-    return made.candidate is not None and computes_sizes_in_floats(load_model(made.candidate.model).graph)
+    return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
 
 
 def rounded_sizes(made: Attempt, job: Job) -> list[dict[str, int]]:
@@ -171,22 +175,22 @@ def rounded_sizes(made: Attempt, job: Job) -> list[dict[str, int]]:
     return differing_sizes(load_model(made.candidate.model).graph, job.request.inputs, job.request.space)
 
 
-def edges(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
+def suspect_sizes(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
     """Sizes at which an earlier file was wrong, and those next to which dynamo saw a branch: the last of one side and
     the first of the other.
     """
-    found: list[dict[str, int]] = []
+    candidates: list[dict[str, int]] = []
     for before in attempts:
         if before.verdict is not None and before.verdict.at is not None:
-            found.append(before.verdict.at.sizes)
-        found += guarded_sizes(str(before.error), space)
+            candidates.append(before.verdict.at.sizes)
+        candidates += guarded_sizes(str(before.error), space)
         try:
             cut = find_cut(str(before.error), space)
         except CannotSplitError:
             continue
         first = min((v for v in space[cut.dim].values() if v > cut.last), default=cut.last)
-        found += [{cut.dim: cut.last}, {cut.dim: first}]
-    return [sizes for i, sizes in enumerate(found) if sizes not in found[:i]]
+        candidates += [{cut.dim: cut.last}, {cut.dim: first}]
+    return [sizes for i, sizes in enumerate(candidates) if sizes not in candidates[:i]]
 
 
 def worth_trying(way: Way, before: list[Attempt]) -> bool:
@@ -200,29 +204,29 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
 
 
-def _allow_for_rounding(job: Job, made: Attempt) -> tuple[Job, Attempt]:
+def _allow_for_rounding(job: Job, result: Attempt) -> tuple[Job, Attempt]:
     """Where a file differs by little, measure how far the module's own FP32 is from its FP64, and compare again.
 
     The product form of cdist, for one, is off by 1e-3 where two rows are equal; no file can be held to less.
     """
     for _ in range(len(job.samples.items)):
-        verdict = made.verdict
-        if verdict is None or verdict.at is None or verdict.failure is None or made.candidate is None:
-            return job, made
+        verdict = result.verdict
+        if verdict is None or verdict.at is None or verdict.failure is None or result.candidate is None:
+            return job, result
         if verdict.failure.max_abs is None:
-            return job, made
+            return job, result
         if verdict.failure.max_abs == float("inf"):
             measured = without_breakdown(job.samples, verdict.at, job.runner)
         else:
-            measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(made.candidate))
+            measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(result.candidate))
         if measured is None:
-            return job, made
+            return job, result
         job = replace(job, samples=measured)
-        opening = partial(OnnxRuntimeRunner, made.candidate.model)
-        made = replace(made, verdict=prove(opening, measured.items, job.request.tolerance))
-        if made.verdict is not None and made.verdict.at == verdict.at:
-            return job, made
-    return job, made
+        opening = partial(OnnxRuntimeRunner, result.candidate.model)
+        result = replace(result, verdict=prove(opening, measured.items, job.request.tolerance))
+        if result.verdict is not None and result.verdict.at == verdict.at:
+            return job, result
+    return job, result
 
 
 def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
@@ -245,7 +249,7 @@ def puts_in_order(candidate: Candidate) -> bool:
     return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
 
 
-def failure(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -> TrtconvError:
+def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -> TrtconvError:
     """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
     base = job.request.source.base
     details = [a.describe() for a in attempts]
@@ -259,7 +263,7 @@ def failure(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -
             f"the way through the module depends on {kind}: {fork.describe(here, at, base)}",
             hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
             "by tensor operations, or give ranges with --dynamic for which one way holds",
-            details=details, where=where(fork, base),
+            details=details, where=locate_fork(fork, base),
         )  # fmt: skip
     if wrong is not None and wrong.failure is not None and paths is not None and paths.tables:
         return AccuracyError(
@@ -279,7 +283,10 @@ def failure(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -
         if line:
             hint = "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor "
             hint += "operations, or say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
-        if any(v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _judged(attempts)):
+        if any(
+            v.failure is not None and v.failure.max_abs is None and rounds_sizes(a)
+            for v, a in _wrong_attempts(attempts)
+        ):
             hint = IN_WHOLE_NUMBERS
         message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
         return AccuracyError(message, hint=hint, details=details, where=line)
@@ -299,10 +306,10 @@ def reading_line(job: Job, wrong: Verdict) -> str | None:
         return None
     exits = value_exits(job.runner, [job.samples.items[0].inputs, failing])
     lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low < leaving.high]
-    return shown(lines[0], job.request.source.base) if lines else None
+    return format_frame(lines[0], job.request.source.base) if lines else None
 
 
-def _judged(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:
+def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:
     return [(a.verdict, a) for a in attempts if a.verdict is not None]
 
 

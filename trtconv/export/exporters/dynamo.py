@@ -17,7 +17,13 @@ from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
 from trtconv.export.exporters.trace import Candidate, Trace
 from trtconv.export.module.flat_module import PREFIX
-from trtconv.export.module.user_code import innermost_user_frame, is_machinery, is_tracing_root, python_frames, shown
+from trtconv.export.module.user_code import (
+    format_frame,
+    innermost_user_frame,
+    is_machinery,
+    is_tracing_root,
+    python_frames,
+)
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 
 if TYPE_CHECKING:
@@ -83,7 +89,7 @@ def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
         f"L['tensors'][{i}].size()[{axis}]": dim
         for i, spec in enumerate(trace.specs) for axis, dim in enumerate(spec.dims) if isinstance(dim, str)
     }  # fmt: skip
-    shown = " and ".join(f"{dim} = {place}" for place, dim in sizes.items())
+    shown = " and ".join(f"{dim} = {size_text}" for size_text, dim in sizes.items())
     failing = []
     for code in getattr(program, "_guards_code", None) or ():
         line = f"  - Not all values of {shown} in the specified ranges satisfy the generated guard {code}."
@@ -148,17 +154,17 @@ def to_onnx(
     """The ir.Model of a program, tidied; and the program as it was decomposed, whose names the model has."""
     import torch
 
-    made = torch.onnx.export(
+    onnx_program = torch.onnx.export(
         program, dynamo=True, optimize=False, opset_version=opset, verbose=False,
         input_names=[s.name for s in trace.specs], output_names=list(trace.outputs),
     )  # fmt: skip
-    assert made is not None
-    clean_up(made.model)
-    decomposed = made.exported_program or program
-    for spec, value in zip(trace.specs, made.model.graph.inputs, strict=True):
+    assert onnx_program is not None
+    clean_up(onnx_program.model)
+    decomposed = onnx_program.exported_program or program
+    for spec, value in zip(trace.specs, onnx_program.model.graph.inputs, strict=True):
         # An input that is an output as it is has been given another name.
         value.name = spec.name
-    return made.model, decomposed
+    return onnx_program.model, decomposed
 
 
 def _python_floors(model: Any) -> set[str]:
@@ -183,7 +189,7 @@ def _origins(model: Any, trace: Trace) -> Origins:
             names = []
         # The last scope is the name of the operation, the one before it the innermost module.
         module = names[-2] if len(names) > 1 else ""
-        source = shown(innermost_user_frame(frames), trace.base)
+        source = format_frame(innermost_user_frame(frames), trace.base)
         origins[node.name or ""] = (module.removeprefix(PREFIX).lstrip("."), source)
         for key in [k for k in node.metadata_props if k.startswith("pkg.torch.onnx.") or k == "namespace"]:
             del node.metadata_props[key]

@@ -60,14 +60,14 @@ def _put_weights_in_one_file(model: onnx.ModelProto, path: Path) -> None:
 
     from trtconv.core.model.file import external_files, move_weights_out
 
-    wanted = f"{path.name}.data"
+    data_file = f"{path.name}.data"
     files = external_files(model)
-    if not files or files == (wanted,):
+    if not files or files == (data_file,):
         return
     import onnx
 
     onnx.load_external_data_for_model(model, str(path.parent))
-    move_weights_out(model, path.with_name(wanted), wanted)
+    move_weights_out(model, path.with_name(data_file), data_file)
     for name in files:
         os.unlink(path.parent / name)
 
@@ -78,17 +78,17 @@ def name_dims(model: onnx.ModelProto, trace: Trace) -> dict[str, str]:
     inputs = {v.name: v for v in model.graph.input}
     for spec in trace.specs:
         value = inputs.get(spec.name) or _put_back(model, spec)
-        for axis, wanted in enumerate(spec.dims):
+        for axis, dim_name in enumerate(spec.dims):
             dim = value.type.tensor_type.shape.dim[axis]
-            if not isinstance(wanted, str) or not trace.dynamic(wanted):
+            if not isinstance(dim_name, str) or not trace.dynamic(dim_name):
                 continue
             if not dim.dim_param:
                 raise StaticAxisError(
-                    f"axis {axis} ('{wanted}') of input '{spec.name}' became the constant {dim.dim_value}",
+                    f"axis {axis} ('{dim_name}') of input '{spec.name}' became the constant {dim.dim_value}",
                     hint="some line of the module needs that very size; use --exporter torchscript, or fix the size",
                 )
-            renamed[dim.dim_param] = wanted
-            dim.dim_param = wanted
+            renamed[dim.dim_param] = dim_name
+            dim.dim_param = dim_name
     return renamed
 
 

@@ -26,9 +26,9 @@ def floor_negative_divisions(graph: onnx.GraphProto, trace: Trace, floors: Colle
     nodes: list[onnx.NodeProto] = []
     changed = 0
     for node in graph.node:
-        wanted = node.op_type == "Div" and (floors is None or node.name in floors)
-        dividend = bounds.of(node.input[0]) if wanted else None
-        divisor = bounds.of(node.input[1]) if wanted else None
+        is_integer_division = node.op_type == "Div" and (floors is None or node.name in floors)
+        dividend = bounds.of(node.input[0]) if is_integer_division else None
+        divisor = bounds.of(node.input[1]) if is_integer_division else None
         if dividend is None or divisor is None or not dividend.rooted or not divisor.rooted:
             nodes.append(node)
             continue
@@ -37,14 +37,14 @@ def floor_negative_divisions(graph: onnx.GraphProto, trace: Trace, floors: Colle
             continue
         changed += 1
         a, b, out = node.input[0], node.input[1], node.output[0]
-        made = (
+        replacement = (
             onnx.helper.make_node("Mod", [a, b], [f"{out}_rest"], name=f"{node.name}_rest"),
             onnx.helper.make_node("Sub", [a, f"{out}_rest"], [f"{out}_whole"], name=f"{node.name}_whole"),
             onnx.helper.make_node("Div", [f"{out}_whole", b], [out], name=node.name),
         )
-        for part in made:
+        for part in replacement:
             part.metadata_props.extend(node.metadata_props)
-        nodes += made
+        nodes += replacement
     if changed:
         del graph.node[:]
         graph.node.extend(nodes)

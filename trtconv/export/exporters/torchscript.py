@@ -9,7 +9,7 @@ from unittest import mock
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.trace import Candidate, Trace
 from trtconv.export.module.flat_module import PREFIX
-from trtconv.export.module.user_code import innermost_user_frame, shown, torchscript_frames
+from trtconv.export.module.user_code import format_frame, innermost_user_frame, torchscript_frames
 
 DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
@@ -45,5 +45,5 @@ def _origins(output: Path, trace: Trace) -> Origins:
         # A node is called /module/backbone/conv1/Conv; list items come as blocks.0.
         parts = node.name.strip("/").split("/")[:-1] if node.name.startswith("/") else []
         parts = parts[1:] if parts[:1] == [PREFIX] else parts
-        origins[node.name] = (".".join(parts), shown(frame, trace.base))
+        origins[node.name] = (".".join(parts), format_frame(frame, trace.base))
     return origins

@@ -21,7 +21,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True)
-class Slot:
+class InputSlot:
     """One argument of forward: how it is passed, and how it is made of the flat inputs."""
 
     name: str
@@ -37,7 +37,7 @@ class Binding:
     `by_position`: input name -> parameter, where the names differ.
     """
 
-    slots: tuple[Slot, ...]
+    slots: tuple[InputSlot, ...]
     by_position: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
             hint=f"add --input {missing[0]}:DTYPE[D0,D1,...]; its forward takes: {', '.join(named)}",
         )
     hints = _annotations(forward)
-    slots: list[Slot] = []
+    slots: list[InputSlot] = []
     positional = rest is not None and bool(loose)
     for name, parameter in named.items():
         if name not in trees:
@@ -86,8 +86,8 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
         by_keyword = parameter.kind is parameter.KEYWORD_ONLY or (
             parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not positional
         )
-        slots.append(Slot(name, by_keyword, trees[name], hints.get(name)))
-    slots += [Slot(name, rest is None, tree, None) for name, tree in loose.items()]
+        slots.append(InputSlot(name, by_keyword, trees[name], hints.get(name)))
+    slots += [InputSlot(name, rest is None, tree, None) for name, tree in loose.items()]
     slots.sort(key=lambda s: s.keyword)
     return Binding(tuple(slots), renamed)
 
@@ -111,11 +111,11 @@ def _group(
 ) -> tuple[dict[str, Tree], dict[str, Tree]]:
     trees: dict[str, Tree] = {}
     loose: dict[str, Tree] = {}
-    seen: set[str] = set()
+    used_names: set[str] = set()
     for index, name in enumerate(names):
-        if name in seen:
+        if name in used_names:
             raise InvalidRequestError(f"the input '{name}' is given twice", hint="keep one --input for it")
-        seen.add(name)
+        used_names.add(name)
         root, *path = name.split(".")
         if root not in named and not takes_more:
             raise InvalidRequestError(

@@ -22,17 +22,17 @@ DRAWING = (
 )  # fmt: skip
 
 
-def judged_as_noise(
+def judge_random_file(
     candidate: Candidate, verdict: Verdict, sample: ReferenceSample, tolerance: Tolerance | None
 ) -> tuple[Candidate, Verdict]:
     """The verdict, failed when the file draws random numbers and differs from itself; with a note when it draws.
 
     A module that seeds the generator in forward repeats itself, and its file cannot: an engine draws other numbers.
     """
-    places = drawing_nodes(candidate.model)
-    if not places:
+    random_nodes = find_random_nodes(candidate.model)
+    if not random_nodes:
         return candidate, verdict
-    shown = f"the file draws random numbers ({', '.join(places[:2])})"
+    shown = f"the file draws random numbers ({', '.join(random_nodes[:2])})"
     try:
         runner = OnnxRuntimeRunner(candidate.model)
         first, second = runner(sample.inputs), runner(sample.inputs)
@@ -42,17 +42,17 @@ def judged_as_noise(
     if differs is None:
         note = f"{shown}; '{sample.point}' twice gave outputs within the tolerance of each other"
         return replace(candidate, notes=(*candidate.notes, note)), verdict
-    want = sample.outputs[differs.output]
+    expected = sample.outputs[differs.output]
     reason = f"{shown}, so that '{differs.output}' is another one at every run: take the random tensor as an input"
-    failure = OutputComparison(differs.output, str(sample.point), False, reason, tuple(want.shape), ())
+    failure = OutputComparison(differs.output, str(sample.point), False, reason, tuple(expected.shape), ())
     return candidate, replace(verdict, failure=failure, at=sample.point)
 
 
-def drawing_nodes(model: Path) -> list[str]:
+def find_random_nodes(model: Path) -> list[str]:
     """`RandomNormalLike of net.py:12` for each node of the main graph that draws."""
-    found = []
+    descriptions = []
     for node in load_model(model).graph.node:
         if node.op_type in DRAWING:
             source = next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), "")
-            found.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
-    return found
+            descriptions.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
+    return descriptions

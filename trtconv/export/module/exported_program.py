@@ -119,12 +119,12 @@ def _with_names(program: Any) -> nn.Module:
         def forward(self, **inputs: Any) -> Any:
             return self.program(*(inputs[n] for n in first), **{n: inputs[n] for n in keywords.context or ()})
 
-    made = Program()
+    wrapper = Program()
     signature = inspect.Signature([parameter(n, parameter.POSITIONAL_OR_KEYWORD) for n in names])
 
     def named_forward(**inputs: Any) -> Any:
-        return made(**inputs)
+        return wrapper(**inputs)
 
     named_forward.__signature__ = signature  # type: ignore[attr-defined]
-    made.named_forward = named_forward
-    return made
+    wrapper.named_forward = named_forward
+    return wrapper

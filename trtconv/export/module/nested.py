@@ -16,11 +16,11 @@ def nested_encoders(module: nn.Module) -> tuple[str, ...]:
     """
     from torch import nn
 
-    found = []
+    encoder_names = []
     for name, part in module.named_modules():
         if isinstance(part, nn.TransformerEncoder) and getattr(part, "use_nested_tensor", False):
-            found.append(name or type(part).__name__)
-    return tuple(found)
+            encoder_names.append(name or type(part).__name__)
+    return tuple(encoder_names)
 
 
 def nested_hint(module: nn.Module) -> str:

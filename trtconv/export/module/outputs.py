@@ -20,17 +20,17 @@ def flatten_outputs(value: Any) -> dict[str, Any]:
 
     if isinstance(value, torch.Tensor):
         return {"output": value}
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, item in _walk(value, ""):
         if not isinstance(item, torch.Tensor):
             raise InvalidRequestError(
                 f"the module's output '{name}' is of type {type(item).__name__}, not a tensor",
                 hint="return tensors, or dicts, lists, tuples and dataclasses of them",
             )
-        found[name] = item
-    if not found:
+        tensors[name] = item
+    if not tensors:
         raise InvalidRequestError("the module returns no tensor", hint="return at least one tensor from forward")
-    return found
+    return tensors
 
 
 def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bool) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
             hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
             "the state as an input, or make the module deterministic in eval mode",
         )
-    changed = [key for key, value in _state(runner.module).items() if key in before and _moved(before[key], value)]
+    changed = [key for key, value in _state(runner.module).items() if key in before and _differs(before[key], value)]
     if changed:
         _require_no_use_of(runner, sample, changed)
 
@@ -82,14 +82,14 @@ def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
 def _state(module: nn.Module) -> dict[str, Any]:
     import torch
 
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, space, name in _places(module):
         value = space[name]
-        found[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
-    return found
+        values[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
+    return values
 
 
-def _moved(before: Any, after: Any) -> bool:
+def _differs(before: Any, after: Any) -> bool:
     """True when the same run left another value; a table that grew to fit is made once and then stays."""
     import torch
 

@@ -30,21 +30,21 @@ def inputs_maker(specs: Sequence[TensorSpec], sample: str | None, base: Path) ->
 
         generator = torch.Generator().manual_seed(point.seed)
         try:
-            made = function(dict(point.dims), generator)
+            sampled = function(dict(point.dims), generator)
         except Exception as error:
             raise TrtconvError(
                 f"the sample function '{sample}' raised {type(error).__name__}: {error}",
                 hint="it is called with (dims: dict[str, int], generator: torch.Generator)", where=blame(error, base),
             ) from error
-        return _fitted(made, specs, point, sample)
+        return _fitted(sampled, specs, point, sample)
 
     return make
 
 
-def _fitted(made: Any, specs: Sequence[TensorSpec], point: SamplePoint, sample: str) -> Mapping[str, Array]:
+def _fitted(sampled: Any, specs: Sequence[TensorSpec], point: SamplePoint, sample: str) -> Mapping[str, Array]:
     import torch
 
-    values = [made[s.name] for s in specs if s.name in made] if isinstance(made, Mapping) else made
+    values = [sampled[s.name] for s in specs if s.name in sampled] if isinstance(sampled, Mapping) else sampled
     values = (values,) if isinstance(values, torch.Tensor) else tuple(values)
     if len(values) != len(specs):
         raise InvalidRequestError(

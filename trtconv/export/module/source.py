@@ -46,12 +46,13 @@ def load_module(source: ModuleSource) -> nn.Module:
     else:
         with _searched(source):
             factory = load_function(source.spec, source.base, "factory")
-            made = _call_factory(factory, dict(source.args), source)
-        if not isinstance(made, nn.Module):
+            instance = _call_factory(factory, dict(source.args), source)
+        if not isinstance(instance, nn.Module):
             raise InvalidRequestError(
-                f"'{source.spec}' returned {_kind(made)}, not an nn.Module", hint="return the module from the factory"
+                f"'{source.spec}' returned {_kind(instance)}, not an nn.Module",
+                hint="return the module from the factory",
             )
-        module = made
+        module = instance
     if source.weights is not None:
         load_weights(module, source.base / source.weights)
     _require_values(module, source.spec)
@@ -77,25 +78,27 @@ def require_torch() -> None:
 
 def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
     """Import the object that `file.py:name` or `package.module:name` names. Errors are those of `load_module`."""
-    place, colon, name = spec.rpartition(":")
-    if not colon or not place or not name:
+    module_path, colon, name = spec.rpartition(":")
+    if not colon or not module_path or not name:
         raise InvalidRequestError(
             f"cannot read '{spec}'", hint=f"write path/to/file.py:{what}, package.module:{what} or program.pt2"
         )
-    namespace = _import_file(base / place, base) if place.endswith(".py") else _import_name(place, base)
-    found: Any = namespace
+    namespace = (
+        _import_file(base / module_path, base) if module_path.endswith(".py") else _import_name(module_path, base)
+    )
+    target: Any = namespace
     for part in name.split("."):
-        if not hasattr(found, part):
-            known = [n for n, v in vars(found).items() if callable(v) and not n.startswith("_")]
-            here = [n for n in known if getattr(vars(found)[n], "__module__", None) == namespace.__name__]
+        if not hasattr(target, part):
+            callables = [n for n, v in vars(target).items() if callable(v) and not n.startswith("_")]
+            here = [n for n in callables if getattr(vars(target)[n], "__module__", None) == namespace.__name__]
             raise InvalidRequestError(
-                f"'{place}' has no {what} '{part}'{did_you_mean(part, known)}",
-                hint="it has: " + ", ".join(sorted(here or known)[:12]) if known else f"define '{part}' in it",
+                f"'{module_path}' has no {what} '{part}'{did_you_mean(part, callables)}",
+                hint="it has: " + ", ".join(sorted(here or callables)[:12]) if callables else f"define '{part}' in it",
             )
-        found = getattr(found, part)
-    if not callable(found):
-        raise InvalidRequestError(f"'{spec}' is {_kind(found)}, not a function", hint=f"name a {what}")
-    return found  # type: ignore[no-any-return]
+        target = getattr(target, part)
+    if not callable(target):
+        raise InvalidRequestError(f"'{spec}' is {_kind(target)}, not a function", hint=f"name a {what}")
+    return target  # type: ignore[no-any-return]
 
 
 def _import_file(path: Path, base: Path) -> ModuleType:
@@ -105,9 +108,9 @@ def _import_file(path: Path, base: Path) -> ModuleType:
     if package is not None:
         return _import_in_package(path, resolved, *package, base)
     # The plain stem reads best in messages; a module of that name that is already there must not be replaced.
-    taken = sys.modules.get(path.stem)
-    same = taken is not None and getattr(taken, "__file__", None) == str(resolved)
-    name = path.stem if taken is None or same else f"{path.stem}_{zlib.crc32(str(resolved).encode()):08x}"
+    loaded = sys.modules.get(path.stem)
+    same = loaded is not None and getattr(loaded, "__file__", None) == str(resolved)
+    name = path.stem if loaded is None or same else f"{path.stem}_{zlib.crc32(str(resolved).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise InvalidRequestError(f"'{path}' cannot be imported as Python", hint="name a .py file")

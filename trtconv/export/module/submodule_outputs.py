@@ -23,7 +23,7 @@ def submodule_outputs(runner: ModuleRunner, inputs: Mapping[str, Array]) -> dict
     """
     import torch
 
-    found: dict[str, tuple[Array, ...]] = {}
+    outputs_by_path: dict[str, tuple[Array, ...]] = {}
     calls: Counter[str] = Counter()
 
     def keep(path: str) -> Any:
@@ -31,7 +31,7 @@ def submodule_outputs(runner: ModuleRunner, inputs: Mapping[str, Array]) -> dict
             calls[path] += 1
             parts = output if isinstance(output, (tuple, list)) else (output,)
             if all(isinstance(p, torch.Tensor) for p in parts):
-                found[path] = tuple(to_array(p) for p in parts)
+                outputs_by_path[path] = tuple(to_array(p) for p in parts)
 
         return hook
 
@@ -43,4 +43,4 @@ def submodule_outputs(runner: ModuleRunner, inputs: Mapping[str, Array]) -> dict
     finally:
         for handle in handles:
             handle.remove()
-    return {path: arrays for path, arrays in found.items() if calls[path] == 1}
+    return {path: arrays for path, arrays in outputs_by_path.items() if calls[path] == 1}

@@ -65,7 +65,7 @@ def innermost_user_frame(frames: Iterable[Frame]) -> Frame | None:
     return None
 
 
-def shown_path(file: str, base: Path) -> str:
+def format_path(file: str, base: Path) -> str:
     """`file` relative to the working directory or to `base`; inside a package from the package on; else its name."""
     path = Path(file)
     for root in (Path.cwd(), base.resolve()):
@@ -77,9 +77,9 @@ def shown_path(file: str, base: Path) -> str:
     return path.name
 
 
-def shown(frame: Frame | None, base: Path) -> str:
+def format_frame(frame: Frame | None, base: Path) -> str:
     """`file.py:123`, or an empty text."""
-    return f"{shown_path(frame[0], base)}:{frame[1]}" if frame else ""
+    return f"{format_path(frame[0], base)}:{frame[1]}" if frame else ""
 
 
 def python_frames(text: str) -> list[Frame]:
@@ -94,16 +94,16 @@ def torchscript_frames(text: str) -> list[Frame]:
 
 def blame(error: BaseException, base: Path) -> str | None:
     """The user's `file:line` that an exception speaks of: in its traceback, its text or its causes'; or None."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, SyntaxError) and seen.filename:
-            return shown((seen.filename, seen.lineno or 1), base)
-        frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(seen.__traceback__)]
-        named = [f for f in python_frames(str(seen)) if not is_library(f[0])]
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, SyntaxError) and cause.filename:
+            return format_frame((cause.filename, cause.lineno or 1), base)
+        frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(cause.__traceback__)]
+        named = [f for f in python_frames(str(cause)) if not is_library(f[0])]
         frame = innermost_user_frame([f for f in frames if not is_library(f[0])] or named)
         if named:
             frame = named[-1]
         if frame:
-            return shown(frame, base)
-        seen = seen.__cause__ or seen.__context__
+            return format_frame(frame, base)
+        cause = cause.__cause__ or cause.__context__
     return None

@@ -24,23 +24,23 @@ def load_weights(module: nn.Module, path: Path) -> None:
     """
     require_file(path, "weights file")
     state = _read_safetensors(path) if path.suffix == ".safetensors" else _read_state_dict(path)
-    wanted = module.state_dict()
-    missing = [k for k in wanted if k not in state and not _is_tied(k, wanted, state)]
-    extra = [k for k in state if k not in wanted]
+    module_state = module.state_dict()
+    missing = [k for k in module_state if k not in state and not _is_tied(k, module_state, state)]
+    extra = [k for k in state if k not in module_state]
     if missing or extra:
-        details = [*_listed("missing", missing), *_listed("extra", extra)]
+        details = [*_list_keys("missing", missing), *_list_keys("extra", extra)]
         stripped = {k.removeprefix("module.") for k in state}
         hint = "name the weights of this module, or change the factory's --arg values"
-        if extra and stripped == set(wanted):
+        if extra and stripped == set(module_state):
             hint = "the keys start with 'module.' (nn.DataParallel): save module.module.state_dict() instead"
         raise InvalidRequestError(
             f"the weights '{path}' do not fit the module: {len(missing)} keys are missing, {len(extra)} are extra",
             hint=hint, details=details,
         )  # fmt: skip
     shapes = [
-        f"{k}: file {list(v.shape)}, module {list(wanted[k].shape)}"
+        f"{k}: file {list(v.shape)}, module {list(module_state[k].shape)}"
         for k, v in state.items()
-        if tuple(v.shape) != tuple(wanted[k].shape)
+        if tuple(v.shape) != tuple(module_state[k].shape)
     ]
     if shapes:
         raise InvalidRequestError(
@@ -50,15 +50,16 @@ def load_weights(module: nn.Module, path: Path) -> None:
     module.load_state_dict(dict(state), strict=False)
 
 
-def _listed(kind: str, keys: list[str]) -> list[str]:
+def _list_keys(kind: str, keys: list[str]) -> list[str]:
     tail = [f"... and {len(keys) - SHOWN} more {kind}"] if len(keys) > SHOWN else []
     return [f"{kind}: {k}" for k in keys[:SHOWN]] + tail
 
 
-def _is_tied(key: str, wanted: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
-    address = wanted[key].data_ptr()
+def _is_tied(key: str, module_state: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
+    address = module_state[key].data_ptr()
     return address != 0 and any(
-        k != key and k in state and v.data_ptr() == address and v.shape == wanted[key].shape for k, v in wanted.items()
+        k != key and k in state and v.data_ptr() == address and v.shape == module_state[key].shape
+        for k, v in module_state.items()
     )
 
 
@@ -89,9 +90,9 @@ def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
         raise
     # What is no file of torch ends its reader anywhere: an empty one with an IndexError.
     except Exception as error:
-        said = (str(error).splitlines() or [""])[0] or type(error).__name__
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise InvalidRequestError(
-            f"'{path}' is no state dict of torch: {said}", hint="save module.state_dict() again"
+            f"'{path}' is no state dict of torch: {reason}", hint="save module.state_dict() again"
         ) from error
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(loaded, Mapping) and isinstance(loaded.get(wrapper), Mapping):

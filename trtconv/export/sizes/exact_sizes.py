@@ -53,7 +53,7 @@ class _UnreadableError(Exception):
 def inexact_sizes(program: torch.export.ExportedProgram, trace: Trace) -> tuple[Exact, ...]:
     """The sizes of a program that FP32 rounds to another whole number somewhere in the space, as whole numbers."""
     symbols = _symbols(program, trace)
-    found = []
+    exact_sizes = []
     for node in program.graph.nodes:
         if node.op != "call_function" or getattr(node.target, "__name__", "") not in ROUNDS:
             continue
@@ -65,13 +65,13 @@ def inexact_sizes(program: torch.export.ExportedProgram, trace: Trace) -> tuple[
             sizes = trace.space[dim].values()
             if len(sizes) > MOST_SIZES:
                 continue
-            wanted = [_value(node, symbols, n, float) for n in sizes]
-            if any(w != _value(node, symbols, n, _narrow) for w, n in zip(wanted, sizes, strict=True)):
-                fitted = fit(node.name, dim, trace.space[dim], wanted)
-                found += [fitted] if fitted else []
+            exact_values = [_value(node, symbols, n, float) for n in sizes]
+            if any(w != _value(node, symbols, n, _narrow) for w, n in zip(exact_values, sizes, strict=True)):
+                fitted = fit(node.name, dim, trace.space[dim], exact_values)
+                exact_sizes += [fitted] if fitted else []
         except (_UnreadableError, KeyError, ArithmeticError, ValueError, TypeError):
             continue
-    return tuple(found)
+    return tuple(exact_sizes)
 
 
 def _narrow(value: float) -> Any:
@@ -82,15 +82,15 @@ def _narrow(value: float) -> Any:
 
 def _symbols(program: torch.export.ExportedProgram, trace: Trace) -> dict[Any, str]:
     """Which dim each symbol of the program is, for inputs whose axis is the symbol itself."""
-    given = set(program.graph_signature.user_inputs)
-    inputs = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
-    found: dict[Any, str] = {}
+    user_inputs = set(program.graph_signature.user_inputs)
+    inputs = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in user_inputs]
+    dim_of_symbol: dict[Any, str] = {}
     for node, spec in zip(inputs, trace.specs, strict=True):
         for size, dim in zip(node.meta["val"].shape, spec.dims, strict=True):
             expression = getattr(getattr(size, "node", None), "expr", None)
             if isinstance(dim, str) and expression is not None and expression.is_Symbol:
-                found[expression] = dim
-    return found
+                dim_of_symbol[expression] = dim
+    return dim_of_symbol
 
 
 def _sizes_in(node: Any) -> set[Any]:
@@ -110,10 +110,10 @@ def _is_size(node: Any) -> bool:
 
 def _expression(node: Any) -> Any:
     """The expression of a size that is read from a tensor; one that rounds floats itself is not followed."""
-    found = getattr(getattr(node.meta.get("val"), "node", None), "expr", None)
-    if found is None or any(getattr(a, "is_Float", False) for a in found.atoms()):
+    expression = getattr(getattr(node.meta.get("val"), "node", None), "expr", None)
+    if expression is None or any(getattr(a, "is_Float", False) for a in expression.atoms()):
         raise _UnreadableError
-    return found
+    return expression
 
 
 def _value(node: Any, symbols: Mapping[Any, str], size: int, number: Callable[[float], Any]) -> Any:
@@ -133,14 +133,14 @@ def _value(node: Any, symbols: Mapping[Any, str], size: int, number: Callable[[f
     return OPERATORS[name](*arguments)
 
 
-def fit(name: str, dim: str, rng: DimRange, wanted: list[int]) -> Exact | None:
+def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | None:
     """Whole numbers for the wanted values of each size in the range; None when too many sizes are exceptions."""
     import numpy as np
 
-    sizes, values = np.array(rng.values()), np.array(wanted)
+    sizes, values = np.array(rng.values()), np.array(exact_values)
     if len(sizes) < 2 or values.min() < 0:
         return None
-    slope = (wanted[-1] - wanted[0]) / int(sizes[-1] - sizes[0])
+    slope = (exact_values[-1] - exact_values[0]) / int(sizes[-1] - sizes[0])
     best: tuple[int, int, int, int] | None = None
     for divisor in range(1, MOST_DIVISOR + 1):
         for factor in {math.floor(slope * divisor), math.ceil(slope * divisor)}:
@@ -149,9 +149,9 @@ def fit(name: str, dim: str, rng: DimRange, wanted: list[int]) -> Exact | None:
             # ONNX's division of a negative number rounds towards zero.
             shifts = np.maximum(lows, -min(factor * int(sizes[0]), factor * int(sizes[-1])))
             suited = np.searchsorted(lows, shifts, "right") - np.searchsorted(lows, shifts - divisor + 1, "left")
-            found = int(suited.argmax())
-            if best is None or len(sizes) - int(suited[found]) < best[0]:
-                best = len(sizes) - int(suited[found]), factor, int(shifts[found]), divisor
+            best_index = int(suited.argmax())
+            if best is None or len(sizes) - int(suited[best_index]) < best[0]:
+                best = len(sizes) - int(suited[best_index]), factor, int(shifts[best_index]), divisor
         if best is not None and best[0] == 0:
             break
     assert best is not None
@@ -163,7 +163,7 @@ def fit(name: str, dim: str, rng: DimRange, wanted: list[int]) -> Exact | None:
 
 def write_exact(graph: onnx.GraphProto, sizes: tuple[Exact, ...], trace: Trace) -> int:
     """Compute these values in whole numbers, in a graph whose inputs have their names; returns how many were found."""
-    made = 0
+    replaced = 0
     for exact in sizes:
         index, node = next(((i, n) for i, n in enumerate(graph.node) if exact.name in n.output), (-1, None))
         if node is None:
@@ -172,10 +172,10 @@ def write_exact(graph: onnx.GraphProto, sizes: tuple[Exact, ...], trace: Trace) 
         for part in nodes:
             part.metadata_props.extend(node.metadata_props)
         del graph.node[index]
-        for place, part in enumerate(nodes):
-            graph.node.insert(index + place, part)
-        made += 1
-    return made
+        for offset, part in enumerate(nodes):
+            graph.node.insert(index + offset, part)
+        replaced += 1
+    return replaced
 
 
 def _nodes(graph: onnx.GraphProto, exact: Exact, trace: Trace) -> list[onnx.NodeProto]:

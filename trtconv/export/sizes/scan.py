@@ -75,7 +75,7 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
     if len(values) > MOST_PER_DIM:
         ends = [*values[: MOST_PER_DIM // 8], *values[-4:]]
         values = ends + chance.sample(values[MOST_PER_DIM // 8 : -4], MOST_PER_DIM - len(ends))
-    return chance.sample(kept := [v for v in values if v != traced], len(kept))
+    return chance.sample(others := [v for v in values if v != traced], len(others))
 
 
 def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> OutputComparison | None:
@@ -90,8 +90,8 @@ def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> Outp
     return first_failure(compare_at(runner, replace(sample, floors=floors), job.request.tolerance))
 
 
-def scanned(
-    job: Job, made: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
+def scan_sizes(
+    job: Job, result: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
 ) -> Attempt:
     """The attempt with what was covered; no longer equal when one of the scanned sizes differs.
 
@@ -99,10 +99,10 @@ def scanned(
     `thorough` nothing else is looked at, for a file whose exporter proved its trace for the whole space, unless the
     module looks sizes up in a table.
     """
-    if made.candidate is None or made.verdict is None:
-        return made
+    if result.candidate is None or result.verdict is None:
+        return result
     started = time.monotonic()
-    runner = OnnxRuntimeRunner(made.candidate.model)
+    runner = OnnxRuntimeRunner(result.candidate.model)
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
     limits = _Limits(started, thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
@@ -121,8 +121,8 @@ def scanned(
     job.seconds["scan"] = job.seconds.get("scan", 0.0) + time.monotonic() - started
     coverage = paths.coverage(len(tried))
     if failed is None:
-        return replace(made, sizes=coverage)
-    return replace(made, sizes=coverage, verdict=replace(made.verdict, failure=failed[0], at=failed[1]))
+        return replace(result, sizes=coverage)
+    return replace(result, sizes=coverage, verdict=replace(result.verdict, failure=failed[0], at=failed[1]))
 
 
 class _Limits:

@@ -15,7 +15,7 @@ from trtconv.core.shape_space.crops import cropped_axes
 from trtconv.core.shape_space.padded_graph import insert_padding
 from trtconv.core.shape_space.padding import Padding, padded_inputs
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.exporters.choice import Choice
+from trtconv.export.exporters.choice import ChosenExport
 from trtconv.export.module.outputs import flatten_outputs
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.proof.comparison import describe_failure
@@ -41,21 +41,21 @@ class Settled:
     note: str
 
 
-def settle(request: ExportRequest, runner: ModuleRunner, make: MakeInputs) -> Settled:
+def resolve_undefined_sizes(request: ExportRequest, runner: ModuleRunner, make: MakeInputs) -> Settled:
     """Work out what the request's `align` or `pad_to_multiple` comes to. Without need it comes to a note."""
     if request.align and request.pad_to_multiple:
         raise InvalidRequestError(
             "--align and --pad-to-multiple exclude each other",
             hint="--align serves fewer sizes, --pad-to-multiple serves all of them through padding",
         )
-    found = undefined_dims(runner, request, make, cover=bool(request.pad_to_multiple))
-    multiples = required_multiples(found)
-    wanted = "--align" if request.align else "--pad-to-multiple"
+    undefined = undefined_dims(runner, request, make, cover=bool(request.pad_to_multiple))
+    multiples = required_multiples(undefined)
+    option = "--align" if request.align else "--pad-to-multiple"
     if not multiples:
-        return Settled(request, None, f"{wanted} had nothing to do: the module runs at every size looked at")
+        return Settled(request, None, f"{option} had nothing to do: the module runs at every size looked at")
     if request.align:
         space = aligned_space(request.space, multiples)
-        note = f"--align: the shape space is {space}, for the module raises at " + "; ".join(d.where for d in found)
+        note = f"--align: the shape space is {space}, for the module raises at " + "; ".join(d.where for d in undefined)
         return Settled(replace(request, space=space), None, note)
     space = covering_space(request.space, multiples)
     pads = padded_inputs(request.inputs, request.space, multiples, request.pad_to_multiple)
@@ -133,7 +133,7 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> torch.Tensor:
     return torch.empty(shape, dtype=getattr(torch, "bool" if name == "bool" else name))
 
 
-def padded_choice(choice: Choice, request: ExportRequest, padding: Padding, samples: Samples) -> Choice:
+def padded_choice(choice: ChosenExport, request: ExportRequest, padding: Padding, samples: Samples) -> ChosenExport:
     """The choice with its model padded, compared with the module on padded inputs at the points of the whole space.
 
     Raises AccuracyError when they differ.
@@ -151,7 +151,7 @@ def padded_choice(choice: Choice, request: ExportRequest, padding: Padding, samp
     return replace(choice, candidate=candidate, verdict=verdict, samples=samples)
 
 
-def explained(error: TrtconvError, runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> TrtconvError:
+def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> TrtconvError:
     """The error of a module that raises at a sample point, with the multiple that would help, where there is one."""
     helps = [d for d in undefined_dims(runner, request, make) if d.multiple is not None]
     if not helps:

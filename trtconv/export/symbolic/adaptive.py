@@ -27,18 +27,18 @@ def adaptive_pool(rank: int, kind: str) -> Callable[..., Any]:
 def pool_to(x: Any, sizes: list[Any], kind: str) -> Any:
     """Pool the last `len(sizes)` axes of x to the sizes; None keeps an axis."""
     rank = len(sizes)
-    wanted = [(i - rank, size) for i, size in enumerate(sizes) if size is not None]
-    wanted = [(axis, size) for axis, size in wanted if not _kept(size, x.shape[axis])]
-    whole = [axis for axis, size in wanted if not is_symbolic(size) and size == 1]
+    pooled_axes = [(i - rank, size) for i, size in enumerate(sizes) if size is not None]
+    pooled_axes = [(axis, size) for axis, size in pooled_axes if not _keeps_size(size, x.shape[axis])]
+    whole = [axis for axis, size in pooled_axes if not is_symbolic(size) and size == 1]
     if whole:
         x = x.mean(whole, keepdim=True) if kind == "average" else x.amax(whole, keepdim=True)
-    for axis, size in wanted:
+    for axis, size in pooled_axes:
         if axis not in whole:
             x = _one_axis(x, axis, size, kind)
     return x
 
 
-def _kept(size: Any, length: Any) -> bool:
+def _keeps_size(size: Any, length: Any) -> bool:
     if is_symbolic(size) or is_symbolic(length):
         return same_size(size, length)
     return bool(size == length)

@@ -30,8 +30,8 @@ def resize_linear(x: Any, axis: int, size: Any, step: Any) -> Any:
     last = scalar(length, x) - 1.0
     source = (arange(size, x).to(torch.float32) + 0.5) * step - 0.5
     source = torch.minimum(source.clamp(min=0.0), last).unsqueeze(1)
-    place = arange(length, x).to(torch.float32).unsqueeze(0)
-    return along_axis(x, axis, (1.0 - (place - source).abs()).clamp(min=0.0).to(x.dtype))
+    input_positions = arange(length, x).to(torch.float32).unsqueeze(0)
+    return along_axis(x, axis, (1.0 - (input_positions - source).abs()).clamp(min=0.0).to(x.dtype))
 
 
 def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
@@ -44,8 +44,8 @@ def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     else:
         stretch = max(step, 1.0)
     centre = (arange(size, x).to(torch.float32) + 0.5).unsqueeze(1) * step
-    place = (arange(length, x).to(torch.float32) + 0.5).unsqueeze(0)
-    distance = ((place - centre) / stretch).abs()
+    input_positions = (arange(length, x).to(torch.float32) + 0.5).unsqueeze(0)
+    distance = ((input_positions - centre) / stretch).abs()
     weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance)
     return (weights / weights.sum(1, keepdim=True)).to(x.dtype)
 

@@ -198,11 +198,11 @@ def _changed_function(value: Any, shim: types.SimpleNamespace) -> Any:
 def _user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
     """The globals of the files that define the module's parts, and of all files that are not libraries."""
     names = {type(part).__module__ for part in module.modules()}
-    found = []
+    namespaces = []
     for name, loaded in list(sys.modules.items()):
         file = getattr(loaded, "__file__", None)
         if not file or name.split(".")[0] == OWN_PACKAGE or is_machinery(file):
             continue
         if name in names or not is_library(file):
-            found.append(vars(loaded))
-    return found
+            namespaces.append(vars(loaded))
+    return namespaces

@@ -46,12 +46,12 @@ def conv2d(
     samples = x.reshape(groups, channels, x.shape[2], x.shape[3])
     taps = functional.unfold(samples, (kh, kw), dilations, pads, strides)
     kernels = weight.reshape(groups, -1, channels * kh * kw)
-    made = torch.matmul(kernels, taps)
+    result = torch.matmul(kernels, taps)
     out = [
         (x.shape[2 + i] + 2 * pads[i] - dilations[i] * (k - 1) - 1) // strides[i] + 1 for i, k in enumerate((kh, kw))
     ]
-    made = made.reshape(1, weight.shape[0], out[0], out[1])
-    return made if bias is None else made + bias.reshape(1, -1, 1, 1)
+    result = result.reshape(1, weight.shape[0], out[0], out[1])
+    return result if bias is None else result + bias.reshape(1, -1, 1, 1)
 
 
 @contextmanager
@@ -65,12 +65,12 @@ def unchecked_output_size() -> Iterator[None]:
         self: Any, x: Any, output_size: Any, stride: Any, padding: Any, kernel_size: Any, rank: int,
         dilation: Any = None,
     ) -> Any:  # fmt: skip
-        wanted = list(output_size)[-rank:] if output_size is not None else []
-        if not any_symbolic([*wanted, *x.shape[-rank:]]) or not wanted:
+        target_sizes = list(output_size)[-rank:] if output_size is not None else []
+        if not any_symbolic([*target_sizes, *x.shape[-rank:]]) or not target_sizes:
             return original(self, x, output_size, stride, padding, kernel_size, rank, dilation)
         dilations = dilation if dilation is not None else [1] * rank
         return [
-            wanted[i]
+            target_sizes[i]
             - ((x.shape[i - rank] - 1) * stride[i] - 2 * padding[i] + dilations[i] * (kernel_size[i] - 1) + 1)
             for i in range(rank)
         ]

@@ -74,11 +74,11 @@ def _transformed(x: Any, dim: int, sign: float, count: Any, norm: str | None) ->
         def product(wave: Any, part: Any) -> Any:
             return (part @ wave).transpose(axis, -1)
 
-    made = [product(cosine, real), product(sine, real) * sign]
+    spectrum = [product(cosine, real), product(sine, real) * sign]
     if imaginary is not None:
-        made = [made[0] - product(sine, imaginary) * sign, made[1] + product(cosine, imaginary)]
+        spectrum = [spectrum[0] - product(sine, imaginary) * sign, spectrum[1] + product(cosine, imaginary)]
     scale = _scale(length, real, norm, sign > 0)
-    return torch.complex(*(part / scale for part in made))
+    return torch.complex(*(part / scale for part in spectrum))
 
 
 def full(sign: float) -> Callable[..., Any]:
@@ -133,14 +133,14 @@ def irfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> 
     length = 2 * (bins - 1) if n is None else n
     real, imaginary = _parts(x.transpose(axis, -1))
     cosine, sine = _waves(length, bins, length, real)
-    place = arange(bins, real)
+    bin_index = arange(bins, real)
     # All frequencies but 0 and n / 2 stand for two: their own and its mirror.
-    single = torch.logical_or(place == 0, place * 2 == length)
+    single = torch.logical_or(bin_index == 0, bin_index * 2 == length)
     twice = torch.where(single, 1.0, 2.0).to(real.dtype)
-    made = (real * twice) @ cosine
+    signal = (real * twice) @ cosine
     if imaginary is not None:
-        made = made - (imaginary * twice) @ sine
-    return (made / _scale(length, real, norm, True)).transpose(axis, -1)
+        signal = signal - (imaginary * twice) @ sine
+    return (signal / _scale(length, real, norm, True)).transpose(axis, -1)
 
 
 def irfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:

@@ -22,8 +22,8 @@ def _centres(count: Any, like: Any, corners: bool) -> Any:
     """Where the pixels of an axis lie between -1 and 1: on the ends, or half a pixel inside."""
     import torch
 
-    place = arange(count, like).to(like.dtype)
+    pixel_index = arange(count, like).to(like.dtype)
     total = count.to(like.dtype) if isinstance(count, torch.Tensor) else count
     if corners:
-        return place * 2.0 / (total - 1) - 1.0
-    return (place * 2.0 + 1.0) / total - 1.0
+        return pixel_index * 2.0 / (total - 1) - 1.0
+    return (pixel_index * 2.0 + 1.0) / total - 1.0

@@ -28,13 +28,13 @@ def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) ->
     return _ranked(x, k - 1, dim, keepdim)
 
 
-def _ranked(x: Any, place: Any, dim: int, keepdim: bool) -> ValuesIndices:
+def _ranked(x: Any, rank_index: Any, dim: int, keepdim: bool) -> ValuesIndices:
     values, indices = x.sort(dim)
     if keepdim:
-        return ValuesIndices(values.narrow(dim, place, 1), indices.narrow(dim, place, 1))
+        return ValuesIndices(values.narrow(dim, rank_index, 1), indices.narrow(dim, rank_index, 1))
     # Not a slice and squeeze: of a size that moves, the TorchScript exporter writes an If with a branch for each rank,
     # which TensorRT 8.6 refuses.
-    return ValuesIndices(values.select(dim, place), indices.select(dim, place))
+    return ValuesIndices(values.select(dim, rank_index), indices.select(dim, rank_index))
 
 
 def extreme_of_all(func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
@@ -60,8 +60,8 @@ def cummax(func: Any, x: Any, dim: int) -> ValuesIndices:
 
 def cummin(func: Any, x: Any, dim: int) -> ValuesIndices:
     """Running minima, with the place of the latest of equal ones."""
-    found = _running(-x, dim, -1.0)
-    return ValuesIndices(-found.values, found.indices)
+    running_maxima = _running(-x, dim, -1.0)
+    return ValuesIndices(-running_maxima.values, running_maxima.indices)
 
 
 def _running(x: Any, dim: int, sign: float) -> ValuesIndices:
@@ -93,8 +93,8 @@ def logcumsumexp(func: Any, x: Any, dim: int) -> Any:
 def _triangle(x: Any, dim: int) -> tuple[Any, Any]:
     """x with the axis last, and [length, length]: whether column j comes no later than row i."""
     last = x.transpose(dim, -1)
-    place = arange(last.shape[-1], x)
-    return last, place.unsqueeze(0) <= place.unsqueeze(1)
+    position = arange(last.shape[-1], x)
+    return last, position.unsqueeze(0) <= position.unsqueeze(1)
 
 
 def searchsorted(
@@ -123,8 +123,8 @@ def isin(func: Any, elements: Any, test_elements: Any, *, assume_unique: bool = 
 
     if not isinstance(elements, torch.Tensor) or not isinstance(test_elements, torch.Tensor):
         return NotImplemented
-    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
-    return torch.logical_not(found) if invert else found
+    is_member = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    return torch.logical_not(is_member) if invert else is_member
 
 
 def take_along_dim(func: Any, x: Any, indices: Any, dim: Any = None) -> Any:
@@ -225,5 +225,5 @@ def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> An
     count = (x.shape[axis] - size) // step + 1
     index = (arange(count, x) * step).unsqueeze(1) + arange(size, x).unsqueeze(0)
     # Indexing with a matrix needs no reshape, whose guards would forbid a count of one.
-    taken = x[(*[slice(None)] * axis, index)]
-    return taken.movedim(axis + 1, -1)
+    windows = x[(*[slice(None)] * axis, index)]
+    return windows.movedim(axis + 1, -1)

@@ -47,8 +47,8 @@ class Pool:
 def read_pool(rank: int, kernel: Any, stride: Any, padding: Any) -> Pool:
     """Bring the arguments of a pool over `rank` axes to one value per axis; no stride means the kernel."""
     kernels = per_axis(kernel, rank)
-    given = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
-    return Pool(kernels, per_axis(stride, rank) if given else kernels, per_axis(padding, rank))
+    has_stride = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
+    return Pool(kernels, per_axis(stride, rank) if has_stride else kernels, per_axis(padding, rank))
 
 
 def average_pool(rank: int) -> Handler:

@@ -121,7 +121,7 @@ def _picked(x: Any, length: Any, out: Any, step: Any) -> Any:
     """min(floor(i * length / out), length - 1) in float32, which is how torch picks."""
     import torch
 
-    place = arange(out, x).to(torch.float32)
+    output_index = arange(out, x).to(torch.float32)
     if step is None:
         ratio = scalar(length, x) / scalar(out, x)
     else:
@@ -131,4 +131,4 @@ def _picked(x: Any, length: Any, out: Any, step: Any) -> Any:
         factor = scalar(out, x) / scalar(length, x)
         ratio = torch.where(torch.logical_or(factor == 1.0, factor == 2.0), 1.0 / factor, ratio)
     last = (scalar(length, x) - 1).to(torch.int64)
-    return torch.minimum(torch.floor(place * ratio).to(torch.int64), last)
+    return torch.minimum(torch.floor(output_index * ratio).to(torch.int64), last)

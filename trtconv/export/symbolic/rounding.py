@@ -32,8 +32,8 @@ def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
 def _agree(outputs: int, step: float, scale: float) -> bool:
     import numpy as np
 
-    place = np.arange(outputs, dtype=np.float32)
-    return bool(np.array_equal(np.floor(place * np.float32(step)), np.floor(place / np.float32(scale))))
+    output_index = np.arange(outputs, dtype=np.float32)
+    return bool(np.array_equal(np.floor(output_index * np.float32(step)), np.floor(output_index / np.float32(scale))))
 
 
 def _pairs(length: Any, out: Any) -> list[tuple[int, int]]:
@@ -47,11 +47,11 @@ def _pairs(length: Any, out: Any) -> list[tuple[int, int]]:
     if environment is None:
         return [(int(length), int(out))]
     ranges = [_values(environment, s, max(2, int(PAIRS ** (1 / max(1, len(symbols)))))) for s in symbols]
-    found = []
+    size_pairs = []
     for values in itertools.product(*ranges):
         chosen = dict(zip(symbols, values, strict=True))
-        found.append((_at(length, chosen), _at(out, chosen)))
-    return list(dict.fromkeys(found))
+        size_pairs.append((_at(length, chosen), _at(out, chosen)))
+    return list(dict.fromkeys(size_pairs))
 
 
 def _values(environment: Any, symbol: Any, most: int) -> list[int]:

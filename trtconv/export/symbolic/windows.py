@@ -16,8 +16,8 @@ def _inside(length: Any, start: Any, end: Any, like: Any) -> Any:
     """Boolean [outputs, length]: whether an element lies in an output's window."""
     import torch
 
-    place = arange(length, like).unsqueeze(0)
-    return torch.logical_and(place >= start.unsqueeze(1), place < end.unsqueeze(1))
+    position = arange(length, like).unsqueeze(0)
+    return torch.logical_and(position >= start.unsqueeze(1), position < end.unsqueeze(1))
 
 
 def average(x: Any, axis: int, start: Any, end: Any, divisor: Any) -> Any:

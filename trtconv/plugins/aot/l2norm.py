@@ -49,9 +49,9 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         "MODE": attributes["eps_mode"], "CHANNELS": channels,
     }  # fmt: skip
     if inner == 1:
-        found = _rows(inputs, macros, outer, channels)
-        if found is not None:
-            return found
+        row_kernel = _rows(inputs, macros, outer, channels)
+        if row_kernel is not None:
+            return row_kernel
     else:
         lanes = choose_window(inputs, (outer, channels, inner), target)
         if lanes > 0:

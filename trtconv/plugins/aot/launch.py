@@ -36,11 +36,11 @@ def kernel(
         if value > LARGEST:
             raise by_library(plugin, f"{name} is {value} at the largest shape, and a launch has 32-bit numbers")
     root = source_root() / "plugins_src"
-    given = tuple((f"TRTCONV_{k}", str(v)) for k, v in (("ELEMENT", CPP_TYPES[inputs[0].dtype]), *macros.items()))
-    digest = hashlib.sha256(repr(given).encode()).hexdigest()[:12]
+    definitions = tuple((f"TRTCONV_{k}", str(v)) for k, v in (("ELEMENT", CPP_TYPES[inputs[0].dtype]), *macros.items()))
+    digest = hashlib.sha256(repr(definitions).encode()).hexdigest()[:12]
     entry = f"trtconv_{folder}_{digest}"
     source = KernelSource(
-        root / "aot" / f"{folder}.cu", tuple(root / h for h in _HEADERS), (("TRTCONV_ENTRY", entry), *given)
+        root / "aot" / f"{folder}.cu", tuple(root / h for h in _HEADERS), (("TRTCONV_ENTRY", entry), *definitions)
     )
     # An empty tensor still launches, and the kernel does nothing.
     return EmbeddedKernel(entry, source, larger(grid, 1), block, shared, tuple(arguments))

@@ -30,7 +30,7 @@ def _launch_of(plugin: PluginDescription) -> tuple[OutputDims, MakeKernel]:
     return module.output_dims, module.make_kernel
 
 
-def embedded(plugin: PluginDescription) -> EmbeddedPlugin:
+def embedded_plugin(plugin: PluginDescription) -> EmbeddedPlugin:
     """What the builder needs of a plugin whose kernel goes into the engine. Raises UnsupportedError for one without."""
     output_dims, make_kernel = _launch_of(plugin)
     types = [t.type for t in plugin.inputs]
@@ -53,4 +53,4 @@ def embedded_in(model: onnx.ModelProto, options: Mapping[str, Any]) -> tuple[Emb
     if str(options.get("embed_plugins", "")).lower() not in ("true", "1", "yes", "on"):
         return ()
     used = used_plugins(model)
-    return tuple(embedded(p) for p in PLUGINS if p.op_type in used)
+    return tuple(embedded_plugin(p) for p in PLUGINS if p.op_type in used)

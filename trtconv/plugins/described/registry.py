@@ -29,7 +29,7 @@ def find_plugin(op_type: str) -> PluginDescription:
     for plugin in PLUGINS:
         if plugin.op_type == op_type:
             return plugin
-    known = [p.op_type for p in PLUGINS]
+    op_types = [p.op_type for p in PLUGINS]
     raise InvalidRequestError(
-        f"there is no plugin '{op_type}'{did_you_mean(op_type, known)}", hint="one of " + ", ".join(known)
+        f"there is no plugin '{op_type}'{did_you_mean(op_type, op_types)}", hint="one of " + ", ".join(op_types)
     )

@@ -25,30 +25,30 @@ def used_plugins(model: onnx.ModelProto) -> tuple[str, ...]:
 
 
 def _op_types(graph: onnx.GraphProto) -> set[str]:
-    found = {n.op_type for n in graph.node if n.domain == NAMESPACE}
+    op_types = {n.op_type for n in graph.node if n.domain == NAMESPACE}
     for node in graph.node:
         for attribute in node.attribute:
             for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                found |= _op_types(body)
-    return found
+                op_types |= _op_types(body)
+    return op_types
 
 
-def held_by(library: Path, names: Iterable[str]) -> frozenset[str]:
+def plugins_in_library(library: Path, names: Iterable[str]) -> frozenset[str]:
     """Those of the op types that a library holds: their names stand in it as C strings. Nothing is loaded."""
     content = require_file(library, "plugin library").read_bytes()
     return frozenset(n for n in names if f"\0{n}\0".encode() in content)
 
 
-def libraries_for_model(model: onnx.ModelProto, given: tuple[Path, ...], tensorrt: str) -> tuple[Path, ...]:
+def libraries_for_model(model: onnx.ModelProto, named_libraries: tuple[Path, ...], tensorrt: str) -> tuple[Path, ...]:
     """The libraries with which TensorRT of version `tensorrt` can build the model.
 
     Those given, and the one that `trtconv plugins build` made where the model has trtconv's plugin nodes that none of
     the given ones holds. Raises UnsupportedError naming the plugins that are then still missing.
     """
     names = used_plugins(model)
-    missing = set(names).difference(*(held_by(path, names) for path in given))
+    missing = set(names).difference(*(plugins_in_library(path, names) for path in named_libraries))
     if not missing:
-        return given
+        return named_libraries
     major = int(tensorrt.split(".")[0])
     own = sorted(missing & {p.op_type for p in PLUGINS})
     foreign = sorted(missing.difference(own))
@@ -63,25 +63,27 @@ def libraries_for_model(model: onnx.ModelProto, given: tuple[Path, ...], tensorr
             f"the model needs the plugins {', '.join(own)}, and no library for TensorRT {major} was built here",
             hint="build it with `trtconv plugins build`, or rewrite with --plugins never",
         )
-    return (*given, library.path)
+    return (*named_libraries, library.path)
 
 
-def libraries_for_engine(recorded: Mapping[str, str], given: tuple[Path, ...], tensorrt: str) -> tuple[Path, ...]:
+def libraries_for_engine(
+    recorded: Mapping[str, str], named_libraries: tuple[Path, ...], tensorrt: str
+) -> tuple[Path, ...]:
     """The libraries that an engine's manifest records (name to SHA-256): those given, and the one built here.
 
     The one built here is taken only when its bytes are those that the engine was built with.
     """
-    if not set(recorded).difference(p.name for p in given):
-        return given
+    if not set(recorded).difference(p.name for p in named_libraries):
+        return named_libraries
     library = find_library(int(tensorrt.split(".")[0]))
     if library is None or recorded.get(library.path.name) != sha256_file(library.path):
-        return given
-    return (*given, library.path)
+        return named_libraries
+    return (*named_libraries, library.path)
 
 
-def why_not_loadable(op_type: str, given: Sequence[Path], generation: int) -> str:
+def why_not_loadable(op_type: str, named_libraries: Sequence[Path], generation: int) -> str:
     """Why a TensorRT of this major version would find no library with the plugin; empty where there is one."""
-    if any(held_by(path, (op_type,)) for path in given):
+    if any(plugins_in_library(path, (op_type,)) for path in named_libraries):
         return ""
     library = find_library(generation)
     if library is not None and op_type in library.plugins:

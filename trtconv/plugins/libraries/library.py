@@ -104,14 +104,14 @@ def build_library(include_dir: Path, out_dir: Path | None = None, architectures:
     root = source_root()
     version = header_version(include_dir)
     sources = source_hash(root)
-    wanted = architectures or own_architectures()
+    architecture_list = architectures or own_architectures()
     folder = (out_dir or default_folder()) / f"tensorrt-{version}-{sources[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"), private_temporary_folder("plugins") as scratch:
-        data = compile_library(root, include_dir, Path(scratch), wanted, LIBRARY_NAME)
+        data = compile_library(root, include_dir, Path(scratch), architecture_list, LIBRARY_NAME)
         names = tuple(p.op_type for p in PLUGINS)
         digest = hashlib.sha256(data).hexdigest()
-        library = PluginLibrary(folder / LIBRARY_NAME, version, wanted or "default", sources, digest, names)
+        library = PluginLibrary(folder / LIBRARY_NAME, version, architecture_list or "default", sources, digest, names)
         write_bytes(library.path, data)
         record = {k: v for k, v in asdict(library).items() if k not in ("path", "current")}
         write_text(folder / RECORD_NAME, json.dumps(record, indent=1) + "\n")
@@ -124,8 +124,8 @@ def own_architectures() -> str | None:
     if tool is None:
         return None
     query = [tool, "--query-gpu=compute_cap", "--format=csv,noheader"]
-    found = subprocess.run(query, capture_output=True, text=True, check=False)
-    capabilities = sorted(set(re.findall(r"^\s*(\d+)\.(\d+)\s*$", found.stdout, re.MULTILINE)))
+    completed = subprocess.run(query, capture_output=True, text=True, check=False)
+    capabilities = sorted(set(re.findall(r"^\s*(\d+)\.(\d+)\s*$", completed.stdout, re.MULTILINE)))
     return ";".join(major + minor for major, minor in capabilities) or None
 
 
@@ -152,12 +152,12 @@ def compile_library(root: Path, include_dir: Path, scratch: Path, architectures:
 
 
 def _run(command: list[str], step: str) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
+    completed = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if completed.returncode != 0:
         raise TrtconvError(
             f"the plugin library did not {step}",
             hint="the compiler's last lines are above; the whole command: " + " ".join(command),
-            details=done.stdout.splitlines()[-20:],
+            details=completed.stdout.splitlines()[-20:],
         )
 
 
@@ -165,8 +165,8 @@ def list_libraries(folder: Path | None = None) -> tuple[PluginLibrary, ...]:
     """The libraries in `folder` (default: `default_folder()`), newest TensorRT last. Broken records are passed over."""
     root = folder or default_folder()
     current = source_hash()
-    found = [_read(path, current) for path in sorted(root.glob(f"*/{RECORD_NAME}"))]
-    libraries = [library for library in found if library is not None]
+    records = [_read(path, current) for path in sorted(root.glob(f"*/{RECORD_NAME}"))]
+    libraries = [library for library in records if library is not None]
     return tuple(sorted(libraries, key=lambda library: [int(n) for n in library.tensorrt.split(".")]))
 
 

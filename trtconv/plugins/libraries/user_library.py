@@ -48,16 +48,16 @@ def build_user_library(
     plugins = load_plugins(source / FILE_NAME)
     files = _sources(source)
     version = header_version(include_dir)
-    wanted = architectures or own_architectures()
+    architecture_list = architectures or own_architectures()
     folder = out_dir or source / f"tensorrt-{version}"
     name = f"lib{source.resolve().name}.so"
     with private_temporary_folder("userplugins") as scratch:
         project = Path(scratch) / "project"
         write_project(project, plugins, files)
-        built = compile_library(project, include_dir, Path(scratch) / "build", wanted, "libuser_plugins.so")
+        built = compile_library(project, include_dir, Path(scratch) / "build", architecture_list, "libuser_plugins.so")
     names = tuple(p.op_type for p in plugins)
     digest = hashlib.sha256(built).hexdigest()
-    library = UserLibrary(folder / name, version, wanted or "default", _digest(source), digest, names)
+    library = UserLibrary(folder / name, version, architecture_list or "default", _digest(source), digest, names)
     write_bytes(library.path, built)
     record = {k: v for k, v in asdict(library).items() if k != "path"}
     write_text(record_path(library.path), json.dumps(record, indent=1) + "\n")
@@ -73,11 +73,11 @@ def read_record(library: Path) -> UserLibrary | None:
     """What `build_user_library` wrote beside this library; None when there is none or the library is another."""
     try:
         fields = read_json(record_path(library), "library record")
-        found = UserLibrary(library, **{**fields, "plugins": tuple(fields["plugins"])})
-        intact = hashlib.sha256(library.read_bytes()).hexdigest() == found.sha256
+        record = UserLibrary(library, **{**fields, "plugins": tuple(fields["plugins"])})
+        intact = hashlib.sha256(library.read_bytes()).hexdigest() == record.sha256
     except (OSError, InvalidRequestError, KeyError, TypeError):
         return None
-    return found if intact else None
+    return record if intact else None
 
 
 def write_project(folder: Path, plugins: tuple[PluginDescription, ...], sources: tuple[Path, ...]) -> None:
@@ -97,12 +97,12 @@ def ops_text(plugins: tuple[PluginDescription, ...]) -> str:
 
 
 def _sources(folder: Path) -> tuple[Path, ...]:
-    found = tuple(sorted(p for p in folder.iterdir() if p.suffix in SOURCES and p.is_file()))
-    if not found:
+    source_files = tuple(sorted(p for p in folder.iterdir() if p.suffix in SOURCES and p.is_file()))
+    if not source_files:
         raise InvalidRequestError(
             f"'{folder}' has no sources ({', '.join(SOURCES)})", hint="docs/how-to/write-a-plugin.md has an example"
         )
-    return found
+    return source_files
 
 
 def _digest(folder: Path) -> str:

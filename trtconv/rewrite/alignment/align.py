@@ -32,14 +32,14 @@ def settle_sizes(
             "--align and --pad-to-multiple exclude each other",
             hint="--align serves fewer sizes, --pad-to-multiple serves all of them through padding",
         )
-    found = signature(model)
-    space = found.space.merged(request.space)
+    interface = signature(model)
+    space = interface.space.merged(request.space)
     if request.space.dims:
-        _require_names(request.space, found.inputs)
+        _require_names(request.space, interface.inputs)
         model = _with_space(model, space)
     if not (request.align or request.pad_to_multiple):
         return model, warn_of_undefined_sizes(model, progress)
-    missing = [n for s in found.inputs for n in s.names() if n not in space]
+    missing = [n for s in interface.inputs for n in s.names() if n not in space]
     if missing:
         raise InvalidRequestError(
             f"the range of '{missing[0]}' is not recorded in {request.model}",
@@ -47,24 +47,24 @@ def settle_sizes(
         )
     option = "--align" if request.align else "--pad-to-multiple"
     padded = any(p.key == PADDING_KEY for p in model.metadata_props)
-    dims = undefined_dims(model, space, found.inputs, cover=not request.align) if not padded else ()
+    dims = undefined_dims(model, space, interface.inputs, cover=not request.align) if not padded else ()
     multiples = required_multiples(dims)
     if not multiples:
         return model, [f"{option} had nothing to do: " + ("it is padded already" if padded else "no size is undefined")]
     if request.align:
         space = aligned_space(space, multiples)
-        _require_defined(model, space, found.inputs)
+        _require_defined(model, space, interface.inputs)
         why = "; ".join(d.where for d in dims)
         return _with_space(model, space), [f"--align: the shape space is {space}, for the graph is undefined at {why}"]
-    return pad_model(model, found.inputs, space, multiples, request.pad_to_multiple, proof=request.proof)
+    return pad_model(model, interface.inputs, space, multiples, request.pad_to_multiple, proof=request.proof)
 
 
 def _require_names(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> None:
-    known = list(dict.fromkeys(n for s in specs for n in s.names()))
+    dim_names = list(dict.fromkeys(n for s in specs for n in s.names()))
     for name in space:
-        if name not in known:
+        if name not in dim_names:
             raise InvalidRequestError(
-                f"no input has a dim called '{name}'", hint="the dims are: " + (", ".join(known) or "none by name")
+                f"no input has a dim called '{name}'", hint="the dims are: " + (", ".join(dim_names) or "none by name")
             )
 
 

@@ -50,11 +50,11 @@ def _observer(model: onnx.ModelProto, specs: tuple[TensorSpec, ...]) -> Observe:
 
     def observe(sizes: Mapping[str, int]) -> Mapping[str, tuple[int, ...]]:
         concrete = ConcreteShapes(light, specs, sizes)
-        found = {v.name: concrete.shape(v.name) for v in model.graph.output}
-        if all(s is not None for s in found.values()):
-            return {n: s for n, s in found.items() if s is not None}
+        output_shapes = {v.name: concrete.shape(v.name) for v in model.graph.output}
+        if all(s is not None for s in output_shapes.values()):
+            return {n: s for n, s in output_shapes.items() if s is not None}
         if external_files(model):
-            unknown = next(n for n, s in found.items() if s is None)
+            unknown = next(n for n, s in output_shapes.items() if s is None)
             raise TrtconvError(
                 f"the size of output '{unknown}' cannot be told without reading the weights",
                 hint="use --align, or give --pad-to-multiple to `trtconv export`",
@@ -71,14 +71,14 @@ def _prove(
     before: onnx.ModelProto, after: onnx.ModelProto, padding: Padding, specs: tuple[TensorSpec, ...], space: ShapeSpace
 ) -> None:
     """The padded graph equals the graph on inputs that NumPy padded, its outputs cut by NumPy."""
-    wanted = padding.around(OnnxRuntimeRunner(before.SerializeToString(), threads=1))
+    padded_original = padding.around(OnnxRuntimeRunner(before.SerializeToString(), threads=1))
     runner = OnnxRuntimeRunner(after.SerializeToString(), threads=1)
     points = [p for p in sample_points(space, specs) if p.values == "random"]
     # Small points first: the graph runs twice at each.
     points.sort(key=lambda p: sum(sample.size for sample in sample_inputs(specs, p).values()))
     for point in points[:MAX_POINTS]:
         inputs = sample_inputs(specs, point)
-        results = compare_outputs(str(point), wanted(inputs), runner(inputs))
+        results = compare_outputs(str(point), padded_original(inputs), runner(inputs))
         failure = first_failure(results)
         if failure is not None:
             raise AccuracyError(

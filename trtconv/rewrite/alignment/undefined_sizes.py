@@ -27,14 +27,14 @@ MANY_NODES = 5000
 
 def warn_of_undefined_sizes(model: onnx.ModelProto, progress: Progress) -> list[str]:
     """Look at the recorded shape space: at its sample points first, closer when one of them is undefined."""
-    found = signature(model)
-    if not found.space.dims or len(model.graph.node) > MANY_NODES:
+    interface = signature(model)
+    if not interface.space.dims or len(model.graph.node) > MANY_NODES:
         return []
     light = without_weights(model)
-    points = shape_points(found.space, found.inputs)
-    if all(problem_at(light, found.inputs, p.sizes) is None for p in points):
+    points = shape_points(interface.space, interface.inputs)
+    if all(problem_at(light, interface.inputs, p.sizes) is None for p in points):
         return []
-    notes = [str(u) for u in undefined_dims(model, found.space, found.inputs)]
+    notes = [str(u) for u in undefined_dims(model, interface.space, interface.inputs)]
     for note in notes:
         progress.warn(note)
     return notes

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from trtconv.core.model.provenance import Origin
-from trtconv.rewrite.engine.result import Entry, Proof, RewriteResult
+from trtconv.rewrite.engine.result import LedgerEntry, Proof, RewriteResult
 
 
 def explain_lines(result: RewriteResult) -> list[str]:
     """What `trtconv rewrite --explain` prints."""
     lines: list[str] = []
     for entry in result.entries:
-        lines.append(f"rewrote  {entry.rule}: {_place(entry.node, entry.origin)}")
+        lines.append(f"rewrote  {entry.rule}: {_location(entry.node, entry.origin)}")
         lines.append(f"         why: {entry.why}")
         shared = f"; the same part as at {entry.shared_with}, proved there" if entry.shared_with else ""
         lines.append(f"         {_count(entry)}; {proof_text(entry.proof)}{shared}")
         if entry.note:
             lines.append(f"         note: {entry.note}")
     for rejected in result.rejected:
-        lines.append(f"rejected {rejected.rule}: {_place(rejected.node, rejected.origin)}")
+        lines.append(f"rejected {rejected.rule}: {_location(rejected.node, rejected.origin)}")
         lines.append(f"         {rejected.reason}")
     for skipped in result.skipped:
-        lines.append(f"skipped  {skipped.rule}: {_place(skipped.node, skipped.origin)}: {skipped.reason}")
+        lines.append(f"skipped  {skipped.rule}: {_location(skipped.node, skipped.origin)}: {skipped.reason}")
     if not lines:
         lines.append("no rule found anything to do")
     lines += [f"note     {note}" for note in result.notes]
@@ -33,7 +33,7 @@ def diff_lines(result: RewriteResult) -> list[str]:
     """What `trtconv rewrite --diff` prints: nodes taken out with `-`, put in with `+`."""
     lines: list[str] = []
     for entry in result.entries:
-        lines.append(f"@@ {entry.rule} at {_place(entry.node, entry.origin)} @@")
+        lines.append(f"@@ {entry.rule} at {_location(entry.node, entry.origin)} @@")
         lines += [f"- {node}" for node in entry.before]
         lines += [f"+ {node}" for node in entry.after]
     return lines or ["nothing changed"]
@@ -50,9 +50,9 @@ def proof_text(proof: Proof) -> str:
     return f"{verdict} at {len(proof.points)} points{sizes} in {proof.runner}{errors}"
 
 
-def _place(node: str, origin: Origin) -> str:
+def _location(node: str, origin: Origin) -> str:
     return f"{node} [{origin}]" if origin else node
 
 
-def _count(entry: Entry) -> str:
+def _count(entry: LedgerEntry) -> str:
     return f"{len(entry.before)} node{'s' * (len(entry.before) != 1)} into {len(entry.after)}"

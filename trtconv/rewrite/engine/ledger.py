@@ -8,7 +8,7 @@ from typing import Any
 
 from trtconv.core.artifacts import write_json
 from trtconv.core.model.provenance import Origin
-from trtconv.rewrite.engine.result import Entry, NodeText, Proof, Rejected, RewriteResult, Skipped
+from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Rejected, RewriteResult, Skipped
 
 SCHEMA = 1
 
@@ -33,7 +33,7 @@ def ledger_data(result: RewriteResult) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "rule": entry.rule,
         "why": entry.why,

@@ -16,8 +16,8 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.plugins.libraries.finding import why_not_loadable
-from trtconv.plugins.measured import Measurement, Verdict, judge, load_measurements
-from trtconv.rewrite.engine.result import Entry, Skipped
+from trtconv.plugins.measured import PluginTiming, PluginVerdict, judge, load_measurements
+from trtconv.rewrite.engine.result import LedgerEntry, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.concrete import ConcreteShapes
 from trtconv.rewrite.graph.facts import without_weights
@@ -33,16 +33,16 @@ AUTO, NEVER = "auto", "never"
 
 def require_known(request: RewriteRequest, rules: Sequence[Rule]) -> None:
     """Raise InvalidRequestError for a name that is no plugin of trtconv's or of `rules`, or a target without any."""
-    known = dict.fromkeys([*(p.op_type for p in PLUGINS), *(r.plugin for r in rules if r.plugin)])
+    plugin_names = dict.fromkeys([*(p.op_type for p in PLUGINS), *(r.plugin for r in rules if r.plugin)])
     named = named_plugins(request)
     for name in sorted(named):
-        if name not in known:
+        if name not in plugin_names:
             raise InvalidRequestError(
-                f"there is no plugin '{name}'{did_you_mean(name, known)}",
-                hint=f"one of {', '.join(known)}; a plugin of your own comes with --rules FILE",
+                f"there is no plugin '{name}'{did_you_mean(name, plugin_names)}",
+                hint=f"one of {', '.join(plugin_names)}; a plugin of your own comes with --rules FILE",
             )
-    words = _words(request)
-    if NEVER in words and len(words) > 1:
+    choices = _plugin_words(request)
+    if NEVER in choices and len(choices) > 1:
         raise InvalidRequestError("--plugins never stands alone", hint="leave 'never' out, or the names")
     if named and not request.target.has_plugins:
         raise InvalidRequestError(
@@ -52,10 +52,10 @@ def require_known(request: RewriteRequest, rules: Sequence[Rule]) -> None:
 
 def named_plugins(request: RewriteRequest) -> frozenset[str]:
     """The op types that the request names, whatever is measured of them."""
-    return frozenset(w for w in _words(request) if w not in (AUTO, NEVER))
+    return frozenset(w for w in _plugin_words(request) if w not in (AUTO, NEVER))
 
 
-def _words(request: RewriteRequest) -> list[str]:
+def _plugin_words(request: RewriteRequest) -> list[str]:
     return [w.strip() for w in request.plugins.split(",") if w.strip()]
 
 
@@ -68,10 +68,10 @@ def with_plugin_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[R
 
 def is_auto(request: RewriteRequest) -> bool:
     """True when the measurements are to decide, at least of the plugins that are not named."""
-    return AUTO in _words(request)
+    return AUTO in _plugin_words(request)
 
 
-def where_it_pays(
+def select_paying_rules(
     rules: Sequence[Rule], request: RewriteRequest, model: onnx.ModelProto, space: ShapeSpace,
     specs: tuple[TensorSpec, ...], declined: dict[tuple[str, str], Skipped],
 ) -> tuple[Rule, ...]:  # fmt: skip
@@ -82,40 +82,40 @@ def where_it_pays(
     """
     if not is_auto(request) or not request.target.has_plugins:
         return tuple(rules)
-    choice = Choice(request, model, space, specs)
+    choice = PluginChooser(request, model, space, specs)
     named = named_plugins(request)
     return tuple(
-        r if not (r.plugin or r.native_of) or r.plugin in named else _judged(r, choice, declined) for r in rules
+        r if not (r.plugin or r.native_of) or r.plugin in named else _with_judgement(r, choice, declined) for r in rules
     )
 
 
 def with_declined(
-    skipped: Sequence[Skipped], entries: Sequence[Entry], declined: Mapping[tuple[str, str], Skipped]
+    skipped: Sequence[Skipped], entries: Sequence[LedgerEntry], declined: Mapping[tuple[str, str], Skipped]
 ) -> tuple[Skipped, ...]:
     """The skips of the last round, and those of plugins at nodes that other rules have taken meanwhile."""
-    done = {(s.rule, s.node) for s in skipped} | {(e.rule, e.node) for e in entries}
-    return (*skipped, *(s for key, s in declined.items() if key not in done))
+    settled = {(s.rule, s.node) for s in skipped} | {(e.rule, e.node) for e in entries}
+    return (*skipped, *(s for key, s in declined.items() if key not in settled))
 
 
-def _judged(rule: Rule, choice: Choice, declined: dict[tuple[str, str], Skipped]) -> Rule:
+def _with_judgement(rule: Rule, choice: PluginChooser, declined: dict[tuple[str, str], Skipped]) -> Rule:
     def find(graph: Graph, node: Node) -> Found | Skip:
-        found = rule.find(graph, node)
-        if not isinstance(found, Found):
-            return found
-        verdict = choice.of_match(graph, found, rule.plugin) if rule.plugin else choice.of_node(graph, node)
+        match = rule.find(graph, node)
+        if not isinstance(match, Found):
+            return match
+        verdict = choice.of_match(graph, match, rule.plugin) if rule.plugin else choice.of_node(graph, node)
         if verdict.pays is not bool(rule.plugin):
             skip = Skip(f"plugins auto: {verdict.reason}")
             if rule.plugin:
                 declined[rule.name, node.name] = Skipped(rule.name, node.name, skip.reason, node.origin)
             return skip
-        note = f"{found.note}; " if found.note else ""
-        return replace(found, note=f"{note}plugins auto: {verdict.reason}")
+        note = f"{match.note}; " if match.note else ""
+        return replace(match, note=f"{note}plugins auto: {verdict.reason}")
 
     return replace(rule, find=find)
 
 
 @dataclass(frozen=True)
-class Choice:
+class PluginChooser:
     """What `auto` knows: target and libraries of the request, the shapes of the model at opt, the measurements."""
 
     request: RewriteRequest
@@ -123,29 +123,29 @@ class Choice:
     space: ShapeSpace
     specs: tuple[TensorSpec, ...]
 
-    def of_match(self, graph: Graph, found: Found, op_type: str) -> Verdict:
+    def of_match(self, graph: Graph, match: Found, op_type: str) -> PluginVerdict:
         """The verdict for the node that a rule would make: it is built for a look at its inputs and attributes."""
-        replacement = build_replacement(graph, f"{found.root.output}/auto", found.build)
-        made = next((n for n in replacement.nodes if (n.domain, n.op_type) == (NAMESPACE, op_type)), None)
-        if made is None:
-            return Verdict(False, f"the rule makes no {op_type} here")
-        return self.of_node(graph, Node(made, 0.0))
+        replacement = build_replacement(graph, f"{match.root.output}/auto", match.build)
+        plugin_node = next((n for n in replacement.nodes if (n.domain, n.op_type) == (NAMESPACE, op_type)), None)
+        if plugin_node is None:
+            return PluginVerdict(False, f"the rule makes no {op_type} here")
+        return self.of_node(graph, Node(plugin_node, 0.0))
 
-    def of_node(self, graph: Graph, node: Node) -> Verdict:
+    def of_node(self, graph: Graph, node: Node) -> PluginVerdict:
         """The verdict for a plugin node whose first input is the data."""
         plugin = next((p for p in PLUGINS if p.op_type == node.op), None)
         if plugin is None:
-            return Verdict(False, f"no measurement of {node.op}; name it in --plugins to use it")
+            return PluginVerdict(False, f"no measurement of {node.op}; name it in --plugins to use it")
         reason = self._refused(plugin)
         if reason:
-            return Verdict(False, reason)
+            return PluginVerdict(False, reason)
         dtype, shape = DTYPES.get(graph.dtype(node.inputs[0]), ""), self.shape_at_opt(graph, node.inputs[0])
         if not dtype or shape is None:
-            return Verdict(False, "its element type or its shape at opt is not known")
+            return PluginVerdict(False, "its element type or its shape at opt is not known")
         dtype = self._typed(dtype)
-        given = {a.name: value for a in plugin.attributes if (value := node.attr(a.name)) is not None}
+        attributes = {a.name: value for a in plugin.attributes if (value := node.attr(a.name)) is not None}
         rest = [self.shape_at_opt(graph, i) or (None,) for i in node.inputs[1:]]
-        outputs = plugin.output_shapes([shape, *rest], given)
+        outputs = plugin.output_shapes([shape, *rest], attributes)
         elements = math.prod(shape) + sum(math.prod(d or 0 for d in out) for out in outputs)
         moved = elements * (4 if dtype == "float32" else 2)
         return judge(self._measurements, node.op, dtype, moved, self.request.target.generation)
@@ -173,7 +173,7 @@ class Choice:
         return dict(self.space.pick("opt"))
 
     @cached_property
-    def _measurements(self) -> tuple[Measurement, ...]:
+    def _measurements(self) -> tuple[PluginTiming, ...]:
         return load_measurements()
 
     @cached_property

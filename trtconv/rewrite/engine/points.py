@@ -52,8 +52,8 @@ class Points:
         """The shape of a value of the main graph at a point, or None when it cannot be found without running."""
         if self._named is None:
             self._named = NamedShapes(self.inferred, self.specs)
-        found = self._named.shape(name, self.points[index].sizes)
-        return self.concrete(index).shape(name) if found is None else found
+        inferred_shape = self._named.shape(name, self.points[index].sizes)
+        return self.concrete(index).shape(name) if inferred_shape is None else inferred_shape
 
     def named_space(self, inputs: Sequence[FragmentInput]) -> ShapeSpace:
         """The dims of the shape space that these inputs have by name."""
@@ -77,15 +77,15 @@ class Points:
 
     def shapes(self, inputs: Sequence[FragmentInput]) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
         """Labels and shapes of these inputs at up to four distinct points that are small enough to run."""
-        found: dict[tuple[tuple[int, ...], ...], tuple[int, str, dict[str, tuple[int, ...]]]] = {}
+        costs_and_shapes: dict[tuple[tuple[int, ...], ...], tuple[int, str, dict[str, tuple[int, ...]]]] = {}
         for index, point in enumerate(self.points):
             shapes = self._shapes_at(index, inputs)
             if shapes is None:
                 continue
             key = tuple(shapes.values())
             cost = sum(math.prod(s) for s in key)
-            found.setdefault(key, (cost, str(point), shapes))
-        ordered = sorted(found.values(), key=lambda f: f[0])
+            costs_and_shapes.setdefault(key, (cost, str(point), shapes))
+        ordered = sorted(costs_and_shapes.values(), key=lambda f: f[0])
         chosen = [f for f in ordered if f[0] <= MAX_ELEMENTS]
         if not chosen:
             chosen = [f for f in ordered[:1] if f[0] <= LAST_RESORT_ELEMENTS]
@@ -117,10 +117,10 @@ class Points:
 
 def model_space(model: onnx.ModelProto) -> tuple[ShapeSpace, tuple[TensorSpec, ...]]:
     """The recorded shape space and inputs; dims without a range get one that is usual for their place."""
-    found = signature(model)
-    dims = dict(found.space.dims)
-    for spec in found.inputs:
+    interface = signature(model)
+    dims = dict(interface.space.dims)
+    for spec in interface.inputs:
         for axis, dim in enumerate(spec.dims):
             if isinstance(dim, str) and dim not in dims:
                 dims[dim] = DimRange(1, 2, 3) if axis == 0 and len(spec.dims) > 1 else DimRange(32, 48, 77)
-    return ShapeSpace(tuple(dims.items())), found.inputs
+    return ShapeSpace(tuple(dims.items())), interface.inputs

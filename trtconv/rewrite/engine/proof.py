@@ -50,7 +50,7 @@ class Prover:
     """
 
     points: Points
-    known: dict[bytes, Proof] = field(default_factory=dict)
+    proofs: dict[bytes, Proof] = field(default_factory=dict)
     budget: SizeBudget = field(default_factory=SizeBudget)
 
     def __call__(self, fragment: Fragment, tolerance: Tolerance | None, ranges: Ranges, node: str = "") -> Proof:
@@ -65,12 +65,12 @@ class Prover:
         if not places:
             return Proof(None, note="no shapes are known at which this part could be run")
         key = _structure(fragment, places, tolerance, ranges)
-        if key not in self.known:
+        if key not in self.proofs:
             proof = prove(fragment, places, tolerance, ranges)
             if proof.passed and computes_with_sizes(fragment):
                 proof = self._at_all_sizes(proof, fragment, tolerance, ranges)
-            self.known[key] = replace(proof, node=node)
-        return self.known[key]
+            self.proofs[key] = replace(proof, node=node)
+        return self.proofs[key]
 
     def _at_all_sizes(self, proof: Proof, fragment: Fragment, tolerance: Tolerance | None, ranges: Ranges) -> Proof:
         space = self.points.named_space(fragment.inputs)
@@ -82,7 +82,7 @@ class Prover:
         def compare(label: str, at: dict[str, tuple[int, ...]]) -> Proof | None:
             if _alike(fragment, at, ranges, opened):
                 return None
-            return _compared(fragment, [(label, at)], tolerance, ranges, opened, runner, only_random=True)
+            return _compare_sides(fragment, [(label, at)], tolerance, ranges, opened, runner, only_random=True)
 
         def shapes_at(sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]] | None:
             return self.points.shapes_at(fragment.inputs, {**self._smallest, **sizes})
@@ -102,20 +102,20 @@ def prove(
     sides, runner, problem = _open(fragment)
     if sides is None:
         return Proof(None, runner, note=problem)
-    found = _compared(fragment, places, tolerance, ranges, sides, runner)
-    if found.passed is None and runner == "onnxruntime":
+    proof = _compare_sides(fragment, places, tolerance, ranges, sides, runner)
+    if proof.passed is None and runner == "onnxruntime":
         # ONNX Runtime takes some nodes that it then cannot run: antialias, modes and types that its kernels lack.
         try:
             sides = ReferenceRunner(fragment.before), ReferenceRunner(fragment.after)
         except TrtconvError:
-            return found
-        again = _compared(fragment, places, tolerance, ranges, sides, "onnx.reference")
+            return proof
+        again = _compare_sides(fragment, places, tolerance, ranges, sides, "onnx.reference")
         # A difference says nothing there: perhaps ONNX Runtime was right to refuse these values.
-        return again if again.passed else found
-    return found
+        return again if again.passed else proof
+    return proof
 
 
-def _compared(
+def _compare_sides(
     fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
     ranges: Ranges, sides: tuple[Run, Run], runner: str, *, only_random: bool = False,
 ) -> Proof:  # fmt: skip
@@ -145,17 +145,17 @@ def _compared(
             actual = sides[1](feed)
         except TrtconvError as error:
             return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
-        got = dict(zip(fragment.outputs, actual.values(), strict=True))
-        retyped = _retyped(fragment, got)
+        named_outputs = dict(zip(fragment.outputs, actual.values(), strict=True))
+        retyped = _retyped(fragment, named_outputs)
         if retyped:
             return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {retyped}")
         if kind in INFINITE_KINDS and any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in expected.values()):
             # Infinities of both signs met inside, and what became of them depends on the order of sums.
             continue
         if kind in DECIDING_KINDS:
-            compared = compare_decided(f"{label}, {kind}", sides[0], feed, expected, got, tolerance)
+            compared = compare_decided(f"{label}, {kind}", sides[0], feed, expected, named_outputs, tolerance)
         else:
-            compared = compare_graphs(f"{label}, {kind}", sides[0], feed, expected, got, tolerance)
+            compared = compare_graphs(f"{label}, {kind}", sides[0], feed, expected, named_outputs, tolerance)
         if kind in INFINITE_KINDS:
             worse = first_failure(compared)
             infinity = infinity or (describe_failure(worse) if worse else "")
@@ -208,11 +208,11 @@ def _retyped(fragment: Fragment, outputs: Mapping[str, Array]) -> str:
     for name, dtype in zip(fragment.outputs, fragment.dtypes, strict=False):
         if not dtype:
             continue
-        wanted = onnx.TensorProto.DataType.Name(dtype).lower()
-        got = outputs[name].dtype
+        dtype_name = onnx.TensorProto.DataType.Name(dtype).lower()
+        dtype_after = outputs[name].dtype
         # onnx before 1.19 says float32 of bfloat16.
-        if got != np.dtype(helper.tensor_dtype_to_np_dtype(dtype)) and got.name != wanted:
-            return f"output '{name}' has dtype {got}, in the graph it is {wanted}"
+        if dtype_after != np.dtype(helper.tensor_dtype_to_np_dtype(dtype)) and dtype_after.name != dtype_name:
+            return f"output '{name}' has dtype {dtype_after}, in the graph it is {dtype_name}"
     return ""
 
 

@@ -64,10 +64,10 @@ def _refuse_int8_ends(model: onnx.ModelProto, target: Target) -> None:
     """An int8 input or output of 8.6 is a quantised value: without Q/DQ nodes it wants a dynamic range."""
     if any(n.op_type in ("QuantizeLinear", "DequantizeLinear") for n in model.graph.node):
         return
-    known = {t.name for t in model.graph.initializer}
+    initializer_names = {t.name for t in model.graph.initializer}
     for end, values in (("input", model.graph.input), ("output", model.graph.output)):
         for value in values:
-            if value.type.tensor_type.elem_type == onnx.TensorProto.INT8 and value.name not in known:
+            if value.type.tensor_type.elem_type == onnx.TensorProto.INT8 and value.name not in initializer_names:
                 raise UnsupportedError(
                     f"the {end} '{value.name}' is int8, which {target} has for quantised values alone",
                     hint=f"declare the {end} as int32, or as uint8 with 128 added, and cast inside the module",
@@ -115,5 +115,5 @@ def _layout(node: Node) -> tuple[str, str]:
 
 
 def _is_sometimes_one(graph: Graph, dim: int | str | None) -> bool:
-    found = graph.dim_range(dim)
-    return found is not None and found[0] == 1 and found[1] > 1
+    bounds = graph.dim_range(dim)
+    return bounds is not None and bounds[0] == 1 and bounds[1] > 1

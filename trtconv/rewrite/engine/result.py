@@ -48,18 +48,18 @@ class Proof:
     @property
     def max_abs(self) -> float | None:
         """The largest absolute error at any point, or None when nothing was compared."""
-        found = [c.max_abs for c in self.comparisons if c.max_abs is not None]
-        return max(found) if found else None
+        errors = [c.max_abs for c in self.comparisons if c.max_abs is not None]
+        return max(errors) if errors else None
 
     @property
     def max_rel(self) -> float | None:
         """The largest relative error at any point, or None when nothing was compared."""
-        found = [c.max_rel for c in self.comparisons if c.max_rel is not None]
-        return max(found) if found else None
+        errors = [c.max_rel for c in self.comparisons if c.max_rel is not None]
+        return max(errors) if errors else None
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """A rewrite that stands: which rule, at which node, why, what it replaced, and its proof."""
 
     rule: str
@@ -105,7 +105,7 @@ class RewriteResult:
 
     model: Path
     ledger: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
     skipped: tuple[Skipped, ...]
     rejected: tuple[Rejected, ...]
     seconds: float

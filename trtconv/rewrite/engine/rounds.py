@@ -20,7 +20,7 @@ from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.rewrite.engine.halves import in_float32
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
-from trtconv.rewrite.engine.result import Entry, NodeText, Proof, Rejected, Skipped
+from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Rejected, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies
@@ -35,14 +35,14 @@ NOT_PROVED = Proof(None, note="the proof was switched off")
 
 
 @dataclass
-class Record:
+class RewriteRecord:
     """What happened while rules were applied. `skipped` is that of the last round, when the graph was final.
 
     So is `rejected`, for nodes that are still there: a later round knows more types, and tries again. `plugins` are
     the descriptions with which rules of the user's own made nodes.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -61,24 +61,24 @@ class Setting:
 
 
 def apply_rules(
-    model: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, record: Record
+    model: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, record: RewriteRecord
 ) -> None:
     """Apply `rules` to `model` in place, in their order, round by round until a round changes nothing."""
     prover: Prover | None = None
-    wanted = {key for r in rules for key in r.ops}
-    seen: set[bytes] = set()
+    rule_keys = {key for r in rules for key in r.ops}
+    digests: set[bytes] = set()
     size = len(model.graph.node)
     for number in range(1, MAX_ROUNDS + 1):
         record.skipped = []
-        if not _any_candidate(model.graph, wanted):
+        if not _any_candidate(model.graph, rule_keys):
             return
         with _collector_paused():
-            known = inferred(model)
+            types = inferred(model)
             if prover is not None:
-                prover = Prover(prover.points.moved_to(known), prover.known, prover.budget)
+                prover = Prover(prover.points.moved_to(types), prover.proofs, prover.budget)
             elif setting.proof:
-                prover = Prover(Points.of(known, setting.space, setting.specs))
-            graph = index_model(model, setting.target, known)
+                prover = Prover(Points.of(types, setting.space, setting.specs))
+            graph = index_model(model, setting.target, types)
             for scope in graph.scopes():
                 scope.plugins = record.plugins
             if not _round(graph, rules, setting, prover, record, progress, number):
@@ -87,16 +87,16 @@ def apply_rules(
         if model.functions or any(key.startswith(f"{NAMESPACE}::") for g in graph.scopes() for key in g.by_key):
             with_plugin_bodies(model, record.plugins.values())
         if number >= ROUNDS:
-            now = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
-            if now in seen or len(model.graph.node) > 4 * size + 1000:
+            digest = hashlib.sha256(model.SerializeToString(deterministic=True)).digest()
+            if digest in digests or len(model.graph.node) > 4 * size + 1000:
                 break
-            seen.add(now)
+            digests.add(digest)
     last = ", ".join(dict.fromkeys(e.rule for e in record.entries[-8:]))
     progress.warn(f"rules still fired after {number} rounds and were stopped; they undo or feed each other: {last}")
 
 
 def _round(
-    graph: Graph, rules: Sequence[Rule], setting: Setting, prover: Prover | None, record: Record,
+    graph: Graph, rules: Sequence[Rule], setting: Setting, prover: Prover | None, record: RewriteRecord,
     progress: Progress, number: int,
 ) -> bool:  # fmt: skip
     """Apply each rule once everywhere; True when something was rewritten."""
@@ -107,8 +107,8 @@ def _round(
             _apply_rule(scope, rule, prover, record)
         if len(record.entries) > before:
             setting.changed()
-    done = {(e.rule, e.node) for e in record.entries[before:]} | {(r.rule, r.node) for r in record.rejected}
-    record.rejected = [*(r for r in earlier if (r.rule, r.node) not in done), *record.rejected]
+    handled = {(e.rule, e.node) for e in record.entries[before:]} | {(r.rule, r.node) for r in record.rejected}
+    record.rejected = [*(r for r in earlier if (r.rule, r.node) not in handled), *record.rejected]
     return len(record.entries) > before
 
 
@@ -124,44 +124,44 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _any_candidate(graph: onnx.GraphProto, wanted: set[str]) -> bool:
+def _any_candidate(graph: onnx.GraphProto, rule_keys: set[str]) -> bool:
     """True when some node, in bodies too, has an op type that a rule names: otherwise nothing has to be indexed."""
     for node in graph.node:
         default = node.domain in ("", "ai.onnx")
-        if (node.op_type if default else f"{node.domain}::{node.op_type}") in wanted:
+        if (node.op_type if default else f"{node.domain}::{node.op_type}") in rule_keys:
             return True
-        if not default and f"*::{node.op_type}" in wanted:
+        if not default and f"*::{node.op_type}" in rule_keys:
             return True
         for attribute in node.attribute:
-            if attribute.HasField("g") and _any_candidate(attribute.g, wanted):
+            if attribute.HasField("g") and _any_candidate(attribute.g, rule_keys):
                 return True
-            if any(_any_candidate(g, wanted) for g in attribute.graphs):
+            if any(_any_candidate(g, rule_keys) for g in attribute.graphs):
                 return True
     return False
 
 
-def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Record) -> None:
+def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: RewriteRecord) -> None:
     for node in graph.find(*rule.ops):
         if id(node) not in graph.nodes or _is_fresh(graph, node) or not _is_used(graph, node):
             continue
         try:
-            found = rule.find(graph, node)
-            if isinstance(found, Found):
-                _try(graph, rule, found, prover, record)
+            match = rule.find(graph, node)
+            if isinstance(match, Found):
+                _try(graph, rule, match, prover, record)
                 continue
         except TrtconvError:
             raise
         except Exception as error:  # noqa: BLE001 - a rule may raise anything, and the node then stays as it is
-            words = failing(rule, node, error)
-            record.skipped.append(Skipped(rule.name, node.name, words, node.origin))
-            if words not in record.notes:
-                record.notes.append(words)
+            problem = failing(rule, node, error)
+            record.skipped.append(Skipped(rule.name, node.name, problem, node.origin))
+            if problem not in record.notes:
+                record.notes.append(problem)
             continue
-        if not isinstance(found, Skip):
-            words = f"find returned {type(found).__name__}, not Found, Skip or NOT_THIS"
-            raise naming(rule, node, TypeError(words))
-        if found.reason:
-            record.skipped.append(Skipped(rule.name, node.name, found.reason, node.origin))
+        if not isinstance(match, Skip):
+            problem = f"find returned {type(match).__name__}, not Found, Skip or NOT_THIS"
+            raise rule_error(rule, node, TypeError(problem))
+        if match.reason:
+            record.skipped.append(Skipped(rule.name, node.name, match.reason, node.origin))
 
 
 def failing(rule: Rule, node: Node, error: Exception) -> str:
@@ -169,7 +169,7 @@ def failing(rule: Rule, node: Node, error: Exception) -> str:
     return f"the rule '{rule.name}' fails at {describe(node)}: {type(error).__name__}: {error}"
 
 
-def naming(rule: Rule, node: Node, error: Exception) -> TrtconvError:
+def rule_error(rule: Rule, node: Node, error: Exception) -> TrtconvError:
     """The error for a rule that does not do what a rule has to."""
     return TrtconvError(
         failing(rule, node, error),
@@ -196,18 +196,18 @@ def _is_used(graph: Graph, node: Node) -> bool:
     return any(o and (graph.users.get(o) or o in graph.outputs) for o in node.outputs)
 
 
-def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: Record) -> None:
+def _try(graph: Graph, rule: Rule, match: Found, prover: Prover | None, record: RewriteRecord) -> None:
     """Build the replacement, prove it, and put it in or take it back."""
-    root = found.root
-    new = build_replacement(graph, f"{root.output}/{rule.name}", found.build)
+    root = match.root
+    new = build_replacement(graph, f"{root.output}/{rule.name}", match.build)
     if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
-        raise naming(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
+        raise rule_error(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:
-        fragment = cut(graph, found.nodes, new)
+        fragment = cut(graph, match.nodes, new)
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))
-        proof = prover(fragment, rule.tolerance, found.ranges, root.name)
+        proof = prover(fragment, rule.tolerance, match.ranges, root.name)
         if proof.passed and proof.infinity:
             if rule.keeps_infinities:
                 proof = replace(proof, passed=False, note=proof.infinity)
@@ -218,10 +218,12 @@ def _try(graph: Graph, rule: Rule, found: Found, prover: Prover | None, record: 
             reason = f"{verdict}: {proof.note}"
             record.rejected.append(Rejected(rule.name, root.name, reason, root.origin, proof))
             return
-    before = tuple(node_text(n.proto) for n in found.nodes)
-    origin = next((n.origin for n in reversed(found.nodes) if n.origin), root.origin)
-    after = tuple(node_text(n.proto) for n in splice(graph, found.nodes, new, rule.name))
-    record.entries.append(Entry(rule.name, rule.why, root.name, origin, graph.scope, before, after, proof, found.note))
+    before = tuple(node_text(n.proto) for n in match.nodes)
+    origin = next((n.origin for n in reversed(match.nodes) if n.origin), root.origin)
+    after = tuple(node_text(n.proto) for n in splice(graph, match.nodes, new, rule.name))
+    record.entries.append(
+        LedgerEntry(rule.name, rule.why, root.name, origin, graph.scope, before, after, proof, match.note)
+    )
 
 
 def node_text(proto: onnx.NodeProto) -> NodeText:
@@ -244,7 +246,7 @@ def describe(node: Node) -> str:
     return f"{node.key} '{node.name}'" + (f" of {node.origin}" if node.origin else "")
 
 
-def tell_infinity(record: Record, rule: Rule, node: Node) -> None:
+def tell_infinity(record: RewriteRecord, rule: Rule, node: Node) -> None:
     """Note once for a rule that infinities spread further than they did."""
     at = node.origin.source or node.origin.module or node.name
     note = f"{rule.name} at {at}: with an infinity among its inputs more of its outputs become NaN than before"

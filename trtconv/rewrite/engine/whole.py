@@ -48,7 +48,7 @@ class Original:
     def __init__(self, model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> None:
         self._model, self._space, self._specs = model, space, specs
         self._thread = ThreadPoolExecutor(max_workers=1)
-        self._ran: Future[tuple[list[Run], str]] | None = None
+        self._ran: Future[tuple[list[OriginalRun], str]] | None = None
 
     def __enter__(self) -> Original:
         return self
@@ -98,7 +98,7 @@ class Original:
 
 
 @dataclass(frozen=True)
-class Run:
+class OriginalRun:
     """One point, its inputs, and the outputs of the graph before or why it does not run there."""
 
     point: SamplePoint
@@ -130,7 +130,7 @@ def _draws(graph: onnx.GraphProto) -> bool:
     return False
 
 
-def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[list[Run], str]:
+def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[list[OriginalRun], str]:
     runner, name = open_model(model)
     points = small_points(space, specs, MAX_POINTS - 1)
     if name != "onnxruntime":
@@ -144,10 +144,10 @@ def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec,
     runs = []
     for point, feed in fed:
         try:
-            runs.append(Run(point, feed, runner(feed), runner))
+            runs.append(OriginalRun(point, feed, runner(feed), runner))
         except TrtconvError as error:
             # A graph may refuse what it was never meant for; of usual values that is worth telling.
-            runs += [] if point.probes else [Run(point, feed, {}, runner, error.message)]
+            runs += [] if point.probes else [OriginalRun(point, feed, {}, runner, error.message)]
     return runs, name
 
 
@@ -163,7 +163,7 @@ def _probes(
     return [*fed, *zip(named, boundaries.feeds, strict=True)]
 
 
-def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
+def _compare(runs: list[OriginalRun], last: Runner, runner: str) -> Proof:
     results: list[OutputComparison] = []
     shapes, labels, notes, infinity = [], [], [], ""
     for run in runs:
@@ -174,7 +174,7 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
             actual = last(run.feed)
         except TrtconvError as error:
             return Proof(False, runner, note=f"after, at {run.point}: {error.message}")
-        compared = _compared(run, actual)
+        compared = _compare_run(run, actual)
         if run.point.advisory:
             infinity = infinity or _spread(run, compared)
             continue
@@ -191,14 +191,14 @@ def _compare(runs: list[Run], last: Runner, runner: str) -> Proof:
     return Proof(passed, runner, tuple(labels), tuple(shapes), tuple(results), note, infinity=infinity)
 
 
-def _compared(run: Run, actual: dict[str, Array]) -> tuple[OutputComparison, ...]:
+def _compare_run(run: OriginalRun, actual: dict[str, Array]) -> tuple[OutputComparison, ...]:
     """On boundaries a graph jumps with inputs that move by rounding, so that there its noise is not measured so."""
     if run.point.values in (*DECIDING_KINDS, BOUNDARY):
         return compare_decided(str(run.point), run.runner, run.feed, run.expected, actual)
     return compare_graphs(str(run.point), run.runner, run.feed, run.expected, actual)
 
 
-def _spread(run: Run, compared: tuple[OutputComparison, ...]) -> str:
+def _spread(run: OriginalRun, compared: tuple[OutputComparison, ...]) -> str:
     """What an infinity in the inputs changes; nothing where the graph before makes NaN of it anywhere."""
     if any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in run.expected.values()):
         return ""

@@ -29,9 +29,9 @@ def body_model(
 
     `types` and `values` are the types and small constants of the values around. Names are unique in a model.
     """
-    given = {**types, **_inputs(node, body, types)}
+    known_types = {**types, **_inputs(node, body, types)}
     own = {t.name for t in body.initializer} | {o for n in body.node for o in n.output}
-    wanted = {v.name for v in body.input} | (set(_used(body)) - own)
+    captured = {v.name for v in body.input} | (set(_used(body)) - own)
     graph = onnx.GraphProto(name="body")
     graph.node.extend(body.node)
     for tensor in body.initializer:
@@ -39,11 +39,11 @@ def body_model(
             graph.initializer.append(tensor)
         else:
             graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    for name in sorted(wanted):
+    for name in sorted(captured):
         if name in values:
             graph.initializer.append(numpy_helper.from_array(values[name], name))
-        elif name in given:
-            graph.input.append(onnx.ValueInfoProto(name=name, type=given[name]))
+        elif name in known_types:
+            graph.input.append(onnx.ValueInfoProto(name=name, type=known_types[name]))
     graph.output.extend(onnx.ValueInfoProto(name=o.name) for o in body.output)
     return helper.make_model(graph, opset_imports=opsets)
 
@@ -85,8 +85,8 @@ def _inputs(
     for name, source, axis in zip(names[first:], node.input[first:], axes, strict=False):
         dims = type_of(types[source]).dims if source in types else None
         if dims:
-            kept = [d for i, d in enumerate(dims) if i != axis % len(dims)]
-            states[name] = helper.make_tensor_type_proto(types[source].tensor_type.elem_type, kept)
+            slice_dims = [d for i, d in enumerate(dims) if i != axis % len(dims)]
+            states[name] = helper.make_tensor_type_proto(types[source].tensor_type.elem_type, slice_dims)
     return states
 
 

@@ -63,11 +63,11 @@ class ConcreteShapes:
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """The integer shape of a value, also one in a body, or None when it cannot be found without running."""
-        found = _integers(self._types.get(name))
-        if found is None and not self._walked:
+        dims = _integers(self._types.get(name))
+        if dims is None and not self._walked:
             self._walk()
-            found = _integers(self._types.get(name))
-        return found
+            dims = _integers(self._types.get(name))
+        return dims
 
     def partial(self, name: str) -> ValueType:
         """What is known of a value, integers where the sizes give them."""
@@ -100,10 +100,12 @@ class ConcreteShapes:
         version = next((o.version for o in self._opsets if o.domain == node.domain), self._opset)
         try:
             schema = onnx.defs.get_schema(node.op_type, version, node.domain)
-            found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=self._opsets)
+            output_types = onnx.shape_inference.infer_node_outputs(
+                schema, node, types, data, opset_imports=self._opsets
+            )
         except Exception:  # noqa: BLE001 - the C++ side raises several classes; an unknown shape is what remains
             return
-        for name, proto in found.items():
+        for name, proto in output_types.items():
             if _integers(proto) is not None or name not in self._types:
                 self._types[name] = proto
 
@@ -139,15 +141,17 @@ def _evaluate(node: onnx.NodeProto, values: dict[str, Array], types: dict[str, o
             return
         start = next((a.i for a in node.attribute if a.name == "start"), 0)
         end = next((a.i for a in node.attribute if a.name == "end"), None)
-        got: list[Any] = [np.asarray(shape[start:end] if node.op_type == "Shape" else int(np.prod(shape)), np.int64)]
+        results: list[Any] = [
+            np.asarray(shape[start:end] if node.op_type == "Shape" else int(np.prod(shape)), np.int64)
+        ]
     else:
         if any(i and i not in values for i in node.input):
             return
         try:
-            got = run_node(node, [values.get(i) for i in node.input], opset)
+            results = run_node(node, [values.get(i) for i in node.input], opset)
         except Exception:  # noqa: BLE001 - whatever the reference op raises, the value stays unknown
             return
-    for name, array in zip(node.output, got, strict=False):
+    for name, array in zip(node.output, results, strict=False):
         array = np.asarray(array)
         if array.size <= SMALL:
             values[name] = array
@@ -174,5 +178,5 @@ def run_node(node: onnx.NodeProto, inputs: list[Array | None], opset: int) -> li
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     feed = {n: v for n, v in zip(node.input, inputs, strict=True) if n}
-    got: list[Any] = list(ReferenceEvaluator(model).run(None, feed))
-    return got
+    results: list[Any] = list(ReferenceEvaluator(model).run(None, feed))
+    return results

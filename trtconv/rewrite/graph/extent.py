@@ -12,8 +12,8 @@ def largest(graph: Graph, name: str, first: int = 0, last: int | None = None) ->
         return None
     total = 1
     for dim in dims[first:last]:
-        found = graph.dim_range(dim)
-        if found is None:
+        bounds = graph.dim_range(dim)
+        if bounds is None:
             return None
-        total *= found[1]
+        total *= bounds[1]
     return total

@@ -31,15 +31,15 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     graph.node.extend(source.node)
     graph.input.extend(source.input)
     for output in source.output:
-        kept = graph.output.add()
-        kept.CopyFrom(output)
+        light_output = graph.output.add()
+        light_output.CopyFrom(output)
         # Dims that the exporter wrote would win over those that inference finds, also where they are stale.
-        if kept.type.HasField("tensor_type"):
-            kept.type.tensor_type.ClearField("shape")
-    known = {v.name for v in source.input}
+        if light_output.type.HasField("tensor_type"):
+            light_output.type.tensor_type.ClearField("shape")
+    input_names = {v.name for v in source.input}
     for tensor in source.initializer:
         # One that is an input as well is a default: inference must not read its value.
-        if tensor.name in known:
+        if tensor.name in input_names:
             continue
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
             graph.initializer.add().CopyFrom(tensor)
@@ -75,18 +75,18 @@ class Types(Mapping[str, ValueType]):
         self._read: dict[tuple[bytes, bytes], ValueType] = {}
 
     def __getitem__(self, name: str) -> ValueType:
-        known = self._merged.get(name)
-        if known is None:
-            found, old = self._inferred.get(name), self._recorded.get(name)
-            if found is None and old is None:
+        merged = self._merged.get(name)
+        if merged is None:
+            new, old = self._inferred.get(name), self._recorded.get(name)
+            if new is None and old is None:
                 raise KeyError(name)
-            key = (b"" if old is None else old.SerializeToString(), b"" if found is None else found.SerializeToString())
-            known = self._read.get(key)
-            if known is None:
-                both = (ValueType() if p is None else type_of(p) for p in (old, found))
-                known = self._read[key] = _merge(*both)
-            self._merged[name] = known
-        return known
+            key = (b"" if old is None else old.SerializeToString(), b"" if new is None else new.SerializeToString())
+            merged = self._read.get(key)
+            if merged is None:
+                both = (ValueType() if p is None else type_of(p) for p in (old, new))
+                merged = self._read[key] = _merge(*both)
+            self._merged[name] = merged
+        return merged
 
     def __contains__(self, name: object) -> bool:
         return name in self._recorded or name in self._inferred
@@ -117,22 +117,22 @@ def inferred(model: onnx.ModelProto) -> Inferred:
     return Inferred(light, infer(light))
 
 
-def index_model(model: onnx.ModelProto, target: Target, known: Inferred | None = None) -> Graph:
-    """Index a model: inferred types, the recorded ones where inference knows nothing. `known` is inferred(model)."""
-    found = known or inferred(model)
-    graph = Graph(model.graph, Types(types_in(model.graph), found.types), opset=opset_of(model), target=target)
+def index_model(model: onnx.ModelProto, target: Target, facts: Inferred | None = None) -> Graph:
+    """Index a model: inferred types, the recorded ones where inference knows nothing. `facts` is inferred(model)."""
+    inference = facts or inferred(model)
+    graph = Graph(model.graph, Types(types_in(model.graph), inference.types), opset=opset_of(model), target=target)
     graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
     for scope in graph.scopes():
         scope.functions = tuple(model.functions)
-    _fill_bodies(graph, found.model.graph)
+    _fill_bodies(graph, inference.model.graph)
     return graph
 
 
-def _merge(old: ValueType, found: ValueType) -> ValueType:
-    dims = found.dims if found.dims is not None else old.dims
-    if found.dims is not None and old.dims is not None and len(found.dims) == len(old.dims):
-        dims = tuple(_better(a, b) for a, b in zip(found.dims, old.dims, strict=True))
-    return ValueType(found.dtype or old.dtype, dims)
+def _merge(old: ValueType, new: ValueType) -> ValueType:
+    dims = new.dims if new.dims is not None else old.dims
+    if new.dims is not None and old.dims is not None and len(new.dims) == len(old.dims):
+        dims = tuple(_better(a, b) for a, b in zip(new.dims, old.dims, strict=True))
+    return ValueType(new.dtype or old.dtype, dims)
 
 
 def _better(inferred: int | str | None, recorded: int | str | None) -> int | str | None:

@@ -62,7 +62,7 @@ def cut(graph: Graph, matched: Sequence[Node], replacement: Exported) -> Fragmen
     """Make the two models. The opset of the one after is the replacement's."""
     root = matched[-1]
     used = [bool(o) and (bool(graph.users.get(o)) or o in graph.outputs) for o in root.outputs]
-    pairs = [(o, v) for o, v, wanted in zip(root.outputs, replacement.outputs, used, strict=False) if wanted]
+    pairs = [(o, v) for o, v, is_used in zip(root.outputs, replacement.outputs, used, strict=False) if is_used]
     before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
     after = _close(graph, list(replacement.nodes), list(replacement.constants), free=[v for _, v in pairs])
     return _fragment((graph, graph), (before, after), pairs, replacement.opset)
@@ -98,14 +98,14 @@ def _close(
     graph: Graph, nodes: list[onnx.NodeProto], constants: list[onnx.TensorProto], free: Iterable[str] = ()
 ) -> _Cut:
     """Add to `nodes` what their values need: constants, and the shape arithmetic above them."""
-    made = {o for n in nodes for o in n.output} | {t.name for t in constants}
+    computed = {o for n in nodes for o in n.output} | {t.name for t in constants}
     inputs: dict[str, FragmentInput] = {}
     held = {t.name: t for t in constants}
     above: dict[int, tuple[int, Node]] = {}
-    waiting = [i for n in nodes for i in (*n.input, *_captures(graph, n))] + [f for f in free if f not in made]
+    waiting = [i for n in nodes for i in (*n.input, *_captures(graph, n))] + [f for f in free if f not in computed]
     while waiting:
         name = waiting.pop()
-        if not name or name in made or name in inputs or name in held:
+        if not name or name in computed or name in inputs or name in held:
             continue
         tensor = graph.constant_tensor(name)
         if tensor is not None and _is_weight(tensor):
@@ -114,14 +114,14 @@ def _close(
             held[name] = onnx.TensorProto()
             held[name].CopyFrom(tensor)
             held[name].name = name
-        elif (found := _context_maker(graph, name)) is not None and len(above) < MAX_CONTEXT:
-            above[id(found[1])] = found
-            made.update(found[1].outputs)
-            waiting += found[1].inputs
+        elif (maker := _context_maker(graph, name)) is not None and len(above) < MAX_CONTEXT:
+            above[id(maker[1])] = maker
+            computed.update(maker[1].outputs)
+            waiting += maker[1].inputs
         else:
             inputs[name] = FragmentInput(name, graph.type(name))
     # Scopes further out come first (their level is higher), since those inside may use what they make.
-    context = [n.proto for _, n in sorted(above.values(), key=lambda found: (-found[0], found[1].order))]
+    context = [n.proto for _, n in sorted(above.values(), key=lambda maker: (-maker[0], maker[1].order))]
     return _Cut([*context, *nodes], list(held.values()), inputs)
 
 
@@ -147,8 +147,8 @@ def _context_maker(graph: Graph, name: str) -> tuple[int, Node] | None:
     facts = scope.type(name)
     integer = facts.dtype in (6, 7, 9)
     flat = facts.dims is not None and len(facts.dims) <= 1
-    wanted = (flat and (integer or _from_shape(scope, node))) or node.key in ("Range", "Shape", "Size")
-    return (level, node) if wanted else None
+    is_context = (flat and (integer or _from_shape(scope, node))) or node.key in ("Range", "Shape", "Size")
+    return (level, node) if is_context else None
 
 
 def _from_shape(graph: Graph, node: Node, depth: int = 12) -> bool:
@@ -171,8 +171,8 @@ def _model(
     proto.node.extend(nodes)
     proto.initializer.extend(part.constants)
     for item in inputs.values():
-        known = item.type.dims
-        dims = None if known is None else [d if isinstance(d, int) else None for d in known]
+        dims_or_none = item.type.dims
+        dims = None if dims_or_none is None else [d if isinstance(d, int) else None for d in dims_or_none]
         proto.input.append(helper.make_tensor_value_info(item.name, item.type.dtype, dims))
     for name in outputs:
         proto.output.append(onnx.ValueInfoProto(name=name))
@@ -197,10 +197,10 @@ def with_plugin_bodies(
     if used or any(f.domain == NAMESPACE for f in model.functions):
         add_functions(model, plugins, bodies)
     if not used:
-        kept = [o for o in model.opset_import if o.domain != NAMESPACE]
-        if len(kept) != len(model.opset_import):
+        other_imports = [o for o in model.opset_import if o.domain != NAMESPACE]
+        if len(other_imports) != len(model.opset_import):
             del model.opset_import[:]
-            model.opset_import.extend(kept)
+            model.opset_import.extend(other_imports)
     return model
 
 

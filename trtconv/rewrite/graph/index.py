@@ -87,10 +87,10 @@ class Node:
         """An attribute as a Python value (strings decoded), or `default`."""
         if self._attrs is None:
             self._attrs = {a.name: a for a in self.proto.attribute}
-        found = self._attrs.get(name)
-        if found is None:
+        attribute = self._attrs.get(name)
+        if attribute is None:
             return default
-        value = helper.get_attribute_value(found)
+        value = helper.get_attribute_value(attribute)
         return value.decode() if isinstance(value, bytes) else value
 
     def input(self, index: int) -> str:
@@ -177,8 +177,8 @@ class Graph:
 
     def find(self, *keys: str) -> list[Node]:
         """The nodes with these op types, in order of the graph."""
-        found = [n for key in keys for n in self.by_key.get(key, {}).values()]
-        return sorted(found, key=lambda n: n.order) if len(keys) > 1 else found
+        matching = [n for key in keys for n in self.by_key.get(key, {}).values()]
+        return sorted(matching, key=lambda n: n.order) if len(keys) > 1 else matching
 
     def maker(self, name: str, *keys: str) -> Node | None:
         """The node of this scope that makes a value; with `keys`, only when it is one of these op types."""

@@ -43,56 +43,58 @@ def observe(
     graph = index_model(model, target)
     scatters = [n for n in graph.find(*SCATTERS) if n.attr("reduction", "none") == "none"]
     integers = _computed_from_data(graph) if target.generation == 8 else {}
-    wanted = [v for n in scatters for v in n.inputs[:3] if v] + list(integers)
-    runner = _runner(model, graph, wanted) if wanted else None
+    observed_values = [v for n in scatters for v in n.inputs[:3] if v] + list(integers)
+    runner = _runner(model, graph, observed_values) if observed_values else None
     if runner is None:
         return ()
-    found: dict[str, str] = {}
+    note_by_node: dict[str, str] = {}
     for point in _points(space, specs):
         feed = sample_inputs(specs, point)
         try:
-            values = {**_constants(graph, wanted), **feed, **runner(feed)}
+            values = {**_constants(graph, observed_values), **feed, **runner(feed)}
         except TrtconvError:
             continue
         _require_32_bits(integers, values, point, target)
         for node in scatters:
-            if node.name not in found and _writes_twice(node, values):
-                found[node.name] = (
+            if node.name not in note_by_node and _writes_twice(node, values):
+                note_by_node[node.name] = (
                     f"{describe(node)} writes different values to one place at {point}: a GPU may keep any of them, "
                     "so keep indices apart, or use scatter_reduce, or index_put_ with accumulate=True"
                 )
-    return tuple(found.values())
+    return tuple(note_by_node.values())
 
 
 def _computed_from_data(graph: Graph) -> dict[str, Node]:
     """The int64 values that are computed from the data of inputs, not from shapes, by the nodes that make them."""
     data = set(graph.inputs)
-    found: dict[str, Node] = {}
+    makers: dict[str, Node] = {}
     for node in graph.nodes.values():
         if node.op in ("Shape", "Size") or not any(i in data for i in node.inputs):
             continue
         data.update(node.outputs)
         if node.op in GROWING and not node.domain and graph.dtype(node.outputs[0]) == INT64:
-            found[node.outputs[0]] = node
-    return found
+            makers[node.outputs[0]] = node
+    return makers
 
 
-def _runner(model: onnx.ModelProto, graph: Graph, wanted: Sequence[str]) -> OnnxRuntimeRunner | None:
+def _runner(model: onnx.ModelProto, graph: Graph, value_names: Sequence[str]) -> OnnxRuntimeRunner | None:
     """The model with these values as outputs besides; None when it cannot be run."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    made = {o for n in graph.nodes.values() for o in n.outputs}
-    known = {o.name for o in copy.graph.output}
-    copy.graph.output.extend(onnx.ValueInfoProto(name=v) for v in dict.fromkeys(wanted) if v in made - known)
+    node_outputs = {o for n in graph.nodes.values() for o in n.outputs}
+    output_names = {o.name for o in copy.graph.output}
+    copy.graph.output.extend(
+        onnx.ValueInfoProto(name=v) for v in dict.fromkeys(value_names) if v in node_outputs - output_names
+    )
     try:
         return OnnxRuntimeRunner(copy.SerializeToString(), threads=1)
     except (TrtconvError, ValueError):
         return None
 
 
-def _constants(graph: Graph, wanted: Sequence[str]) -> dict[str, Array]:
-    found = {name: graph.constant(name) for name in wanted}
-    return {name: value for name, value in found.items() if value is not None}
+def _constants(graph: Graph, value_names: Sequence[str]) -> dict[str, Array]:
+    constants = {name: graph.constant(name) for name in value_names}
+    return {name: value for name, value in constants.items() if value is not None}
 
 
 def _points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[SamplePoint]:

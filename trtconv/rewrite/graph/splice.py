@@ -24,13 +24,13 @@ def splice(graph: Graph, matched: Sequence[Node], replacement: Exported, rule: s
     """
     root = matched[-1]
     pairs = [(old, new) for old, new in zip(root.outputs, replacement.outputs, strict=False) if old and old != new]
-    made = {o for n in replacement.nodes for o in n.output}
+    new_values = {o for n in replacement.nodes for o in n.output}
     protos = list(replacement.nodes)
     renamed: dict[str, str] = {}
     for old, new in pairs:
-        if new in made and new not in renamed:
+        if new in new_values and new not in renamed:
             renamed[new] = old
-        elif any(o == old for o in graph.outputs) or _captured(graph, old) or new in made:
+        elif any(o == old for o in graph.outputs) or _captured(graph, old) or new in new_values:
             protos.append(
                 helper.make_node(
                     "Identity", [new], [old], name=_free_name(graph, f"{root.output}/{rule}/Identity", protos)
@@ -44,7 +44,7 @@ def splice(graph: Graph, matched: Sequence[Node], replacement: Exported, rule: s
     for tensor in replacement.constants:
         graph.pool_constant(tensor)
     made_by = provenance(matched, rule)
-    new_nodes = [_place(graph, proto, root, renamed, made_by, i) for i, proto in enumerate(protos)]
+    new_nodes = [_insert(graph, proto, root, renamed, made_by, i) for i, proto in enumerate(protos)]
     remove_dead(graph, [*matched[:-1], *(m for i in (*root.inputs, *root.implicit) if (m := graph.maker(i)))])
     return new_nodes
 
@@ -57,7 +57,7 @@ def _free_name(graph: Graph, stem: str, protos: Sequence[onnx.NodeProto]) -> str
     return name
 
 
-def _place(
+def _insert(
     graph: Graph, proto: onnx.NodeProto, root: Node, renamed: dict[str, str], made_by: list[tuple[str, str]], i: int
 ) -> Node:
     proto.output[:] = [renamed.get(o, o) for o in proto.output]
@@ -122,15 +122,15 @@ def write_back(graph: Graph) -> None:
     for node in graph.with_bodies.values():
         for body in node.bodies:
             write_back(body)
-    nodes = [n.proto for n in in_order(graph)]
+    nodes = [n.proto for n in topological_order(graph)]
     used = {n for n, users in graph.users.items() if users} | set(graph.outputs)
-    kept = [t for t in graph.initializers.values() if t.name in used or t.name in graph.inputs]
+    used_constants = [t for t in graph.initializers.values() if t.name in used or t.name in graph.inputs]
     alive = set(graph.makers) | set(graph.inputs)
     infos = [v for v in graph.proto.value_info if v.name in alive]
     if len(infos) != len(graph.proto.value_info):
         _replace(graph.proto.value_info, infos)
-    if [t.name for t in kept] != [t.name for t in graph.proto.initializer]:
-        _keep_initializers(graph.proto, kept)
+    if [t.name for t in used_constants] != [t.name for t in graph.proto.initializer]:
+        _keep_initializers(graph.proto, used_constants)
     _replace(graph.proto.node, nodes)
 
 
@@ -140,28 +140,28 @@ def _replace(field: object, items: list[object]) -> None:
     field.extend(holder)  # type: ignore[attr-defined]
 
 
-def _keep_initializers(proto: onnx.GraphProto, kept: list[onnx.TensorProto]) -> None:
+def _keep_initializers(proto: onnx.GraphProto, used_constants: list[onnx.TensorProto]) -> None:
     """Drop and append initializers one by one: copying the whole list would double the weights in memory."""
-    names = {t.name for t in kept}
+    names = {t.name for t in used_constants}
     present = {t.name for t in proto.initializer}
     for index in range(len(proto.initializer) - 1, -1, -1):
         if proto.initializer[index].name not in names:
             del proto.initializer[index]
-    proto.initializer.extend([t for t in kept if t.name not in present])
+    proto.initializer.extend([t for t in used_constants if t.name not in present])
 
 
 def _is_ordered(graph: Graph, nodes: Sequence[Node]) -> bool:
     """True when each node already stands after what it uses: nearly always."""
-    seen: set[str] = set()
+    computed: set[str] = set()
     for node in nodes:
         for name in (*node.inputs, *node.implicit):
-            if name not in seen and name in graph.makers:
+            if name not in computed and name in graph.makers:
                 return False
-        seen.update(node.outputs)
+        computed.update(node.outputs)
     return True
 
 
-def in_order(graph: Graph) -> list[Node]:
+def topological_order(graph: Graph) -> list[Node]:
     """The nodes so that each stands after what it uses, as near to the old order as that allows."""
     nodes = sorted(graph.nodes.values(), key=lambda n: n.order)
     if _is_ordered(graph, nodes):
@@ -172,13 +172,13 @@ def in_order(graph: Graph) -> list[Node]:
     rank = {id(n): r for r, n in enumerate(nodes)}
     ready = [rank[id(n)] for n in nodes if waiting[id(n)] == 0]
     heapq.heapify(ready)
-    done: list[Node] = []
+    ordered: list[Node] = []
     while ready:
         node = nodes[heapq.heappop(ready)]
-        done.append(node)
+        ordered.append(node)
         following = {id(u): u for o in node.outputs if o for u in graph.uses(o)}
         for user in following.values():
             waiting[id(user)] -= 1
             if waiting[id(user)] == 0:
                 heapq.heappush(ready, rank[id(user)])
-    return done
+    return ordered

@@ -32,7 +32,7 @@ class Leftovers:
             (self.merged, "constants that were there twice were merged"),
             (self.unused, "constants that nobody used were removed"),
         )
-        return [f"{count} {words}" for count, words in counts if count]
+        return [f"{count} {phrase}" for count, phrase in counts if count]
 
 
 def tidy(model: onnx.ModelProto, target: Target) -> Leftovers:
@@ -51,10 +51,10 @@ def tidy(model: onnx.ModelProto, target: Target) -> Leftovers:
     merged = _merge_duplicates(graph)
     named = {*graph.inputs, *graph.outputs}
     unused = [n for n in graph.initializers if not graph.users.get(n) and n not in named]
-    found = Leftovers(dead, merged, 0 if merged else len(unused))
-    if found != Leftovers():
+    leftovers = Leftovers(dead, merged, 0 if merged else len(unused))
+    if leftovers != Leftovers():
         write_back(graph)
-    return found
+    return leftovers
 
 
 def _has_leftovers(graph: onnx.GraphProto) -> bool:
@@ -87,9 +87,9 @@ def _merge_duplicates(graph: Graph) -> int:
     for tensors in groups.values():
         first: dict[bytes, str] = {}
         for tensor in tensors if len(tensors) > 1 else ():
-            kept = first.setdefault(_content(tensor), tensor.name)
-            if kept != tensor.name and graph.users.get(tensor.name):
-                rewire(graph, tensor.name, kept)
+            original = first.setdefault(_content(tensor), tensor.name)
+            if original != tensor.name and graph.users.get(tensor.name):
+                rewire(graph, tensor.name, original)
                 merged += 1
     return merged
 

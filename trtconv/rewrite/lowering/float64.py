@@ -53,18 +53,18 @@ class Narrowed:
 
 def without_float64(model: onnx.ModelProto) -> Narrowed:
     """A copy whose FP64 values are FP32, or the model itself when it has none (or they lie on disk)."""
-    found = list(_float64_nodes(model.graph))
+    double_nodes = list(_float64_nodes(model.graph))
     tensors = list(_float64_tensors(model.graph))
-    if not (found or tensors) or any(t.data_location == onnx.TensorProto.EXTERNAL for t in tensors):
+    if not (double_nodes or tensors) or any(t.data_location == onnx.TensorProto.EXTERNAL for t in tensors):
         return Narrowed(model)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     _narrow_graph(copy.graph)
     _cast_inputs(copy.graph)
     _cast_outputs(copy.graph)
-    origins = [origin_of(n) for n in found]
-    first = next((o.source for o in origins if o.source), found[0].name if found else "the constants")
-    return Narrowed(copy, tuple(n.name or n.output[0] for n in found) or (tensors[0].name,), first)
+    origins = [origin_of(n) for n in double_nodes]
+    first = next((o.source for o in origins if o.source), double_nodes[0].name if double_nodes else "the constants")
+    return Narrowed(copy, tuple(n.name or n.output[0] for n in double_nodes) or (tensors[0].name,), first)
 
 
 def kept_of(narrowed: Narrowed, rewritten: onnx.ModelProto) -> tuple[str, ...]:
@@ -90,17 +90,17 @@ def require_equal(before: Original, narrowed: Narrowed, target: Target) -> None:
 
 def _float64_nodes(graph: onnx.GraphProto, around: frozenset[str] = frozenset()) -> Iterator[onnx.NodeProto]:
     """The nodes that take or make FP64; `around` are FP64 values of the graphs around a body."""
-    known = {v.name for v in graph.input if v.type.tensor_type.elem_type == DOUBLE}
-    known |= {t.name for t in graph.initializer if t.data_type == DOUBLE} | around
+    doubles = {v.name for v in graph.input if v.type.tensor_type.elem_type == DOUBLE}
+    doubles |= {t.name for t in graph.initializer if t.data_type == DOUBLE} | around
     for node in graph.node:
-        taken = any(i in known for i in node.input)
+        reads = any(i in doubles for i in node.input)
         makes = any(_names_double(a) or (a.HasField("t") and a.t.data_type == DOUBLE) for a in node.attribute)
-        if taken or makes:
+        if reads or makes:
             yield node
-        if makes or (taken and node.op_type not in OTHER_TYPE):
-            known.update(node.output[:1] if node.op_type in INDICES_TOO else node.output)
+        if makes or (reads and node.op_type not in OTHER_TYPE):
+            doubles.update(node.output[:1] if node.op_type in INDICES_TOO else node.output)
         for body in bodies_of(node):
-            yield from _float64_nodes(body, frozenset(known))
+            yield from _float64_nodes(body, frozenset(doubles))
 
 
 def _names_double(attribute: onnx.AttributeProto) -> bool:
@@ -150,12 +150,14 @@ def _narrow_value(value: onnx.ValueInfoProto) -> None:
 
 def _cast_inputs(graph: onnx.GraphProto) -> None:
     """What uses an FP64 input uses a Cast of it."""
-    known = {t.name for t in graph.initializer}
-    given = [v.name for v in graph.input if v.type.tensor_type.elem_type == DOUBLE and v.name not in known]
-    casts = {name: f"{name}/float32" for name in given if name not in {v.name for v in graph.output}}
+    initializer_names = {t.name for t in graph.initializer}
+    double_inputs = [
+        v.name for v in graph.input if v.type.tensor_type.elem_type == DOUBLE and v.name not in initializer_names
+    ]
+    casts = {name: f"{name}/float32" for name in double_inputs if name not in {v.name for v in graph.output}}
     _rename_uses(graph, casts)
-    made = [helper.make_node("Cast", [n], [c], name=f"{n}/to_float32", to=FLOAT) for n, c in casts.items()]
-    nodes = [*made, *graph.node]
+    cast_nodes = [helper.make_node("Cast", [n], [c], name=f"{n}/to_float32", to=FLOAT) for n, c in casts.items()]
+    nodes = [*cast_nodes, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
 
@@ -163,8 +165,8 @@ def _cast_inputs(graph: onnx.GraphProto) -> None:
 def _cast_outputs(graph: onnx.GraphProto) -> None:
     """An FP64 output is a Cast of what was computed for it."""
     inputs = {v.name for v in graph.input}
-    wanted = {v.name for v in graph.output if v.type.tensor_type.elem_type == DOUBLE and v.name not in inputs}
-    inner = {name: f"{name}/float32" for name in wanted}
+    double_outputs = {v.name for v in graph.output if v.type.tensor_type.elem_type == DOUBLE and v.name not in inputs}
+    inner = {name: f"{name}/float32" for name in double_outputs}
     _rename_uses(graph, inner)
     for node in graph.node:
         node.output[:] = [inner.get(o, o) for o in node.output]

@@ -16,7 +16,7 @@ from trtconv.rewrite.lowering.float64 import Narrowed
 
 
 def require_within_float32(
-    given: onnx.ModelProto, narrowed: Narrowed, space: ShapeSpace, specs: tuple[TensorSpec, ...], target: Target
+    original: onnx.ModelProto, narrowed: Narrowed, space: ShapeSpace, specs: tuple[TensorSpec, ...], target: Target
 ) -> None:
     """Raise UnsupportedError when an output is finite in FP64 and not in FP32 at the sample point of large values.
 
@@ -27,7 +27,7 @@ def require_within_float32(
         return
     feed = sample_inputs(specs, point)
     try:
-        wide, narrow = (open_model(model)[0](feed) for model in (given, narrowed.model))
+        wide, narrow = (open_model(model)[0](feed) for model in (original, narrowed.model))
     except TrtconvError:
         # The comparison of the whole graph says what does not run.
         return

@@ -17,7 +17,7 @@ def inline_functions(model: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
     functions = [f for f in model.functions if f.domain != PLUGIN_DOMAIN]
     if not functions:
         return model, 0
-    kept = [(f.domain, f.name) for f in model.functions if f.domain == PLUGIN_DOMAIN]
+    plugin_functions = [(f.domain, f.name) for f in model.functions if f.domain == PLUGIN_DOMAIN]
     calls = {(f.domain, f.name) for f in functions}
     owners = {
         output: node
@@ -27,9 +27,9 @@ def inline_functions(model: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
         if output
     }
     old = {output for node in model.graph.node for output in node.output} - set(owners)
-    result = inliner.inline_selected_functions(model, kept, exclude=True)
+    result = inliner.inline_selected_functions(model, plugin_functions, exclude=True)
     _give_origins(result.graph, owners, old)
-    if not kept:
+    if not plugin_functions:
         del result.functions[:]
     return result, len(functions)
 
@@ -46,10 +46,10 @@ def _give_origins(graph: onnx.GraphProto, owners: dict[str, onnx.NodeProto], old
         if call is None:
             continue
         origin = origin_of(call)
-        for made in row:
-            if not origin_of(made):
+        for inlined in row:
+            if not origin_of(inlined):
                 pairs = ((MODULE_KEY, origin.module), (SOURCE_KEY, origin.source))
                 for key, value in pairs:
                     if value:
-                        made.metadata_props.add(key=key, value=value)
+                        inlined.metadata_props.add(key=key, value=value)
         row = []

@@ -9,8 +9,8 @@ from trtconv.core.progress import Progress
 from trtconv.proof.comparison import first_failure
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
-from trtconv.rewrite.engine.result import Entry
-from trtconv.rewrite.engine.rounds import NOT_PROVED, Record, Setting, describe, node_text
+from trtconv.rewrite.engine.result import LedgerEntry
+from trtconv.rewrite.engine.rounds import NOT_PROVED, RewriteRecord, Setting, describe, node_text
 from trtconv.rewrite.graph.facts import index_model, inferred, opset_of
 from trtconv.rewrite.graph.fragment import cut
 from trtconv.rewrite.graph.index import Graph, Node
@@ -22,43 +22,45 @@ NAME = "opset"
 OLDEST_IR = 8
 
 
-def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, record: Record) -> None:
+def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, record: RewriteRecord) -> None:
     """Restate every node in the target's opset, in place. Raises UnsupportedError naming the nodes that have no form.
 
     Only TensorRT 8.6 needs this: its parser takes later opsets without complaint and drops what is new in them.
     """
-    opset, wanted = opset_of(model), setting.target.max_opset
-    if setting.target.generation != 8 or opset <= wanted:
+    opset, newest = opset_of(model), setting.target.max_opset
+    if setting.target.generation != 8 or opset <= newest:
         return
-    progress.phase(f"opset {opset} to {wanted}")
-    known = inferred(model)
-    graph = index_model(model, setting.target, known)
-    found = [(g, n, restate(g, n, wanted)) for g in graph.scopes() for n in list(g.nodes.values())]
-    _refuse([(n, r) for _, n, r in found if isinstance(r, Obstacle)], setting, wanted)
-    prover = Prover(Points.of(known, setting.space, setting.specs)) if setting.proof else None
-    for scope, node, restated in found:
+    progress.phase(f"opset {opset} to {newest}")
+    types = inferred(model)
+    graph = index_model(model, setting.target, types)
+    restatements = [(g, n, restate(g, n, newest)) for g in graph.scopes() for n in list(g.nodes.values())]
+    _refuse([(n, r) for _, n, r in restatements if isinstance(r, Obstacle)], setting, newest)
+    prover = Prover(Points.of(types, setting.space, setting.specs)) if setting.proof else None
+    for scope, node, restated in restatements:
         if isinstance(restated, Restated):
-            _replace(scope, node, restated, prover, record, wanted)
+            _replace(scope, node, restated, prover, record, newest)
     write_back(graph)
     for entry in model.opset_import:
         if entry.domain in ("", "ai.onnx"):
-            entry.version = wanted
+            entry.version = newest
     model.ir_version = min(model.ir_version, OLDEST_IR)
 
 
-def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: Setting, wanted: int) -> None:
+def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: Setting, newest: int) -> None:
     if obstacles:
         node, first = obstacles[0]
         raise UnsupportedError(
-            f"{describe(node)} has no form in opset {wanted}, the newest that {setting.target} reads: {first.reason}",
+            f"{describe(node)} has no form in opset {newest}, the newest that {setting.target} reads: {first.reason}",
             hint="choose a newer target, or change the module there",
             details=[f"{describe(n)}: {o.reason}" for n, o in obstacles[1:]],
             where=node.origin.source or None,
         )
 
 
-def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None, record: Record, wanted: int) -> None:
-    replacement = build_replacement(graph, f"{node.output}/{NAME}", restated.build, wanted)
+def _replace(
+    graph: Graph, node: Node, restated: Restated, prover: Prover | None, record: RewriteRecord, newest: int
+) -> None:
+    replacement = build_replacement(graph, f"{node.output}/{NAME}", restated.build, newest)
     proof = NOT_PROVED
     if prover is not None:
         proof = prover(cut(graph, [node], replacement), None, {}, node.name)
@@ -66,7 +68,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
         differs = first_failure(proof.comparisons) if restated.unchanged else proof.passed is False
         if differs and node.op not in PURE_EXCEPTIONS:
             raise UnsupportedError(
-                f"{describe(node)} computes something else in opset {wanted}: {proof.note}",
+                f"{describe(node)} computes something else in opset {newest}: {proof.note}",
                 hint="choose a newer target, or change the module there",
                 where=node.origin.source or None,
             )
@@ -75,7 +77,7 @@ def _replace(graph: Graph, node: Node, restated: Restated, prover: Prover | None
     before = (node_text(node.proto),)
     origin, name = node.origin, node.name
     new = splice(graph, [node], replacement, NAME)
-    why = f"The newest opset that the target reads without dropping what nodes say is {wanted}."
+    why = f"The newest opset that the target reads without dropping what nodes say is {newest}."
     record.entries.append(
-        Entry(NAME, why, name, origin, graph.scope, before, tuple(node_text(n.proto) for n in new), proof)
+        LedgerEntry(NAME, why, name, origin, graph.scope, before, tuple(node_text(n.proto) for n in new), proof)
     )

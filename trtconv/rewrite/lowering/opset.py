@@ -104,9 +104,9 @@ def _says_nothing(node: Node, name: str) -> bool:
 
 def _copied(node: Node, changed: dict[str, object]) -> Restated:
     """The same node with some attributes changed, or left out (None)."""
-    kept = {a.name: helper.get_attribute_value(a) for a in node.proto.attribute}
-    kept.update(changed)
-    return Restated(lambda g: g.ops(node.op, len(node.outputs), *node.inputs, **kept))
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.proto.attribute}
+    attributes.update(changed)
+    return Restated(lambda g: g.ops(node.op, len(node.outputs), *node.inputs, **attributes))
 
 
 def _axes_as_attribute(graph: Graph, node: Node) -> Restated | Obstacle | None:

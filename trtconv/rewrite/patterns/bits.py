@@ -44,12 +44,12 @@ def kind_of(dtype: int, generation: int) -> Kind | None:
     return Kind(dtype, work, bits - 1 if signed else bits, signed)
 
 
-def widened(g: Replacement, value: Value, kind: Kind) -> Value:
+def widen(g: Replacement, value: Value, kind: Kind) -> Value:
     """The value in the type that is computed in."""
     return value if kind.dtype == kind.work else g.cast(value, kind.work)
 
 
-def narrowed(g: Replacement, value: Value, kind: Kind) -> Value:
+def narrow(g: Replacement, value: Value, kind: Kind) -> Value:
     """Back to the type of the graph."""
     return value if kind.dtype == kind.work else g.cast(value, kind.dtype)
 
@@ -74,15 +74,15 @@ def and_mask(g: Replacement, x: Value, mask: int, kind: Kind) -> Value:
 
 def runs(mask: int) -> list[tuple[int, int]]:
     """The runs of ones of a positive mask, as first bit and the bit after the last."""
-    found, place = [], 0
-    while mask >> place:
-        if mask >> place & 1:
-            first = place
-            while mask >> place & 1:
-                place += 1
-            found.append((first, place))
-        place += 1
-    return found
+    bit_runs, bit = [], 0
+    while mask >> bit:
+        if mask >> bit & 1:
+            first = bit
+            while mask >> bit & 1:
+                bit += 1
+            bit_runs.append((first, bit))
+        bit += 1
+    return bit_runs
 
 
 def _below(g: Replacement, x: Value, bit: int, kind: Kind) -> Value:
@@ -97,7 +97,7 @@ def _without_sign(g: Replacement, x: Value, kind: Kind) -> Value:
     return g.where(negative, g.sub(x, number(g, kind.least, kind)), x)
 
 
-def combined_with_mask(g: Replacement, op: str, x: Value, mask: int, kind: Kind) -> Value:
+def combine_with_mask(g: Replacement, op: str, x: Value, mask: int, kind: Kind) -> Value:
     """x op mask for BitwiseAnd, BitwiseOr and BitwiseXor; no step leaves the range of the type."""
     if op == "BitwiseAnd":
         return and_mask(g, x, mask, kind)
@@ -109,13 +109,13 @@ def combined_with_mask(g: Replacement, op: str, x: Value, mask: int, kind: Kind)
     return g.add(outside, own)
 
 
-def combined(g: Replacement, op: str, left: Value, right: Value, kind: Kind) -> Value:
+def combine(g: Replacement, op: str, left: Value, right: Value, kind: Kind) -> Value:
     """Two values bit by bit, PIECE bits at a time: [.., bits] each, combined and summed with the value of each bit."""
     bits = kind.low + kind.signed
     pieces = [_pieces(g, value, bits, kind) for value in (left, right)]
     total = ""
-    for place, pair in enumerate(zip(*pieces, strict=True)):
-        first = place * PIECE
+    for index, pair in enumerate(zip(*pieces, strict=True)):
+        first = index * PIECE
         own = min(PIECE, bits - first)
         part = _summed(g, op, pair[0], pair[1], kind, own)
         if kind.signed and first + own == bits:
@@ -130,14 +130,14 @@ def _pieces(g: Replacement, value: Value, bits: int, kind: Kind) -> list[Value]:
 
     TensorRT 8.6 may compute a fused chain of int32 in FP32 (measured on an H200): nothing here is larger than `value`.
     """
-    found = []
+    pieces = []
     for first in range(0, bits, PIECE):
         size = number(g, 1 << min(PIECE, bits - first), kind)
         piece = g.mod(value, size)
-        found.append(piece)
+        pieces.append(piece)
         if first + PIECE < bits:
             value = g.div(g.sub(value, piece), size)
-    return found
+    return pieces
 
 
 def _with_sign(g: Replacement, piece: Value, bits: int, kind: Kind) -> Value:
@@ -160,7 +160,7 @@ def _summed(g: Replacement, op: str, left: Value, right: Value, kind: Kind, bits
     return g.reduce("ReduceSum", g.mul(both, powers), [-1], keepdims=False)
 
 
-def shifted(g: Replacement, x: Value, factor: Value, left: bool, kind: Kind) -> Value:
+def shift(g: Replacement, x: Value, factor: Value, left: bool, kind: Kind) -> Value:
     """An unsigned value shifted by the power of two `factor`; what leaves the type at the top is dropped."""
     if not left:
         return g.div(x, factor)

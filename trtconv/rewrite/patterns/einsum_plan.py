@@ -11,7 +11,7 @@ SPARE = "ZYXWVUTSRQPONMLKJIHGFEDCBA"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContractionPlan:
     """Labels per operand and of the result. `special` is what older TensorRT cannot parse."""
 
     terms: tuple[str, ...]
@@ -19,7 +19,7 @@ class Plan:
     special: bool
 
 
-def plan_of(equation: str, ranks: list[int]) -> Plan | None:
+def plan_of(equation: str, ranks: list[int]) -> ContractionPlan | None:
     """The plan, or None when the equation does not fit the ranks."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -41,4 +41,4 @@ def plan_of(equation: str, ranks: list[int]) -> Plan | None:
     if any(c not in everything for c in result):
         return None
     diagonal = any(len(set(t)) != len(t) for t in full)
-    return Plan(full, result, "..." in text or diagonal or len(terms) > 2)
+    return ContractionPlan(full, result, "..." in text or diagonal or len(terms) > 2)

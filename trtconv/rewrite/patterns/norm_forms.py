@@ -20,7 +20,7 @@ class Norm:
 
     value: str
     axes: tuple[int, ...]
-    place: str = "none"
+    location: str = "none"
     epsilon: float = 0.0
     nodes: tuple[Node, ...] = ()
     canonical: bool = True
@@ -39,10 +39,10 @@ def read_norm(graph: Graph, name: str) -> Norm | None:
     else:
         bound = _bound(graph, node)
         norm = None if bound is None else _bare(graph, bound[0])
-        if norm is None or bound is None or norm.place != "none":
+        if norm is None or bound is None or norm.location != "none":
             return None
-        place = "outside" if node.key == "Add" else "clamp"
-        norm = replace(norm, place=place, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
+        location = "outside" if node.key == "Add" else "clamp"
+        norm = replace(norm, location=location, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
     if norm is None:
         return None
     norm = norm.after(*views, canonical=not views)
@@ -130,10 +130,10 @@ def _bound(graph: Graph, node: Node) -> tuple[str, float] | None:
         if low is None or top is None or top < 3.0e38:
             return None
         return (node.inputs[0], float(low)) if low > 0 else None
-    found = graph.operand(node) if len(node.inputs) == 2 else None
-    if found is None or found[1].size != 1 or float(found[1].reshape(-1)[0]) <= 0:
+    operands = graph.operand(node) if len(node.inputs) == 2 else None
+    if operands is None or operands[1].size != 1 or float(operands[1].reshape(-1)[0]) <= 0:
         return None
-    return found[0], float(found[1].reshape(-1)[0])
+    return operands[0], float(operands[1].reshape(-1)[0])
 
 
 def _bare(graph: Graph, name: str) -> Norm | None:
@@ -162,8 +162,8 @@ def _root(graph: Graph, name: str) -> Norm | None:
         norm = None if bound is None else _sum(graph, bound[0])
         if norm is None or bound is None:
             return None
-        place = "inside" if node.key == "Add" else "clamp-inside"
-        norm = replace(norm, place=place, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
+        location = "inside" if node.key == "Add" else "clamp-inside"
+        norm = replace(norm, location=location, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
     return None if norm is None else norm.after(*views, canonical=not views)
 
 

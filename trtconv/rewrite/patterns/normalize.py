@@ -8,7 +8,7 @@ from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 
 
-def normalized(g: Replacement, x: Value, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> Value:
+def normalize(g: Replacement, x: Value, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> Value:
     """Normalize over `axes`; the statistics are made in `compute`, the result has `dtype` (ONNX element types)."""
     wide = x if dtype == compute else g.cast(x, compute)
     centred = g.sub(wide, g.reduce("ReduceMean", wide, axes))

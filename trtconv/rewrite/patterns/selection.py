@@ -56,8 +56,8 @@ def mask_of_indices(graph: Graph, name: str) -> Mask | None:
     transpose = graph.maker(turned, "Transpose")
     if transpose is None or list(transpose.attr("perm", [1, 0])) != [1, 0]:
         return None
-    found = mask_of_nonzero(graph, transpose.inputs[0])
-    return None if found is None else Mask(found.name, found.rank, (*found.nodes, transpose, *casts))
+    mask = mask_of_nonzero(graph, transpose.inputs[0])
+    return None if mask is None else Mask(mask.name, mask.rank, (*mask.nodes, transpose, *casts))
 
 
 def mask_of_nonzero(graph: Graph, name: str) -> Mask | None:
@@ -95,10 +95,10 @@ def _same_shape(graph: Graph, expand: Node) -> bool:
 
 def fits(graph: Graph, mask: Mask, value: str) -> bool:
     """True when the mask is known to have the shape of the first axes of the value."""
-    own, wanted = graph.dims(value), graph.dims(mask.name)
-    if own is None or wanted is None or len(own) < mask.rank or None in wanted:
+    own, mask_dims = graph.dims(value), graph.dims(mask.name)
+    if own is None or mask_dims is None or len(own) < mask.rank or None in mask_dims:
         return False
-    return tuple(own[: mask.rank]) == tuple(wanted)
+    return tuple(own[: mask.rank]) == tuple(mask_dims)
 
 
 def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | None:
@@ -134,12 +134,12 @@ def _fill(node: Node) -> Any:
 
 
 def _gathered(graph: Graph, node: Node, mask: Mask) -> Dense | None:
-    found = mask_of_indices(graph, node.inputs[1])
+    index_mask = mask_of_indices(graph, node.inputs[1])
     value = node.inputs[0]
-    if found is None or found.name != mask.name or node.attr("batch_dims", 0) or not fits(graph, mask, value):
+    if index_mask is None or index_mask.name != mask.name or node.attr("batch_dims", 0) or not fits(graph, mask, value):
         return None
     tail = (graph.rank(value) or 0) - mask.rank
-    return Dense(lambda g: value, tail, (*found.nodes, node), (value,))
+    return Dense(lambda g: value, tail, (*index_mask.nodes, node), (value,))
 
 
 def _keeps_rows(graph: Graph, node: Node) -> bool:
@@ -162,20 +162,20 @@ def _is_number(graph: Graph, name: str) -> bool:
 def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
     count = 2 if node.key in BINARY else 1
     parts = [dense(graph, v, mask, depth - 1) for v in node.inputs[:count]]
-    known = [p for p in parts if p is not None]
-    if len(known) < count or not any(p.gathered for p in known):
+    dense_parts = [p for p in parts if p is not None]
+    if len(dense_parts) < count or not any(p.gathered for p in dense_parts):
         return None
-    tails = {p.tail for p in known if p.gathered}
+    tails = {p.tail for p in dense_parts if p.gathered}
     if len(tails) > 1:
         return None
-    gathered = tuple(dict.fromkeys(g for p in known for g in p.gathered))
-    nodes = tuple({id(n): n for p in known for n in (*p.nodes, node)}.values())
-    return Dense(partial(_rebuilt, node=node, parts=known, count=count), tails.pop(), nodes, gathered)
+    gathered = tuple(dict.fromkeys(g for p in dense_parts for g in p.gathered))
+    nodes = tuple({id(n): n for p in dense_parts for n in (*p.nodes, node)}.values())
+    return Dense(partial(_rebuilt, node=node, parts=dense_parts, count=count), tails.pop(), nodes, gathered)
 
 
 def _rebuilt(g: Replacement, node: Node, parts: list[Dense], count: int) -> Value:
-    kept: Mapping[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
-    return g.op(node.op, *(p.build(g) for p in parts), *node.inputs[count:], **kept)
+    attributes: Mapping[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    return g.op(node.op, *(p.build(g) for p in parts), *node.inputs[count:], **attributes)
 
 
 def spread_mask(g: Replacement, mask: Mask, tail: int) -> Value:

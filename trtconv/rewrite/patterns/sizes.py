@@ -45,7 +45,7 @@ def size_element(graph: Graph, name: str, index: int, depth: int = DEPTH) -> Siz
         flat_input = graph.rank(node.inputs[0])
         return size_element(graph, node.inputs[0], index, depth - 1) if flat_input in (0, 1) else None
     if node.key in ("Gather", "Slice", "Concat"):
-        return _moved(graph, node, index, depth - 1)
+        return _follow_shape(graph, node, index, depth - 1)
     if node.key in ("Mul", "Add", "Sub"):
         return _combined(graph, node, index, depth - 1)
     return None
@@ -64,8 +64,8 @@ def _dim(graph: Graph, node: Node, index: int) -> Size | None:
 def dim_size(graph: Graph, value: str, axis: int) -> Size:
     """The dim of a value as a Size: a constant where inference knows it."""
     dims = graph.dims(value) or ()
-    known = dims[axis] if axis < len(dims) else None
-    return Size(add=known) if isinstance(known, int) else Size(value, axis, 1, 0)
+    dim = dims[axis] if axis < len(dims) else None
+    return Size(add=dim) if isinstance(dim, int) else Size(value, axis, 1, 0)
 
 
 def same_dim(graph: Graph, one: Size, other: Size) -> bool:
@@ -77,7 +77,7 @@ def same_dim(graph: Graph, one: Size, other: Size) -> bool:
     return named or (one.value, one.axis) == (other.value, other.axis)
 
 
-def _moved(graph: Graph, node: Node, index: int, depth: int) -> Size | None:
+def _follow_shape(graph: Graph, node: Node, index: int, depth: int) -> Size | None:
     """Through ops that pick or join elements."""
     if node.key == "Gather":
         where = graph.ints(node.inputs[1])

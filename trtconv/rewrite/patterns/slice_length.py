@@ -17,11 +17,11 @@ def sliced_length(graph: Graph, value: str, axis: int) -> int | None:
     if node is None or len(node.inputs) < 3:
         return None
     data = node.inputs[0]
-    place = _place(graph, node, axis)
-    if place is None:
+    index = _axis_index(graph, node, axis)
+    if index is None:
         return None
     whole = dim_size(graph, data, axis)
-    start, end = (_bound(graph, node.inputs[i], place, whole) for i in (1, 2))
+    start, end = (_bound(graph, node.inputs[i], index, whole) for i in (1, 2))
     if start is None or end is None:
         return None
     dims = graph.dims(data) or ()
@@ -30,7 +30,7 @@ def sliced_length(graph: Graph, value: str, axis: int) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def _place(graph: Graph, node: Node, axis: int) -> int | None:
+def _axis_index(graph: Graph, node: Node, axis: int) -> int | None:
     """Which element of starts and ends is that of the axis; None when another one, or a step, is in the way."""
     rank = graph.rank(node.inputs[0])
     starts = graph.dims(node.inputs[1])
@@ -44,18 +44,18 @@ def _place(graph: Graph, node: Node, axis: int) -> int | None:
     return counted.index(axis) if axis in counted else None
 
 
-def _bound(graph: Graph, name: str, place: int, whole: Size) -> Size | None:
+def _bound(graph: Graph, name: str, index: int, whole: Size) -> Size | None:
     """A bound as a constant or in terms of the size that is cut; counted from the front."""
-    found = size_element(graph, name, place)
-    if found is None or not (found.is_constant or whole.is_constant or same_dim(graph, found, whole)):
+    bound = size_element(graph, name, index)
+    if bound is None or not (bound.is_constant or whole.is_constant or same_dim(graph, bound, whole)):
         return None
-    if not found.is_constant:
-        return found
-    if found.add >= FAR:
+    if not bound.is_constant:
+        return bound
+    if bound.add >= FAR:
         return whole
-    if found.add < 0:
-        return Size(whole.value, whole.axis, whole.mul, whole.add + found.add)
-    return found
+    if bound.add < 0:
+        return Size(whole.value, whole.axis, whole.mul, whole.add + bound.add)
+    return bound
 
 
 def _length(start: Size, end: Size, whole: Size, size: int) -> int | None:

@@ -18,21 +18,21 @@ class Elements:
     g: Replacement
     matrix: Value
     size: int
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Value] = field(default_factory=dict)
+    computed: dict[tuple[tuple[int, ...], tuple[int, ...]], Value] = field(default_factory=dict)
 
     def minor(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
         """The determinant of these rows and columns, by expansion along the first row."""
         key = (rows, columns)
-        if key not in self.known:
-            self.known[key] = self._element(rows[0], columns[0]) if len(rows) == 1 else self._expanded(rows, columns)
-        return self.known[key]
+        if key not in self.computed:
+            self.computed[key] = self._element(rows[0], columns[0]) if len(rows) == 1 else self._expanded(rows, columns)
+        return self.computed[key]
 
     def _element(self, row: int, column: int) -> Value:
         g = self.g
         key = ((row,), ())
-        if key not in self.known:
-            self.known[key] = g.gather(self.matrix, g.scalar(row, dtype=INT64), axis=-2)
-        return g.gather(self.known[key], g.scalar(column, dtype=INT64), axis=-1)
+        if key not in self.computed:
+            self.computed[key] = g.gather(self.matrix, g.scalar(row, dtype=INT64), axis=-2)
+        return g.gather(self.computed[key], g.scalar(column, dtype=INT64), axis=-1)
 
     def _expanded(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
         total: Value = ""

@@ -28,7 +28,7 @@ class Window:
     @property
     def taps(self) -> list[tuple[int, ...]]:
         """The places in the window, in the order of rows."""
-        return [tuple(int(i) for i in place) for place in np.ndindex(*self.kernel)]
+        return [tuple(int(i) for i in position) for position in np.ndindex(*self.kernel)]
 
 
 def window_of(node: Node, kernel: Sequence[int]) -> Window | str:
@@ -53,18 +53,18 @@ def window_of(node: Node, kernel: Sequence[int]) -> Window | str:
     return Window(tuple(kernel), strides, dilations, tuple(pads[:count]), tuple(ends))
 
 
-def padded(g: Replacement, x: Value, window: Window, fill: Value) -> Value:
+def pad_input(g: Replacement, x: Value, window: Window, fill: Value) -> Value:
     """The input with the window's padding of the constant `fill`; the input itself when there is none."""
     if not any((*window.begins, *window.ends)):
         return x
     return g.pad(x, g.ints(0, 0, *window.begins, 0, 0, *window.ends), fill)
 
 
-def tap(g: Replacement, x: Value, window: Window, place: Sequence[int], axes: Sequence[int] | None = None) -> Value:
+def tap(g: Replacement, x: Value, window: Window, position: Sequence[int], axes: Sequence[int] | None = None) -> Value:
     """What one place of the window sees of the padded input; with `axes` (0 is the first spatial one) only those."""
     chosen = list(range(len(window.kernel))) if axes is None else list(axes)
-    starts = [window.dilations[a] * place[a] for a in chosen]
-    left = [window.dilations[a] * (window.kernel[a] - 1 - place[a]) for a in chosen]
+    starts = [window.dilations[a] * position[a] for a in chosen]
+    left = [window.dilations[a] * (window.kernel[a] - 1 - position[a]) for a in chosen]
     ends = [-n if n else TO_THE_END for n in left]
     steps = [window.strides[a] for a in chosen]
     return g.slice(x, g.ints(*starts), g.ints(*ends), [a + 2 for a in chosen], steps)

@@ -17,8 +17,8 @@ def bin_mask(g: Replacement, value: Value, axis: int, bins: int) -> tuple[Value,
     start = g.div(g.mul(size, g.const(first)), g.ints(bins))
     upper = g.add(g.mul(size, g.const(first + 1)), g.ints(bins - 1))
     end = g.div(upper, g.ints(bins))
-    place = g.unsqueeze(g.range(g.scalar(0, dtype=7), g.squeeze(size, 0), g.scalar(1, dtype=7)), 0)
-    inside = g.logical_and(g.logical_not(g.less(place, start)), g.less(place, end))
+    position = g.unsqueeze(g.range(g.scalar(0, dtype=7), g.squeeze(size, 0), g.scalar(1, dtype=7)), 0)
+    inside = g.logical_and(g.logical_not(g.less(position, start)), g.less(position, end))
     return inside, g.sub(end, start)
 
 

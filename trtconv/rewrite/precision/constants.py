@@ -26,24 +26,24 @@ class Constants:
     uses: dict[tuple[int, str], dict[Use, None]] = field(default_factory=dict)
     written: dict[tuple[int, str], dict[Use, str]] = field(default_factory=dict)
 
-    def want(self, place: tuple[int, str], use: Use) -> None:
+    def add_use(self, location: tuple[int, str], use: Use) -> None:
         """Record a use."""
-        self.uses.setdefault(place, {})[use] = None
+        self.uses.setdefault(location, {})[use] = None
 
-    def name(self, place: tuple[int, str], use: Use, fresh: Callable[[str], str], suffix: str) -> str:
+    def name(self, location: tuple[int, str], use: Use, fresh: Callable[[str], str], suffix: str) -> str:
         """The name of a constant in one of its uses; FP32 keeps the name, or the only use does."""
-        names = self.written.setdefault(place, {})
+        names = self.written.setdefault(location, {})
         if not names:
-            uses = list(self.uses.get(place, {Use(FLOAT): None}))
+            uses = list(self.uses.get(location, {Use(FLOAT): None}))
             plain = Use(FLOAT) if Use(FLOAT) in uses else uses[0]
             for each in uses:
-                names[each] = place[1] if each == plain else fresh(f"{place[1]}_{suffix}")
+                names[each] = location[1] if each == plain else fresh(f"{location[1]}_{suffix}")
         # Reading the size or shape alone: any of them will do.
         return names.get(use, next(iter(names.values())))
 
-    def variants(self, place: tuple[int, str]) -> Iterator[tuple[Use, str]]:
+    def variants(self, location: tuple[int, str]) -> Iterator[tuple[Use, str]]:
         """Each use with its name, once names were given."""
-        yield from self.written.get(place, {}).items()
+        yield from self.written.get(location, {}).items()
 
 
 def defining_scope(graph: Graph, name: str) -> Graph | None:
@@ -62,17 +62,17 @@ def constant_as(tensor: onnx.TensorProto, use: Use, name: str, to: HalfFormat) -
     """The constant as it is used, and what happened to its values."""
     if use.type != FLOAT:
         return to_half(tensor, to, name)
-    kept = onnx.TensorProto()
-    kept.CopyFrom(tensor)
-    kept.name = name
-    return kept, WeightCounts()
+    unchanged = onnx.TensorProto()
+    unchanged.CopyFrom(tensor)
+    unchanged.name = name
+    return unchanged, WeightCounts()
 
 
 def constant_node(node: Node, tensor: onnx.TensorProto, name: str) -> onnx.NodeProto:
     """A Constant node with the origin of another, for a tensor."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node.proto)
-    del made.attribute[:], made.output[:]
-    made.output.append(name)
-    made.attribute.append(onnx.helper.make_attribute("value", tensor))
-    return made
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node.proto)
+    del copy.attribute[:], copy.output[:]
+    copy.output.append(name)
+    copy.attribute.append(onnx.helper.make_attribute("value", tensor))
+    return copy

@@ -18,7 +18,7 @@ from trtconv.rewrite.precision.operators import ANY_TYPE, BLOCK_OPS
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
 from trtconv.rewrite.precision.plan import make_plan
 from trtconv.rewrite.precision.report import KeptNode, PrecisionReport
-from trtconv.rewrite.precision.state import Plan
+from trtconv.rewrite.precision.state import PrecisionPlan
 from trtconv.rewrite.precision.types import ElementTypes, Signatures
 from trtconv.rewrite.precision.write import Writer, copy_fields
 
@@ -47,22 +47,25 @@ def convert_precision(
     writer.write()
     if plan.signatures.opset != root.opset:
         raise_opset(result)
-    return PrecisionReport(result, to.name, dict(counts), tuple(_kept(plan, root)), writer.casts, writer.weights)
+    return PrecisionReport(result, to.name, dict(counts), tuple(_fp32_nodes(plan, root)), writer.casts, writer.weights)
 
 
 def half_nodes(model: onnx.ModelProto, precision: str, keep_nodes: Collection[str] = ()) -> tuple[str, ...]:
     """The names of the nodes that `convert_precision` would type as half precision, in order of the graph."""
     _, plan, root = _planned(model, precision, True, None, keep_nodes)
-    found = [
-        n.name for g, n in _all(root)
-        if id(n) not in plan.kept and n.key not in ("Constant", *ANY_TYPE) and plan.floats(g, n.inputs + n.outputs)
-    ]  # fmt: skip
-    return tuple(dict.fromkeys(found))
+    names = [
+        n.name
+        for g, n in _all(root)
+        if id(n) not in plan.fp32_reasons
+        and n.key not in ("Constant", *ANY_TYPE)
+        and plan.floats(g, n.inputs + n.outputs)
+    ]
+    return tuple(dict.fromkeys(names))
 
 
 def _planned(
     model: onnx.ModelProto, precision: str, keep_io: bool, block_ops: frozenset[str] | None, keep_nodes: Collection[str]
-) -> tuple[onnx.ModelProto, Plan, Graph]:
+) -> tuple[onnx.ModelProto, PrecisionPlan, Graph]:
     """The model without local functions, the plan for it, and its main graph."""
     to = half_format(precision)
     source, _ = inline_functions(model)
@@ -77,19 +80,19 @@ def _planned(
     return source, make_plan(root, types, signatures, to, block, keep_nodes, fp32_outputs=keep_io), root
 
 
-def _counts(plan: Plan, root: Graph) -> Counter[str]:
+def _counts(plan: PrecisionPlan, root: Graph) -> Counter[str]:
     counts = Counter({plan.to.name: 0, FP32.name: 0, "other": 0})
     for graph, node in _all(root):
         if not plan.floats(graph, node.inputs + node.outputs):
             counts["other"] += 1
         elif node.key != "Constant":
-            counts[FP32.name if id(node) in plan.kept else plan.to.name] += 1
+            counts[FP32.name if id(node) in plan.fp32_reasons else plan.to.name] += 1
     return counts
 
 
-def _kept(plan: Plan, root: Graph) -> Iterator[KeptNode]:
+def _fp32_nodes(plan: PrecisionPlan, root: Graph) -> Iterator[KeptNode]:
     for _, node in _all(root):
-        reason = plan.kept.get(id(node))
+        reason = plan.fp32_reasons.get(id(node))
         if reason is not None:
             yield KeptNode(node.name, node.key, reason.kind, reason.text, node.origin)
 

@@ -90,9 +90,9 @@ def to_half(tensor: onnx.TensorProto, to: HalfFormat, name: str) -> tuple[onnx.T
     parts, counts = [], WeightCounts(1, source.size)
     for start in range(0, source.size, CHUNK):
         part = source[start : start + CHUNK]
-        made, found = _convert(part, to)
-        parts.append(made)
-        counts += found
+        half_bytes, part_counts = _convert(part, to)
+        parts.append(half_bytes)
+        counts += part_counts
     result = onnx.TensorProto(name=name, data_type=to.onnx, doc_string=tensor.doc_string, raw_data=b"".join(parts))
     result.dims.extend(tensor.dims)
     return result, counts

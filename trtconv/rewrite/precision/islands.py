@@ -18,7 +18,7 @@ from trtconv.rewrite.precision.operators import (
     VIEWS,
     Reason,
 )
-from trtconv.rewrite.precision.state import DATA, EXACT_VALUE, FREE, Plan
+from trtconv.rewrite.precision.state import DATA, EXACT_VALUE, FREE, PrecisionPlan
 
 BOOL = 9
 # The first of these that enters a node is passed on.
@@ -34,7 +34,7 @@ SUMS = ("Add", "Sub", "Sum")
 CARRIES_EPSILON = ("Add", "Max", "Min", "Sub", "Where")
 
 
-def origin_of_outputs(plan: Plan, graph: Graph, node: Node) -> int:
+def origin_of_outputs(plan: PrecisionPlan, graph: Graph, node: Node) -> int:
     """What the outputs of a node are made of."""
     names = plan.floats(graph, node.inputs)
     if node.key == "Constant":
@@ -54,7 +54,7 @@ def origin_of_outputs(plan: Plan, graph: Graph, node: Node) -> int:
     return EXACT_VALUE if EXACT_VALUE in origins else FREE
 
 
-def grown(plan: Plan, graph: Graph, node: Node, grows: Grows) -> tuple[Reason, str] | None:
+def reason_from_growth(plan: PrecisionPlan, graph: Graph, node: Node, grows: Grows) -> tuple[Reason, str] | None:
     """FP32 because an FP32 value that may be out of half precision's range enters it, or as scale and shift after.
 
     With the reason comes how FP32 goes on behind the node: a kind, or AFFINE once the value is of ordinary size again.
@@ -82,7 +82,7 @@ def grown(plan: Plan, graph: Graph, node: Node, grows: Grows) -> tuple[Reason, s
     return None
 
 
-def absorbed(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def reason_from_users(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     """FP32 because everything that uses the node's values is in FP32."""
     outputs = plan.floats(graph, node.outputs)
     kinds: set[str] = set()
@@ -96,7 +96,7 @@ def absorbed(plan: Plan, graph: Graph, node: Node) -> Reason | None:
                 kinds.add("decisions")
             if user.key in ANY_TYPE:
                 continue
-            kinds.add("half" if user.bodies or id(user) not in plan.kept else plan.kept[id(user)].kind)
+            kinds.add("half" if user.bodies or id(user) not in plan.fp32_reasons else plan.fp32_reasons[id(user)].kind)
     if "half" in kinds:
         return _leads_to_a_place(plan, graph, node, kinds)
     if not kinds or not _may_join(plan, graph, node, kinds):
@@ -104,7 +104,7 @@ def absorbed(plan: Plan, graph: Graph, node: Node) -> Reason | None:
     return Reason(min(kinds - {"output"}, default="range"), "only FP32 nodes use it")
 
 
-def _leads_to_a_place(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> Reason | None:
+def _leads_to_a_place(plan: PrecisionPlan, graph: Graph, node: Node, kinds: set[str]) -> Reason | None:
     """Position arithmetic stays in FP32 also where half nodes use it too.
 
     In FP16 a position that was clipped to 30.999 is 31, and the pixel after it is out of bounds. Arithmetic on one
@@ -116,7 +116,7 @@ def _leads_to_a_place(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> 
     return None
 
 
-def carried(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def reason_from_inputs(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     """FP32 because all that enters it is in FP32: positions and what is computed from them, and their comparisons.
 
     Two halves are compared as halves: with only one of them rounded, `x == max` would never hold.
@@ -126,20 +126,23 @@ def carried(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return None
     makers = [graph.maker(n) for n in data]
     if node.key in COMPARISONS:
-        given = plan.fp32_outputs and graph.parent is None
-        known = all(id(m) in plan.kept if m else given and n in graph.inputs for n, m in zip(data, makers, strict=True))
-        return Reason("decisions", "both sides are in FP32") if known else None
-    reasons = [plan.kept.get(id(m)) for m in makers]
+        inputs_are_fp32 = plan.fp32_outputs and graph.parent is None
+        all_fp32 = all(
+            id(m) in plan.fp32_reasons if m else inputs_are_fp32 and n in graph.inputs
+            for n, m in zip(data, makers, strict=True)
+        )
+        return Reason("decisions", "both sides are in FP32") if all_fp32 else None
+    reasons = [plan.fp32_reasons.get(id(m)) for m in makers]
     if all(r is not None and r.kind in PLACES for r in reasons):
         return Reason("coordinates", "made of positions")
     return None
 
 
-def _may_join(plan: Plan, graph: Graph, node: Node, kinds: set[str]) -> bool:
+def _may_join(plan: PrecisionPlan, graph: Graph, node: Node, kinds: set[str]) -> bool:
     if kinds == {"output"}:
         # A view of an FP32 value on its way out: rounding it would only lose bits.
         makers = [graph.maker(n) for n in plan.floats(graph, node.inputs)]
-        return node.key in VIEWS and any(m is not None and id(m) in plan.kept for m in makers)
+        return node.key in VIEWS and any(m is not None and id(m) in plan.fp32_reasons for m in makers)
     if plan.origin(graph, node.outputs[0]) == FREE and node.key in EXACT and "asked" not in kinds:
         return True
     if kinds & {"range", "epsilon", "overflow"} and node.key in FEEDS_SUM:

@@ -24,18 +24,18 @@ AXES_INPUT = 18
 
 def require_raisable(root: Graph) -> None:
     """Raise InvalidRequestError naming the nodes that opset 22 says differently in a way not restated here."""
-    found = [(n, w) for g in root.scopes() for n in g.nodes.values() if (w := _obstacle(n, root.opset))]
+    obstacles = [(n, w) for g in root.scopes() for n in g.nodes.values() if (w := _obstacle(n, root.opset))]
     if root.opset < OLDEST:
         raise InvalidRequestError(
             f"BF16 needs a graph of opset {OPSET}, and this one has opset {root.opset}",
             hint=f"export the module with opset {OLDEST} or later",
         )
-    if found:
-        node, why = found[0]
+    if obstacles:
+        node, why = obstacles[0]
         raise InvalidRequestError(
             f"BF16 needs a graph of opset {OPSET}, and {node.key} '{node.name}' cannot be brought there: {why}",
             hint=f"export the module with opset {OPSET}",
-            details=[f"{n.key} '{n.name}': {w}" for n, w in found[1:]],
+            details=[f"{n.key} '{n.name}': {w}" for n, w in obstacles[1:]],
             where=node.origin.source or None,
         )
 
@@ -54,11 +54,11 @@ def raise_opset(model: onnx.ModelProto) -> None:
     """Restate a model of opset 13 to 21 in opset 22, in place; `require_raisable` was asked before."""
     entry = next(o for o in model.opset_import if o.domain in DEFAULT_DOMAINS)
     axes: dict[tuple[int, ...], str] = {}
-    taken = {name for graph in _graphs(model.graph) for name in _names(graph)}
+    used_names = {name for graph in _graphs(model.graph) for name in _names(graph)}
     for graph in _graphs(model.graph):
         for node in graph.node:
             if node.domain in DEFAULT_DOMAINS:
-                _restate(node, entry.version, axes, taken)
+                _restate(node, entry.version, axes, used_names)
     for values, name in axes.items():
         model.graph.initializer.append(helper.make_tensor(name, onnx.TensorProto.INT64, [len(values)], values))
     entry.version = OPSET
@@ -80,35 +80,35 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
         yield from node.output
 
 
-def _restate(node: onnx.NodeProto, opset: int, axes: dict[tuple[int, ...], str], taken: set[str]) -> None:
-    given = {a.name: a for a in node.attribute}
-    if node.op_type in REDUCTIONS and opset < AXES_INPUT and "axes" in given:
-        values = tuple(given["axes"].ints)
-        node.attribute.remove(given["axes"])
+def _restate(node: onnx.NodeProto, opset: int, axes: dict[tuple[int, ...], str], used_names: set[str]) -> None:
+    attributes = {a.name: a for a in node.attribute}
+    if node.op_type in REDUCTIONS and opset < AXES_INPUT and "axes" in attributes:
+        values = tuple(attributes["axes"].ints)
+        node.attribute.remove(attributes["axes"])
         if values not in axes:
-            axes[values] = _fresh("axes_" + "_".join(map(str, values)), taken)
+            axes[values] = _unused_name("axes_" + "_".join(map(str, values)), used_names)
         node.input.append(axes[values])
     elif node.op_type == "Split" and opset < AXES_INPUT and len([i for i in node.input if i]) == 1:
         node.attribute.append(helper.make_attribute("num_outputs", len(node.output)))
     elif node.op_type == "GridSample" and opset < 20:
-        _set(node, given, "mode", "bilinear", {new: old for old, new in GRID_MODES.items()})
+        _set(node, attributes, "mode", "bilinear", {new: old for old, new in GRID_MODES.items()})
     elif node.op_type == "RoiAlign" and opset < 16:
-        _set(node, given, "coordinate_transformation_mode", "output_half_pixel", {})
+        _set(node, attributes, "coordinate_transformation_mode", "output_half_pixel", {})
 
 
 def _set(
-    node: onnx.NodeProto, given: dict[str, onnx.AttributeProto], name: str, default: str, renamed: dict[str, str]
+    node: onnx.NodeProto, attributes: dict[str, onnx.AttributeProto], name: str, default: str, renamed: dict[str, str]
 ) -> None:
-    value = given[name].s.decode() if name in given else default
-    if name in given:
-        node.attribute.remove(given[name])
+    value = attributes[name].s.decode() if name in attributes else default
+    if name in attributes:
+        node.attribute.remove(attributes[name])
     node.attribute.append(helper.make_attribute(name, renamed.get(value, value)))
 
 
-def _fresh(base: str, taken: set[str]) -> str:
+def _unused_name(base: str, used_names: set[str]) -> str:
     name, count = base, 1
-    while name in taken:
+    while name in used_names:
         count += 1
         name = f"{base}_{count}"
-    taken.add(name)
+    used_names.add(name)
     return name

@@ -20,13 +20,13 @@ from trtconv.rewrite.precision.operators import (
     RESHAPES,
     Reason,
 )
-from trtconv.rewrite.precision.state import FREE, Plan
+from trtconv.rewrite.precision.state import FREE, PrecisionPlan
 
 INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
 HALVES = (10, 16)
 
 
-def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def reason_alone(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     """The reason, or None when neither the operator nor a constant gives one."""
     if not plan.floats(graph, node.inputs + node.outputs) or node.key in ANY_TYPE:
         return None
@@ -46,8 +46,8 @@ def reason_alone(plan: Plan, graph: Graph, node: Node) -> Reason | None:
         return None
     if plan.signatures.of(node) is None:
         return Reason("custom", f"{node.key} is not known to take {plan.to.name}")
-    found = _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
-    return found or _decision(plan, graph, node)
+    reason = _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
+    return reason or _decision(plan, graph, node)
 
 
 def _made_by(node: Node) -> str:
@@ -55,7 +55,7 @@ def _made_by(node: Node) -> str:
     return next((str(p.value) for p in node.proto.metadata_props if p.key == RULE_KEY), "")
 
 
-def _cast(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def _cast(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     source, target = plan.types.of(graph, node.inputs[0]), int(node.attr("to"))
     if target in INTEGERS:
         return Reason("coordinates", "an integer is made of it")
@@ -66,7 +66,7 @@ def _cast(plan: Plan, graph: Graph, node: Node) -> Reason | None:
     return None
 
 
-def _schema(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def _schema(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     signature = plan.signatures.of(node)
     assert signature is not None
     slots = [signature.input(i) for i, n in enumerate(node.inputs) if plan.types.is_float(graph, n)]
@@ -76,7 +76,7 @@ def _schema(plan: Plan, graph: Graph, node: Node) -> Reason | None:
     return Reason("schema", f"{node.key} has no {plan.to.name} form in opset {plan.signatures.opset}")
 
 
-def _quantized(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def _quantized(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     for name in plan.floats(graph, node.inputs):
         maker = graph.maker(graph.behind(name, *RESHAPES)[0], "DequantizeLinear")
         if maker is not None and not graph.is_constant(maker.inputs[0]):
@@ -84,13 +84,13 @@ def _quantized(plan: Plan, graph: Graph, node: Node) -> Reason | None:
     return None
 
 
-def _decision(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def _decision(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     if node.key in COMPARISONS and any(plan.origin(graph, n) >= FREE for n in plan.floats(graph, node.inputs)):
         return Reason("decisions", "a threshold would be rounded")
     return None
 
 
-def _constants(plan: Plan, graph: Graph, node: Node) -> Reason | None:
+def _constants(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:
     """Constants that half precision would turn into zero or infinity, where that changes the meaning."""
     if node.key in GUARDS or node.key == "ConstantOfShape":
         for number in _scalars(graph, node):

@@ -35,13 +35,13 @@ class PrecisionReport:
     model: onnx.ModelProto
     precision: str
     nodes: Mapping[str, int]
-    kept: tuple[KeptNode, ...]
+    fp32_nodes: tuple[KeptNode, ...]
     casts: int
     weights: WeightCounts
 
     def kinds(self) -> Mapping[str, int]:
         """How many nodes stay in FP32 for which kind of reason."""
         counts: dict[str, int] = {}
-        for node in self.kept:
+        for node in self.fp32_nodes:
             counts[node.kind] = counts.get(node.kind, 0) + 1
         return counts

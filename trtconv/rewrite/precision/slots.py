@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.half import FLOAT
 from trtconv.rewrite.precision.operators import ANY_TYPE
-from trtconv.rewrite.precision.state import Plan
+from trtconv.rewrite.precision.state import PrecisionPlan
 
 AS_IT_IS = 0
 
@@ -20,29 +20,31 @@ class Slots:
     outputs: tuple[int, ...]
 
 
-def slots_of(plan: Plan, graph: Graph, node: Node) -> Slots:
+def slots_of(plan: PrecisionPlan, graph: Graph, node: Node) -> Slots:
     """The types of a node's FP32 inputs and outputs after the conversion."""
     half = plan.to.onnx
-    kept = id(node) in plan.kept
-    given = [plan.types.is_float(graph, n) for n in node.inputs]
-    made = [plan.types.is_float(graph, n) for n in node.outputs]
-    if node.key in ANY_TYPE or (node.key == "Cast" and not kept):
-        return Slots((AS_IT_IS,) * len(given), _only(made, [half] * len(made)))
-    if kept:
-        return Slots(_only(given, [FLOAT] * len(given)), _only(made, [FLOAT] * len(made)))
+    stays_fp32 = id(node) in plan.fp32_reasons
+    float_inputs = [plan.types.is_float(graph, n) for n in node.inputs]
+    float_outputs = [plan.types.is_float(graph, n) for n in node.outputs]
+    if node.key in ANY_TYPE or (node.key == "Cast" and not stays_fp32):
+        return Slots((AS_IT_IS,) * len(float_inputs), _only(float_outputs, [half] * len(float_outputs)))
+    if stays_fp32:
+        return Slots(
+            _only(float_inputs, [FLOAT] * len(float_inputs)), _only(float_outputs, [FLOAT] * len(float_outputs))
+        )
     if node.key in ("If", "Constant", "ConstantOfShape"):
-        return Slots((AS_IT_IS,) * len(given), _only(made, [half] * len(made)))
+        return Slots((AS_IT_IS,) * len(float_inputs), _only(float_outputs, [half] * len(float_outputs)))
     signature = plan.signatures.of(node)
     assert signature is not None, node.key
     inputs, variables = [], set()
-    for index in range(len(given)):
+    for index in range(len(float_inputs)):
         slot = signature.input(index)
         wide = plan.to.type_text not in slot.allowed or _is_statistic(node, slot.variable, signature.input(0).variable)
         inputs.append(FLOAT if wide else half)
         variables |= set() if wide else {slot.variable}
     # An output whose variable no input has is given its type by an attribute: FP32, as it was.
-    outputs = [half if signature.output(i).variable in variables else FLOAT for i in range(len(made))]
-    return Slots(_only(given, inputs), _only(made, outputs))
+    outputs = [half if signature.output(i).variable in variables else FLOAT for i in range(len(float_outputs))]
+    return Slots(_only(float_inputs, inputs), _only(float_outputs, outputs))
 
 
 def _only(mask: list[bool], types: list[int]) -> tuple[int, ...]:

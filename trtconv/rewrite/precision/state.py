@@ -17,7 +17,7 @@ DATA, FREE, EXACT_VALUE = 0, 1, 2
 
 
 @dataclass
-class Plan:
+class PrecisionPlan:
     """Nodes that stay in FP32 by their `id`, with the reason; `made_of` by scope and value name."""
 
     to: HalfFormat
@@ -26,7 +26,7 @@ class Plan:
     block: frozenset[str]
     keep: Collection[str]
     fp32_outputs: bool
-    kept: dict[int, Reason] = field(default_factory=dict)
+    fp32_reasons: dict[int, Reason] = field(default_factory=dict)
     made_of: dict[int, dict[str, int]] = field(default_factory=dict)
     _largest: dict[int, float] = field(default_factory=dict)
 
@@ -34,9 +34,9 @@ class Plan:
         """DATA, FREE or EXACT_VALUE."""
         scope: Graph | None = graph
         while scope is not None:
-            known = self.made_of.get(id(scope), {})
-            if name in known:
-                return known[name]
+            origins = self.made_of.get(id(scope), {})
+            if name in origins:
+                return origins[name]
             if name in scope.initializers:
                 return FREE
             scope = None if name in scope.inputs else scope.parent

@@ -23,7 +23,7 @@ def require_half(precision: str, keep_fp32: Collection[str]) -> None:
         )
 
 
-def typed(
+def apply_precision(
     model: onnx.ModelProto, precision: str, folder: Path, keep_fp32: Collection[str] = ()
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """The model typed as `precision`, and what the user should know; other precisions leave it as it is.
@@ -42,7 +42,7 @@ def typed(
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.kinds().items()))
     notes = [f"{precision}: {report.nodes.get(precision, 0)} nodes in {precision}, {report.casts} casts inserted"]
     if kinds:
-        notes.append(f"{precision}: {len(report.kept)} nodes stay fp32 ({kinds})")
+        notes.append(f"{precision}: {len(report.fp32_nodes)} nodes stay fp32 ({kinds})")
     if report.weights.overflowed or report.weights.underflowed:
         notes.append(
             f"{precision}: {report.weights.overflowed} weights are clamped, {report.weights.underflowed} become zero"

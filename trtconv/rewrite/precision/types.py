@@ -30,7 +30,7 @@ _BY_ATTRIBUTE = {
 
 
 @dataclass(frozen=True)
-class Slot:
+class TypeSlot:
     """One input or output as its operator declares it: type variable (or fixed type) and the types it allows."""
 
     variable: str
@@ -42,26 +42,26 @@ class Slot:
         return _element(next(iter(self.allowed))) if len(self.allowed) == 1 else 0
 
 
-UNKNOWN = Slot("", frozenset())
+UNKNOWN = TypeSlot("", frozenset())
 
 
 @dataclass(frozen=True)
-class Signature:
+class OperatorSignature:
     """The slots of an operator. A variadic tail repeats the last slot."""
 
-    inputs: tuple[Slot, ...]
-    outputs: tuple[Slot, ...]
+    inputs: tuple[TypeSlot, ...]
+    outputs: tuple[TypeSlot, ...]
 
-    def input(self, index: int) -> Slot:
+    def input(self, index: int) -> TypeSlot:
         """The slot of an input."""
         return _at(self.inputs, index)
 
-    def output(self, index: int) -> Slot:
+    def output(self, index: int) -> TypeSlot:
         """The slot of an output."""
         return _at(self.outputs, index)
 
 
-def _at(slots: tuple[Slot, ...], index: int) -> Slot:
+def _at(slots: tuple[TypeSlot, ...], index: int) -> TypeSlot:
     return slots[min(index, len(slots) - 1)] if slots else UNKNOWN
 
 
@@ -79,41 +79,41 @@ class Signatures:
 
     opset: int
     functions: Sequence[onnx.FunctionProto] = ()
-    _known: dict[tuple[str, str], Signature | None] = field(default_factory=dict)
+    _known: dict[tuple[str, str], OperatorSignature | None] = field(default_factory=dict)
 
-    def of(self, node: Node) -> Signature | None:
+    def of(self, node: Node) -> OperatorSignature | None:
         """The signature of a node's operator; None for one that neither ONNX nor trtconv defines."""
         key = (node.domain, node.op)
         if key not in self._known:
             self._known[key] = self._look_up(*key)
         return self._known[key]
 
-    def _look_up(self, domain: str, op: str) -> Signature | None:
+    def _look_up(self, domain: str, op: str) -> OperatorSignature | None:
         if domain:
-            found = next((p for p in PLUGINS if p.op_type == op and domain == NAMESPACE), None)
-            return self._from_body(domain, op) if found is None else _plugin_signature(found)
+            plugin = next((p for p in PLUGINS if p.op_type == op and domain == NAMESPACE), None)
+            return self._from_body(domain, op) if plugin is None else _plugin_signature(plugin)
         try:
             schema = defs.get_schema(op, self.opset, "")
         except defs.SchemaError:
             return None
-        return Signature(
-            *(tuple(Slot(f.type_str, frozenset(f.types)) for f in s) for s in (schema.inputs, schema.outputs))
+        return OperatorSignature(
+            *(tuple(TypeSlot(f.type_str, frozenset(f.types)) for f in s) for s in (schema.inputs, schema.outputs))
         )
 
-    def _from_body(self, domain: str, op: str) -> Signature | None:
+    def _from_body(self, domain: str, op: str) -> OperatorSignature | None:
         function = next((f for f in self.functions if (f.domain, f.name) == (domain, op)), None)
-        said = None if function is None else signature_of(function)
-        return None if said is None else _signature(said["types"], said["inputs"], said["outputs"])
+        recorded = None if function is None else signature_of(function)
+        return None if recorded is None else _signature(recorded["types"], recorded["inputs"], recorded["outputs"])
 
 
-def _plugin_signature(plugin: PluginDescription) -> Signature:
+def _plugin_signature(plugin: PluginDescription) -> OperatorSignature:
     return _signature(dict(plugin.types), [t.type for t in plugin.inputs], [t.type for t in plugin.outputs])
 
 
-def _signature(types: Mapping[str, Sequence[str]], inputs: Sequence[str], outputs: Sequence[str]) -> Signature:
-    words = {"float32": "float"}
-    allowed = {v: frozenset(f"tensor({words.get(n, n)})" for n in names) for v, names in types.items()}
-    return Signature(*(tuple(Slot(v, allowed[v]) for v in slots) for slots in (inputs, outputs)))
+def _signature(types: Mapping[str, Sequence[str]], inputs: Sequence[str], outputs: Sequence[str]) -> OperatorSignature:
+    onnx_names = {"float32": "float"}
+    allowed = {v: frozenset(f"tensor({onnx_names.get(n, n)})" for n in names) for v, names in types.items()}
+    return OperatorSignature(*(tuple(TypeSlot(v, allowed[v]) for v in slots) for slots in (inputs, outputs)))
 
 
 class ElementTypes:
@@ -128,9 +128,9 @@ class ElementTypes:
         """The type of a value as seen from a scope."""
         scope: Graph | None = graph
         while scope is not None:
-            known = self._known.get(id(scope), {})
-            if name in known:
-                return known[name]
+            scope_types = self._known.get(id(scope), {})
+            if name in scope_types:
+                return scope_types[name]
             scope = scope.parent
         return 0
 
@@ -146,18 +146,18 @@ class ElementTypes:
         return bool(name) and self.of(graph, name) == FLOAT
 
     def _fill(self, graph: Graph) -> None:
-        known = self._known[id(graph)] = {}
+        scope_types = self._known[id(graph)] = {}
         for value in graph.proto.input:
-            known[value.name] = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else 0
-        known.update({n: t.data_type for n, t in graph.initializers.items()})
-        known.update({t.values.name: t.values.data_type for t in graph.proto.sparse_initializer})
+            scope_types[value.name] = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else 0
+        scope_types.update({n: t.data_type for n, t in graph.initializers.items()})
+        scope_types.update({t.values.name: t.values.data_type for t in graph.proto.sparse_initializer})
         for node in graph.nodes.values():
             _require_sorted(self, graph, node)
             for body in node.bodies:
                 self._fill(body)
             for index, name in enumerate(node.outputs):
                 if name:
-                    known[name] = self._output(graph, node, index) or graph.dtype(name)
+                    scope_types[name] = self._output(graph, node, index) or graph.dtype(name)
 
     def _output(self, graph: Graph, node: Node, index: int) -> int:
         if node.op in CONTROL and not node.domain and node.bodies:
@@ -175,8 +175,8 @@ class ElementTypes:
         slot = signature.output(index)
         if slot.fixed or not slot.allowed:
             return slot.fixed
-        for place, name in enumerate(node.inputs):
-            if name and signature.input(place).variable == slot.variable:
+        for position, name in enumerate(node.inputs):
+            if name and signature.input(position).variable == slot.variable:
                 return self.of(graph, name)
         # Statistics of normalizations: their type is `stash_type`, FP32 when it is left out.
         return int(node.attr("stash_type", FLOAT)) if "tensor(float)" in slot.allowed else 0
@@ -192,10 +192,10 @@ def _require_sorted(types: ElementTypes, graph: Graph, node: Node) -> None:
 
 
 def _constant_type(node: Node) -> int:
-    found = {a.name: a for a in node.proto.attribute}
-    if "value" in found:
-        return int(found["value"].t.data_type)
-    if "sparse_value" in found:
-        return int(found["sparse_value"].sparse_tensor.values.data_type)
+    attributes = {a.name: a for a in node.proto.attribute}
+    if "value" in attributes:
+        return int(attributes["value"].t.data_type)
+    if "sparse_value" in attributes:
+        return int(attributes["sparse_value"].sparse_tensor.values.data_type)
     kinds = {"value_int": 7, "value_ints": 7, "value_string": 8, "value_strings": 8}
-    return next((k for n, k in kinds.items() if n in found), FLOAT)
+    return next((k for n, k in kinds.items() if n in attributes), FLOAT)

@@ -15,7 +15,7 @@ from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.constants import Constants, Use, constant_as, constant_node, defining_scope
 from trtconv.rewrite.precision.half import FLOAT, WeightCounts
 from trtconv.rewrite.precision.slots import AS_IT_IS, Slots, slots_of
-from trtconv.rewrite.precision.state import Plan
+from trtconv.rewrite.precision.state import PrecisionPlan
 
 RULE = "precision"
 NAMES = {p.onnx: p.name for p in TYPED}
@@ -30,13 +30,13 @@ class Written:
     outer: Written | None = None
     types: dict[str, int] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
-    made: dict[tuple[str, Use], str] = field(default_factory=dict)
+    casts: dict[tuple[str, Use], str] = field(default_factory=dict)
 
 
 class Writer:
     """Writes all scopes of one model. `casts` counts inserted Cast nodes, `weights` what became of the constants."""
 
-    def __init__(self, plan: Plan, root: Graph, into: onnx.GraphProto, *, keep_io: bool) -> None:
+    def __init__(self, plan: PrecisionPlan, root: Graph, into: onnx.GraphProto, *, keep_io: bool) -> None:
         self._plan, self._root, self._into, self._keep_io = plan, root, into, keep_io
         self._bounds: list[str] = []
         self._names = set(root.names)
@@ -49,9 +49,9 @@ class Writer:
     def _find_uses(self, graph: Graph) -> None:
         for node in graph.nodes.values():
             slots = self._slots[id(node)] = slots_of(self._plan, graph, node)
-            for name, wanted in zip(node.inputs, slots.inputs, strict=True):
-                if wanted != AS_IT_IS:
-                    self._use_constant(graph, name, wanted)
+            for name, slot_type in zip(node.inputs, slots.inputs, strict=True):
+                if slot_type != AS_IT_IS:
+                    self._use_constant(graph, name, slot_type)
             for body in node.bodies:
                 self._find_uses(body)
                 for name in body.outputs:
@@ -62,17 +62,17 @@ class Writer:
                 if self._plan.types.is_float(graph, name):
                     self._use_constant(graph, name, self._io_type())
 
-    def _use_constant(self, graph: Graph, name: str, wanted: int) -> None:
+    def _use_constant(self, graph: Graph, name: str, use_type: int) -> None:
         scope = defining_scope(graph, name)
         tensor = None if scope is None else scope.constant_tensor(name)
         if scope is not None and tensor is not None and tensor.data_type == FLOAT:
-            self._constants.want((id(scope), name), Use(wanted))
+            self._constants.add_use((id(scope), name), Use(use_type))
 
     def _io_type(self) -> int:
         return FLOAT if self._keep_io else self._plan.to.onnx
 
     def _body_type(self, node: Node) -> int:
-        return FLOAT if id(node) in self._plan.kept else self._plan.to.onnx
+        return FLOAT if id(node) in self._plan.fp32_reasons else self._plan.to.onnx
 
     def write(self) -> None:
         """Write the main graph."""
@@ -93,12 +93,12 @@ class Writer:
         scope = Written(body, into, outer)
         copy_fields(body.proto, into, without=("node", "initializer", "value_info"))
         self._write_nodes(scope)
-        wanted = self._body_type(node)
+        body_type = self._body_type(node)
         for value in into.output:
             if self._plan.types.is_float(body, value.name):
-                value.name = self._value(scope, value.name, wanted, node)
+                value.name = self._value(scope, value.name, body_type, node)
                 if value.type.HasField("tensor_type"):
-                    value.type.tensor_type.elem_type = wanted
+                    value.type.tensor_type.elem_type = body_type
             else:
                 value.name = self._current(scope, value.name)[0]
         self._write_rest(scope)
@@ -113,35 +113,35 @@ class Writer:
                 self._value(scope, n, t, node) if n else ""
                 for n, t in zip(node.inputs, slots.inputs, strict=True)
             ]  # fmt: skip
-            made = _without_bodies(node.proto)
-            self._retype(scope, node, made, slots)
-            made.input[:] = inputs
-            made.output[:], after = self._outputs(scope, node, slots)
-            scope.into.node.append(made)
+            copy = _without_bodies(node.proto)
+            self._retype(scope, node, copy, slots)
+            copy.input[:] = inputs
+            copy.output[:], after = self._outputs(scope, node, slots)
+            scope.into.node.append(copy)
             for internal, name, use in after:
                 self._cast(scope, internal, name, use, node)
 
-    def _retype(self, scope: Written, node: Node, made: onnx.NodeProto, slots: Slots) -> None:
+    def _retype(self, scope: Written, node: Node, copy: onnx.NodeProto, slots: Slots) -> None:
         """Attributes that say a type; bodies."""
         half = self._plan.to.onnx
         if node.key == "Cast":
-            self._retype_cast(scope, node, made, slots)
+            self._retype_cast(scope, node, copy, slots)
         if node.key == "ConstantOfShape" and slots.outputs[0] == half:
             value = node.attr("value") or helper.make_tensor("value", FLOAT, [1], [0.0])
-            del made.attribute[:]
-            made.attribute.append(helper.make_attribute("value", constant_as(value, Use(half), "", self._plan.to)[0]))
-        places = [g for a in made.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        for body, place in zip(node.bodies, places, strict=True):
-            self._write_body(node, body, place, scope)
+            del copy.attribute[:]
+            copy.attribute.append(helper.make_attribute("value", constant_as(value, Use(half), "", self._plan.to)[0]))
+        targets = [g for a in copy.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        for body, target in zip(node.bodies, targets, strict=True):
+            self._write_body(node, body, target, scope)
 
-    def _retype_cast(self, scope: Written, node: Node, made: onnx.NodeProto, slots: Slots) -> None:
-        to = next(a for a in made.attribute if a.name == "to")
+    def _retype_cast(self, scope: Written, node: Node, copy: onnx.NodeProto, slots: Slots) -> None:
+        to = next(a for a in copy.attribute if a.name == "to")
         to.i = slots.outputs[0] or to.i
-        given = slots.inputs[0] == AS_IT_IS and self._plan.types.is_float(scope.graph, node.inputs[0])
-        if given and self._current(scope, node.inputs[0])[1] == to.i:
+        reads_float = slots.inputs[0] == AS_IT_IS and self._plan.types.is_float(scope.graph, node.inputs[0])
+        if reads_float and self._current(scope, node.inputs[0])[1] == to.i:
             # The model casts half to the same half: ONNX Runtime 1.22 refuses some of these.
-            made.op_type = "Identity"
-            del made.attribute[:]
+            copy.op_type = "Identity"
+            del copy.attribute[:]
 
     def _outputs(self, scope: Written, node: Node, slots: Slots) -> tuple[list[str], list[tuple[str, str, Use]]]:
         """Names of the outputs, and the casts that give outputs of the model their type."""
@@ -153,83 +153,83 @@ class Writer:
             if scope.outer is None and name in scope.graph.outputs and kind != self._io_type():
                 names[index] = scope.renamed[name] = self._fresh(f"{name}_{NAMES[kind]}")
                 after.append((names[index], name, Use(self._io_type())))
-                scope.made[name, Use(self._io_type())] = name
+                scope.casts[name, Use(self._io_type())] = name
         return names, after
 
     def _write_constant(self, scope: Written, node: Node) -> None:
         tensor = scope.graph.constant_tensor(node.output)
         assert tensor is not None, node.name
-        place = (id(scope.graph), node.output)
-        self._constants.name(place, Use(FLOAT), self._fresh, self._plan.to.name)
-        for number, (use, name) in enumerate(self._constants.variants(place)):
+        key = (id(scope.graph), node.output)
+        self._constants.name(key, Use(FLOAT), self._fresh, self._plan.to.name)
+        for number, (use, name) in enumerate(self._constants.variants(key)):
             value, counts = constant_as(tensor, use, "", self._plan.to)
             self.weights += counts
-            made = constant_node(node, value, name)
+            constant = constant_node(node, value, name)
             if number:
-                made.name = self._fresh_node(f"{node.name}_{NAMES[use.type]}")
-            scope.into.node.append(made)
+                constant.name = self._fresh_node(f"{node.name}_{NAMES[use.type]}")
+            scope.into.node.append(constant)
 
     def _write_rest(self, scope: Written) -> None:
         """Initializers, and what was known of the values."""
         for tensor in scope.graph.proto.initializer:
-            place = (id(scope.graph), tensor.name)
-            if tensor.data_type != FLOAT or place not in self._constants.uses:
+            key = (id(scope.graph), tensor.name)
+            if tensor.data_type != FLOAT or key not in self._constants.uses:
                 scope.into.initializer.add().CopyFrom(tensor)
                 continue
-            self._constants.name(place, Use(FLOAT), self._fresh, self._plan.to.name)
-            for use, name in self._constants.variants(place):
+            self._constants.name(key, Use(FLOAT), self._fresh, self._plan.to.name)
+            for use, name in self._constants.variants(key):
                 value, counts = constant_as(tensor, use, name, self._plan.to)
                 self.weights += counts
                 scope.into.initializer.append(value)
         # Older files list weights among the inputs too, as FP32.
-        made = {t.name for t in scope.into.initializer if t.data_type == self._plan.to.onnx}
-        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in made]):
+        half_names = {t.name for t in scope.into.initializer if t.data_type == self._plan.to.onnx}
+        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in half_names]):
             del scope.into.input[index]
         for value in scope.graph.proto.value_info:
-            known = scope.into.value_info.add()
-            known.CopyFrom(value)
-            known.name = scope.renamed.get(value.name, value.name)
-            kept = {n: u.type for u, n in self._constants.variants((id(scope.graph), value.name))}
-            kind = scope.types.get(value.name) or kept.get(value.name)
+            value_info = scope.into.value_info.add()
+            value_info.CopyFrom(value)
+            value_info.name = scope.renamed.get(value.name, value.name)
+            constant_types = {n: u.type for u, n in self._constants.variants((id(scope.graph), value.name))}
+            kind = scope.types.get(value.name) or constant_types.get(value.name)
             if kind:
-                known.type.tensor_type.elem_type = kind
+                value_info.type.tensor_type.elem_type = kind
 
     def _current(self, scope: Written, name: str) -> tuple[str, int]:
         """Name and type under which a value is known here."""
-        place: Written | None = scope
-        while place is not None:
-            if name in place.types or name in place.renamed:
-                return place.renamed.get(name, name), place.types.get(name, FLOAT)
-            place = None if name in place.graph.inputs or name in place.graph.makers else place.outer
+        ancestor: Written | None = scope
+        while ancestor is not None:
+            if name in ancestor.types or name in ancestor.renamed:
+                return ancestor.renamed.get(name, name), ancestor.types.get(name, FLOAT)
+            ancestor = None if name in ancestor.graph.inputs or name in ancestor.graph.makers else ancestor.outer
         return name, FLOAT
 
-    def _value(self, scope: Written, name: str, wanted: int, user: Node) -> str:
+    def _value(self, scope: Written, name: str, target_type: int, user: Node) -> str:
         """The name of a value in the type that is wanted; a cast is added once for each scope and use."""
         plan = self._plan
         if not plan.types.is_float(scope.graph, name):
             return name
         home = defining_scope(scope.graph, name)
         if home is not None:
-            return self._constants.name((id(home), name), Use(wanted), self._fresh, plan.to.name)
+            return self._constants.name((id(home), name), Use(target_type), self._fresh, plan.to.name)
         current, kind = self._current(scope, name)
-        if wanted in (AS_IT_IS, kind):
+        if target_type in (AS_IT_IS, kind):
             return current
-        use = Use(wanted, wanted == plan.to.onnx and self._may_overflow(scope.graph, name))
-        place: Written | None = scope
-        while place is not None:
-            if (name, use) in place.made:
-                return place.made[name, use]
-            place = None if name in place.graph.makers or name in place.graph.inputs else place.outer
-        scope.made[name, use] = self._fresh(f"{name}_{NAMES[wanted]}")
-        self._cast(scope, current, scope.made[name, use], use, user)
-        return scope.made[name, use]
+        use = Use(target_type, target_type == plan.to.onnx and self._may_overflow(scope.graph, name))
+        ancestor: Written | None = scope
+        while ancestor is not None:
+            if (name, use) in ancestor.casts:
+                return ancestor.casts[name, use]
+            ancestor = None if name in ancestor.graph.makers or name in ancestor.graph.inputs else ancestor.outer
+        scope.casts[name, use] = self._fresh(f"{name}_{NAMES[target_type]}")
+        self._cast(scope, current, scope.casts[name, use], use, user)
+        return scope.casts[name, use]
 
     def _may_overflow(self, graph: Graph, name: str) -> bool:
         """True for a value that a constant made too large: it saturates instead of becoming infinite."""
         scope: Graph | None = graph
         while scope is not None and name not in scope.makers:
             scope = None if name in scope.inputs else scope.parent
-        reason = None if scope is None else self._plan.kept.get(id(scope.makers[name]))
+        reason = None if scope is None else self._plan.fp32_reasons.get(id(scope.makers[name]))
         return reason is not None and reason.kind == "overflow"
 
     def _cast(self, scope: Written, source: str, target: str, use: Use, owner: Node) -> None:
@@ -259,12 +259,12 @@ class Writer:
         return _unused(base, self._nodes)
 
 
-def _unused(base: str, taken: set[str]) -> str:
+def _unused(base: str, used_names: set[str]) -> str:
     name, count = base, 1
-    while name in taken:
+    while name in used_names:
         count += 1
         name = f"{base}_{count}"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
@@ -282,13 +282,13 @@ def copy_fields(source: Any, target: Any, without: Sequence[str]) -> None:
 
 
 def _without_bodies(node: onnx.NodeProto) -> onnx.NodeProto:
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    for attribute in made.attribute:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for attribute in copy.attribute:
         for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
             body.Clear()
             body.SetInParent()
-    return made
+    return copy
 
 
 def _owned(node: onnx.NodeProto, owner: Node) -> onnx.NodeProto:

@@ -12,7 +12,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.targets import Target
 from trtconv.core.tensors import parse_tensor
 from trtconv.rewrite.engine.explain import proof_text
-from trtconv.rewrite.engine.result import Entry, NodeText, Proof
+from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof
 from trtconv.rewrite.engine.rounds import NOT_PROVED, node_text
 from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.index import Graph
@@ -35,7 +35,7 @@ class Surgery:
     """What a script left behind, and an entry for each node and constant that is not as it was."""
 
     model: onnx.ModelProto
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -102,12 +102,12 @@ def _forget_inputs(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
             prop.value = "\n".join(t for t in prop.value.splitlines() if t and parse_tensor(t).name in same)
 
 
-def _entry(script: Script, change: Change, proof: Proof) -> Entry:
+def _entry(script: Script, change: Change, proof: Proof) -> LedgerEntry:
     item = change.after if change.after is not None else change.before
     name = item.name or next((o for o in getattr(item, "output", ()) if o), "")
     origin = next((o for p in (change.after, change.before) if p is not None and (o := origin_of(p))), origin_of(item))
     before, after = (() if p is None else (_text(p),) for p in (change.before, change.after))
-    return Entry(str(script), "A surgery script of the user's.", name, origin, change.scope, before, after, proof)
+    return LedgerEntry(str(script), "A surgery script of the user's.", name, origin, change.scope, before, after, proof)
 
 
 def _text(item: onnx.NodeProto | onnx.TensorProto) -> NodeText:

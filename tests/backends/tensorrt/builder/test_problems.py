@@ -6,7 +6,7 @@ import pytest
 
 from tests.backends.onnx_models import refused_net
 from trtconv.backends.protocol import Capabilities, NodeProblem
-from trtconv.backends.tensorrt.builder.problems import build_failure, named_nodes, unsupported
+from trtconv.backends.tensorrt.builder.problems import build_failure, named_nodes, unsupported_error
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
@@ -64,7 +64,7 @@ def test_libraries_that_a_plugin_makes_8_6_load(model):
 
 def test_a_node_whose_size_the_data_decide_is_told_with_the_way_out(model):
     for op, words in (("NonZero", "data-dependent-sizes.md"), ("Conv", "trtconv rules")):
-        error = unsupported([NodeProblem("plugin creator not found", "n0", op)], model, Path("m.onnx"), EIGHT)
+        error = unsupported_error([NodeProblem("plugin creator not found", "n0", op)], model, Path("m.onnx"), EIGHT)
         assert words in (error.hint or "")
 
 
@@ -74,7 +74,7 @@ def test_names_are_whole_words(model):
 
 
 def test_many_nodes_are_cut(model):
-    error = unsupported([NodeProblem("no", f"n{i}", "Op") for i in range(60)], model, Path("m.onnx"), EIGHT)
+    error = unsupported_error([NodeProblem("no", f"n{i}", "Op") for i in range(60)], model, Path("m.onnx"), EIGHT)
     assert "60 nodes" in error.message
     assert error.details[-1] == "and 20 more"
 

@@ -30,7 +30,7 @@ def test_what_was_stored_is_found_and_fetched(cache, tmp_path):
     cache.store(PARTS, engine(tmp_path), {"seconds": 3.5})
     entry = cache.restore(dict(reversed(list(PARTS.items()))), tmp_path / "out" / "model.engine").entry
     assert entry is not None
-    assert entry.kept == {"seconds": 3.5}
+    assert entry.payload == {"seconds": 3.5}
     assert (tmp_path / "out" / "model.engine").read_bytes() == b"e" * 1000
 
 
@@ -131,7 +131,7 @@ for i in range(15):
     if entry is None:
         cache.store(parts, source, {"n": parts["n"]})
     else:
-        assert entry.kept == {"n": parts["n"]}, entry
+        assert entry.payload == {"n": parts["n"]}, entry
         good += 1
 print(good)
 """

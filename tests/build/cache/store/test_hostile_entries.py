@@ -98,7 +98,7 @@ def test_it_is_never_served(cache, engine, folder, tmp_path, name):
     (aside,) = cache.root.glob(f".aside-{folder.name}-*")
     assert aside.name in answer.warning
     cache.store(PARTS, engine, {"x": 1})
-    assert cache.restore(PARTS, target).entry.kept == {"x": 1}
+    assert cache.restore(PARTS, target).entry.payload == {"x": 1}
     assert target.read_bytes() == b"e" * 1000
 
 
@@ -158,7 +158,7 @@ def test_a_link_under_the_name_of_an_entry(cache, engine, folder, tmp_path):
 
 
 def test_the_caller_may_refuse_an_entry(cache, folder, tmp_path):
-    answer = cache.restore(PARTS, tmp_path / "out.engine", lambda entry: f"refused {entry.kept['x']}")
+    answer = cache.restore(PARTS, tmp_path / "out.engine", lambda entry: f"refused {entry.payload['x']}")
     assert answer.entry is None
     assert "(refused 1)" in answer.warning
     assert not (tmp_path / "out.engine").exists()

@@ -27,7 +27,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
         raise InvalidRequestError("no network builds in a workspace of 0 bytes", hint="leave --workspace out")
     if settings.opt_level is not None and not 0 <= settings.opt_level <= 5:
         raise InvalidRequestError(f"there is no optimization level {settings.opt_level}", hint="one of 0 to 5")
-    wanted = {
+    unsupported = {
         "a timing cache": settings.timing_cache is not None and not capabilities.timing_cache,
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
         "embed_plugins": bool(settings.embedded) and not capabilities.embedded_plugins,
@@ -37,7 +37,7 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
         "refit": _on(settings, "refit") and capabilities.name == "tensorrt-rtx",
         "tactic_sources": "tactic_sources" in settings.options and capabilities.name == "tensorrt-rtx",
     }
-    for what, lacking in wanted.items():
+    for what, lacking in unsupported.items():
         if lacking:
             raise UnsupportedError(
                 f"{capabilities} has no use for {what}", hint=f"leave {what} out, or build with another --backend"
@@ -49,10 +49,10 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
         )
     for text in settings.compute_capabilities:
         if text not in capabilities.compute_capabilities:
-            known = capabilities.compute_capabilities
+            supported = capabilities.compute_capabilities
             raise UnsupportedError(
                 f"{capabilities} cannot build for compute capability {text}",
-                hint="it builds for " + ", ".join(known),
+                hint="it builds for " + ", ".join(supported),
             )
 
 
@@ -152,9 +152,9 @@ def add_profiles(
     if not dynamic and not shaping:
         return ({},)
     added: list[Profile] = []
-    for wanted in settings.profiles:
+    for ranges in settings.profiles:
         profile = builder.create_optimization_profile()
-        shapes = {t.name: wanted[t.name] for t in dynamic if t.name in wanted}
+        shapes = {t.name: ranges[t.name] for t in dynamic if t.name in ranges}
         for tensor in dynamic:
             if tensor.name not in shapes:
                 raise InvalidRequestError(f"input '{tensor.name}' is dynamic and the profile has no shapes for it")

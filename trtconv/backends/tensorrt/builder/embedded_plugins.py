@@ -45,11 +45,11 @@ class Embedding:
 
     def facts(self) -> dict[str, dict[str, str]]:
         """What the manifest records of each kernel, by its entry's name."""
-        found = {entry: self.compiled[source] for entry, source in sorted(self.entries.items())}
+        kernels = {entry: self.compiled[source] for entry, source in sorted(self.entries.items())}
         return {
             entry: {"ptx_sha256": k.sha256, "architecture": k.architecture, "nvrtc": k.nvrtc,
                     "compiled_for": self.target.compute_capability}
-            for entry, k in found.items()
+            for entry, k in kernels.items()
         }  # fmt: skip
 
 
@@ -101,8 +101,8 @@ def plugin_module(trt: Any) -> Any:
 
 def register(trt: Any, trtp: Any, plugin: EmbeddedPlugin, embedding: Embedding) -> None:
     """Make a plugin known to TensorRT for this process, or give the one that is known this build's target."""
-    known = getattr(trtp.op, plugin.namespace, None)
-    definition = getattr(known, plugin.op_type, None)
+    namespace = getattr(trtp.op, plugin.namespace, None)
+    definition = getattr(namespace, plugin.op_type, None)
     if definition is not None:
         for function in (definition.register_func, definition.aot_impl_func):
             if not isinstance(function, _Callback):
@@ -148,23 +148,23 @@ class DescribeOutputs(_Callback):
         super().__init__(trt, trtp, plugin, embedding)
         self.__signature__ = self._signature({}, GenericAlias(tuple, (trtp.TensorDesc,) * len(plugin.output_types)))
 
-    def __call__(self, *inputs: Any, **given: Any) -> tuple[Any, ...]:
+    def __call__(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         """`TensorDesc`s of the outputs for those of the inputs."""
         try:
-            return self._describe(inputs, self._checked(given))
+            return self._describe(inputs, self._checked(attributes))
         except Exception as error:
             self._failed(error)
             raise
 
     def _describe(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:
         dims = [dims_of(descriptor, number) for number, descriptor in enumerate(inputs)]
-        known = [tuple(d if isinstance(d, int) else None for d in shape) for shape in dims]
-        self.plugin.check_shapes(known, attributes)
+        fixed_dims = [tuple(d if isinstance(d, int) else None for d in shape) for shape in dims]
+        self.plugin.check_shapes(fixed_dims, attributes)
         outputs = self.plugin.output_dims(dims, attributes)
-        made: dict[Any, Any] = {}
+        expressions: dict[Any, Any] = {}
         return tuple(
             self.trtp.from_shape_expr(
-                tuple(as_expression(self.trtp, d, inputs, made) for d in shape), inputs[number].dtype
+                tuple(as_expression(self.trtp, d, inputs, expressions) for d in shape), inputs[number].dtype
             )
             for shape, number in zip(outputs, self.plugin.output_types, strict=True)
         )
@@ -194,10 +194,10 @@ class MakeLaunch(_Callback):
         described = [self._input(descriptor, number) for number, descriptor in enumerate(inputs)]
         kernel = self.plugin.kernel(described, attributes, self.embedding.target)
         compiled = self.embedding.kernel(kernel.entry, kernel.source)
-        made: dict[Any, Any] = {}
+        expressions: dict[Any, Any] = {}
 
         def expression(size: Any) -> Any:
-            return self.trtp.SymInt32(as_expression(self.trtp, size, inputs, made))
+            return self.trtp.SymInt32(as_expression(self.trtp, size, inputs, expressions))
 
         launch = self.trtp.KernelLaunchParams()
         launch.grid_x, launch.block_x = expression(kernel.grid), expression(kernel.block)

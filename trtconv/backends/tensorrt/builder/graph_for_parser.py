@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.backends.protocol import Capabilities, EngineSettings, NodeProblem
-from trtconv.backends.tensorrt.builder.problems import unsupported
+from trtconv.backends.tensorrt.builder.problems import unsupported_error
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.model.file import load_model, signature
 
@@ -36,17 +36,17 @@ def prepare(settings: EngineSettings, capabilities: Capabilities) -> onnx.ModelP
 
 def _without_plugin_bodies(model: onnx.ModelProto) -> None:
     """Drop the bodies with which ONNX Runtime runs trtconv's plugins: TensorRT 9.0 to 10.6 would prefer them."""
-    kept = [f for f in model.functions if f.domain != PLUGIN_DOMAIN]
-    if len(kept) != len(model.functions):
+    other_functions = [f for f in model.functions if f.domain != PLUGIN_DOMAIN]
+    if len(other_functions) != len(model.functions):
         del model.functions[:]
-        model.functions.extend(kept)
+        model.functions.extend(other_functions)
 
 
 def refuse(model: onnx.ModelProto, path: Path, capabilities: Capabilities) -> None:
     """Raise UnsupportedError listing every node that the parser would misread."""
     problems = tuple(known_problems(model, capabilities))
     if problems:
-        raise unsupported(problems, model, path, capabilities, hint=_hint(capabilities))
+        raise unsupported_error(problems, model, path, capabilities, hint=_hint(capabilities))
     if capabilities.generation == 8:
         opset = signature(model).opset
         if opset > _OPSET_8_6:
@@ -77,11 +77,11 @@ def known_problems(model: onnx.ModelProto, capabilities: Capabilities) -> Iterat
 def enumerate_nodes(graph: onnx.GraphProto, top: int | None = None) -> Iterator[tuple[int, onnx.NodeProto]]:
     """Every node with the index of the main graph's node that it is or is inside of."""
     for index, node in enumerate(graph.node):
-        place = index if top is None else top
-        yield place, node
+        top_index = index if top is None else top
+        yield top_index, node
         for attribute in node.attribute:
             for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                yield from enumerate_nodes(body, place)
+                yield from enumerate_nodes(body, top_index)
 
 
 def _objection(

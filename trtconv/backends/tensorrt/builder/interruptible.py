@@ -98,9 +98,9 @@ def make_monitor(trt: Any, progress: Progress, cancellation: Cancellation) -> An
         def phase_finish(self, phase_name: str) -> None:
             self._totals.pop(phase_name, None)
 
-        def _show(self, name: str, done: int) -> None:
+        def _show(self, name: str, completed: int) -> None:
             # A drawing problem must not end the build.
             with contextlib.suppress(Exception):
-                progress.phase(name, done, self._totals.get(name, 0))
+                progress.phase(name, completed, self._totals.get(name, 0))
 
     return Monitor()

@@ -71,18 +71,18 @@ class BuildProcess:
         self._wait(child, result, progress)
         if not result.exists():
             self._end()
-            words = (self.place / "log").read_text(errors="replace").strip().splitlines()
+            log_lines = (self.place / "log").read_text(errors="replace").strip().splitlines()
             raise TrtconvError(
-                f"the builder of {self._family} ended with {_ending(child.returncode)}", details=words[-8:],
+                f"the builder of {self._family} ended with {_ending(child.returncode)}", details=log_lines[-8:],
                 hint="the builder itself crashed: `trtconv rewrite` for this target may write the graph in a form that "
                 "it takes; else see `trtconv doctor`: is the driver new enough, is there memory left?",
             )  # fmt: skip
         # Written by our own child a moment ago, in a folder that only this user can write.
-        found: BuiltEngine | BaseException = pickle.loads(result.read_bytes())
+        outcome: BuiltEngine | BaseException = pickle.loads(result.read_bytes())
         result.unlink()
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def close(self) -> None:
         """End the child and remove its files."""
@@ -105,10 +105,10 @@ class BuildProcess:
         return self._child
 
     def _wait(self, child: subprocess.Popen[str], result: Path, progress: Progress) -> None:
-        start, told = time.monotonic(), result.with_suffix(".phase")
+        start, phase_file = time.monotonic(), result.with_suffix(".phase")
         try:
             while child.poll() is None and not result.exists():
-                progress.phase(*(_phase(told) or (f"building, {time.monotonic() - start:.0f} s",)))
+                progress.phase(*(_phase(phase_file) or (f"building, {time.monotonic() - start:.0f} s",)))
                 time.sleep(_TICK_S)
         except BaseException:
             child.kill()
@@ -132,10 +132,10 @@ class BuildProcess:
 def _phase(path: Path) -> tuple[str, int, int] | None:
     """What the child is doing, if its builder tells."""
     try:
-        name, done, total = json.loads(path.read_text())
+        name, completed, total = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return str(name), int(done), int(total)
+    return str(name), int(completed), int(total)
 
 
 class _TellParent(SilentProgress):
@@ -144,12 +144,12 @@ class _TellParent(SilentProgress):
     def __init__(self, path: Path) -> None:
         self._path, self._next = path, 0.0
 
-    def phase(self, name: str, done: int = 0, total: int = 0) -> None:
+    def phase(self, name: str, completed: int = 0, total: int = 0) -> None:
         """Keep it for the parent, at most once in a tick; a phase without counts is the parent's to word."""
         if total and time.monotonic() >= self._next:
             self._next = time.monotonic() + _TICK_S
             part = self._path.with_suffix(".part-phase")
-            part.write_text(json.dumps([name, done, total]))
+            part.write_text(json.dumps([name, completed, total]))
             os.replace(part, self._path)
 
 

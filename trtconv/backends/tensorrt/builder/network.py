@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities, NodeProblem
-from trtconv.backends.tensorrt.builder.problems import unsupported
+from trtconv.backends.tensorrt.builder.problems import unsupported_error
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.errors import TrtconvError
 
@@ -59,7 +59,7 @@ def parse(
         if not problems:
             details = messages.errors or ("the parser gave no reason",)
             raise TrtconvError(f"{capabilities} cannot parse {path}", details=details)
-        raise unsupported(problems, model, path, capabilities)
+        raise unsupported_error(problems, model, path, capabilities)
     if network.num_outputs == 0:
         raise TrtconvError(f"{path} has no output that {capabilities} keeps", hint="are all outputs constants?")
     return ParsedNetwork(builder, network, parser)
@@ -67,11 +67,11 @@ def parse(
 
 def parser_problems(parser: Any, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:
     """The parser's errors, each once, by node. Version 8.6 stops at the first one."""
-    found: dict[tuple[int, str, str], NodeProblem] = {}
+    problems: dict[tuple[int, str, str], NodeProblem] = {}
     for number in range(parser.num_errors):
         problem = _problem(parser.get_error(number), model)
-        found.setdefault((problem.index, problem.node, problem.message), problem)
-    return tuple(found.values())
+        problems.setdefault((problem.index, problem.node, problem.message), problem)
+    return tuple(problems.values())
 
 
 def _problem(error: Any, model: onnx.ModelProto) -> NodeProblem:
@@ -82,18 +82,18 @@ def _problem(error: Any, model: onnx.ModelProto) -> NodeProblem:
         node = model.graph.node[index]
         name, kind = node.name, node.op_type
     code = getattr(error.code(), "name", "")
-    words = _plain(str(error.desc()))
+    message = _plain(str(error.desc()))
     # Operators without an importer are refused by an assertion that is only 'false'.
-    if words in ("", "false"):
-        words = f"there is no importer for {kind or 'it'}" if code == "UNSUPPORTED_NODE" else code.lower()
-    return NodeProblem(words, name, kind, index, code)
+    if message in ("", "false"):
+        message = f"there is no importer for {kind or 'it'}" if code == "UNSUPPORTED_NODE" else code.lower()
+    return NodeProblem(message, name, kind, index, code)
 
 
 def _plain(text: str) -> str:
     """The parser's words on one line, without the source location that it puts in front."""
     line = " ".join(text.split())
-    head, found, tail = line.partition("Assertion failed: ")
-    return (tail if found else head).strip() or line
+    head, separator, tail = line.partition("Assertion failed: ")
+    return (tail if separator else head).strip() or line
 
 
 def element_types(network: Any) -> dict[str, int]:

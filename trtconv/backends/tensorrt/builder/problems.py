@@ -33,16 +33,16 @@ _KNOWN = {
 }
 
 
-def unsupported(
+def unsupported_error(
     problems: Iterable[NodeProblem], model: onnx.ModelProto, path: Path, capabilities: Capabilities, *, hint: str = ""
 ) -> UnsupportedError:
     """One error that lists every node; `where` is the source line of the first one that has one."""
-    found = tuple(problems)
-    origins = [origin_in(model, p) for p in found]
-    details = [describe(p, o) for p, o in zip(found, origins, strict=True)]
+    listed = tuple(problems)
+    origins = [origin_in(model, p) for p in listed]
+    details = [describe(p, o) for p, o in zip(listed, origins, strict=True)]
     more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
-    nodes = "a node" if len(found) == 1 else f"{len(found)} nodes"
-    if not hint and any(p.op_type in _SIZED_BY_DATA for p in found):
+    nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
+    if not hint and any(p.op_type in _SIZED_BY_DATA for p in listed):
         hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
     return UnsupportedError(
         f"{capabilities} does not take {nodes} of {path}",
@@ -61,8 +61,8 @@ def origin_in(model: onnx.ModelProto, problem: NodeProblem) -> Origin:
 def describe(problem: NodeProblem, origin: Origin) -> str:
     """`Conv 'conv_3' from backbone.conv4 (net.py:12): words of the parser`."""
     name = f" '{problem.node}'" if problem.node else f" #{problem.index}" if problem.index >= 0 else ""
-    place = f" from {origin}" if origin else ""
-    return f"{problem.op_type or 'node'}{name}{place}: {problem.message}"
+    source_text = f" from {origin}" if origin else ""
+    return f"{problem.op_type or 'node'}{name}{source_text}: {problem.message}"
 
 
 def _find(model: onnx.ModelProto, problem: NodeProblem) -> Any:
@@ -87,7 +87,7 @@ def build_failure(
         )  # fmt: skip
     problems = tuple(p for line in lines for p in named_nodes(line, model))
     if problems and any(word in text for word in _REFUSALS):
-        return unsupported(problems, model, path, capabilities)
+        return unsupported_error(problems, model, path, capabilities)
     origins = [describe(p, origin_in(model, p)) for p in problems]
     hint = next(
         (h for word, h in _KNOWN.items() if word in text), "run again with -v for all of the builder's messages"
@@ -102,6 +102,6 @@ def named_nodes(line: str, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:
     """A problem for every node of the graph that a builder's line names; at most the ends of a fused region."""
     import re
 
-    words = set(re.findall(r"[^\s\[\]{}()'\",:]+", line.replace("...", " ").replace("ONNX Layer: ", " ")))
-    hits = [(i, n) for i, n in enumerate(model.graph.node) if n.name and n.name in words]
+    tokens = set(re.findall(r"[^\s\[\]{}()'\",:]+", line.replace("...", " ").replace("ONNX Layer: ", " ")))
+    hits = [(i, n) for i, n in enumerate(model.graph.node) if n.name and n.name in tokens]
     return tuple(NodeProblem(line, n.name, n.op_type, i) for i, n in hits)

@@ -17,19 +17,19 @@ def operations(trtp: Any) -> Mapping[str, Callable[[Any, Any], Any]]:
     }  # fmt: skip
 
 
-def as_expression(trtp: Any, size: Size, descriptors: Sequence[Any], made: dict[Size, Any]) -> Any:
-    """The `ShapeExpr` of a size. `made` has those of the same inputs made before, since sizes share parts."""
-    if size in made:
-        return made[size]
+def as_expression(trtp: Any, size: Size, descriptors: Sequence[Any], expressions: dict[Size, Any]) -> Any:
+    """The `ShapeExpr` of a size. `expressions` has those of the same inputs made before, since sizes share parts."""
+    if size in expressions:
+        return expressions[size]
     if isinstance(size, int):
-        found = trtp.ShapeExpr(size)
+        expression = trtp.ShapeExpr(size)
     elif isinstance(size, Dim):
-        found = descriptors[size.input].shape_expr[size.axis]
+        expression = descriptors[size.input].shape_expr[size.axis]
     else:
-        left, right = (as_expression(trtp, part, descriptors, made) for part in (size.left, size.right))
-        found = operations(trtp)[size.name](left, right)
-    made[size] = found
-    return found
+        left, right = (as_expression(trtp, part, descriptors, expressions) for part in (size.left, size.right))
+        expression = operations(trtp)[size.name](left, right)
+    expressions[size] = expression
+    return expression
 
 
 def dims_of(descriptor: Any, number: int) -> tuple[Size, ...]:

@@ -30,24 +30,24 @@ def pin_types(trt: Any, network: Any, model: onnx.ModelProto) -> tuple[Any, ...]
     `network` is what TensorRT parsed from `model`. A builder's flag (`build_pinned`) makes the pins binding.
     """
     halves = _halves(model)
-    known: dict[str, bool] = {}
+    is_half: dict[str, bool] = {}
     narrow = []
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         outputs = [layer.get_output(i) for i in range(layer.num_outputs)]
-        inherited = _reads_half(trt, layer, known)
+        inherited = _reads_half(trt, layer, is_half)
         for tensor in outputs:
-            known[tensor.name] = halves.get(tensor.name, _cast_type(trt, layer, inherited))
+            is_half[tensor.name] = halves.get(tensor.name, _cast_type(trt, layer, inherited))
         floats = [i for i, t in enumerate(outputs) if t.dtype in (trt.float32, trt.float16) and not t.is_shape_tensor]
         if layer.type.name in _UNTYPED:
             continue
         if not floats:
             _pin_comparison(trt, layer, inherited)
             continue
-        half = all(known[outputs[i].name] for i in floats)
+        half = all(is_half[outputs[i].name] for i in floats)
         layer.precision = trt.float16 if half else trt.float32
         for number in floats:
-            layer.set_output_type(number, trt.float16 if known[outputs[number].name] else trt.float32)
+            layer.set_output_type(number, trt.float16 if is_half[outputs[number].name] else trt.float32)
         if half:
             narrow.append(layer)
     return tuple(narrow)
@@ -83,11 +83,11 @@ def _halves(model: onnx.ModelProto) -> dict[str, bool]:
     return {name: code == onnx.TensorProto.FLOAT16 for name, code in types.items() if code in floats}
 
 
-def _reads_half(trt: Any, layer: Any, known: dict[str, bool]) -> bool:
+def _reads_half(trt: Any, layer: Any, is_half: dict[str, bool]) -> bool:
     """Half unless a float that it reads is known as FP32: an island begins with a cast and ends with one."""
     read = [layer.get_input(i) for i in range(layer.num_inputs)]
     floats = [t for t in read if t is not None and t.dtype in (trt.float32, trt.float16)]
-    return all(known.get(t.name, True) for t in floats)
+    return all(is_half.get(t.name, True) for t in floats)
 
 
 def _cast_type(trt: Any, layer: Any, inherited: bool) -> bool:
@@ -108,7 +108,7 @@ def build_pinned(
     plan = builder.build_serialized_network(network, config)
     if plan is not None:
         return plan
-    said = len(messages.lines)
+    message_count = len(messages.lines)
     for layer in narrow:
         layer.reset_precision()
         for number in range(layer.num_outputs):
@@ -116,14 +116,14 @@ def build_pinned(
     plan = builder.build_serialized_network(network, config)
     warning = "a layer that the graph holds in fp16 has no kernel for it, and TensorRT chose the types of those in fp16"
     if plan is None:
-        said = len(messages.lines)
+        message_count = len(messages.lines)
         config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
         config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
         plan = builder.build_serialized_network(network, config)
         warning = "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy"
     if plan is not None:
         # The errors of the attempts before are not this engine's.
-        kept = [line for line in messages.lines[:said] if "error" not in line[0]]
-        messages.lines[:] = [*kept, *messages.lines[said:]]
+        earlier = [line for line in messages.lines[:message_count] if "error" not in line[0]]
+        messages.lines[:] = [*earlier, *messages.lines[message_count:]]
         messages.add("warning", warning)
     return plan

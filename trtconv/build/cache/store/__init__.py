@@ -12,7 +12,7 @@ from trtconv.build.cache.store.cache import (
     differences,
     user_cache,
 )
-from trtconv.build.cache.store.entry import Entry, cache_key
+from trtconv.build.cache.store.entry import CacheEntry, cache_key
 from trtconv.build.cache.store.root import VARIABLE
 from trtconv.build.cache.store.survey import LeftAlone, PruneReport, VerifyReport
 
@@ -20,7 +20,7 @@ __all__ = [
     "DEFAULT_LIMIT",
     "VARIABLE",
     "EngineCache",
-    "Entry",
+    "CacheEntry",
     "LeftAlone",
     "Lookup",
     "PruneReport",

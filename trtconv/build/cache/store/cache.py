@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import replacing
 from trtconv.build.cache.store.entry import (
     ENGINE,
     KEY_FORM,
+    CacheEntry,
     DamagedEntryError,
-    Entry,
     MalformedEntryError,
     OpenEntry,
     cache_key,
@@ -25,6 +24,7 @@ from trtconv.build.cache.store.entry import (
 from trtconv.build.cache.store.removal import discard, new_folder, remove_plain, remove_stale, set_aside
 from trtconv.build.cache.store.root import VARIABLE, locked, open_root
 from trtconv.build.cache.store.survey import PruneReport, Survey, VerifyReport, survey_root
+from trtconv.core.artifacts import replacing
 from trtconv.core.errors import InvalidRequestError
 
 DEFAULT_LIMIT = 20 << 30
@@ -38,7 +38,7 @@ class Lookup:
     `warning` names an entry that should have been the answer and was not what had been stored.
     """
 
-    entry: Entry | None
+    entry: CacheEntry | None
     reason: str = ""
     changed: tuple[str, ...] = ()
     warning: str = ""
@@ -78,7 +78,9 @@ class EngineCache:
         """The engine that was built from these parts, its bytes compared with their hash; or why there is none."""
         return self._answer(parts, lambda opened, entry: _compare(opened))
 
-    def restore(self, parts: Mapping[str, Any], target: Path, accept: Callable[[Entry], str] | None = None) -> Lookup:
+    def restore(
+        self, parts: Mapping[str, Any], target: Path, accept: Callable[[CacheEntry], str] | None = None
+    ) -> Lookup:
         """Put the engine that was built from these parts at `target`, or say why there is none.
 
         The bytes written are the bytes hashed. `accept` may refuse the entry with a reason before anything is
@@ -86,7 +88,7 @@ class EngineCache:
         written.
         """
 
-        def take(opened: OpenEntry, entry: Entry) -> None:
+        def take(opened: OpenEntry, entry: CacheEntry) -> None:
             refused = accept(entry) if accept is not None else ""
             if refused:
                 raise DamagedEntryError(refused)
@@ -96,9 +98,9 @@ class EngineCache:
         return self._answer(parts, take)
 
     def store(
-        self, parts: Mapping[str, Any], engine: Path, kept: Mapping[str, Any] | None = None, *,
+        self, parts: Mapping[str, Any], engine: Path, payload: Mapping[str, Any] | None = None, *,
         sha256: str | None = None,
-    ) -> Entry:  # fmt: skip
+    ) -> CacheEntry:  # fmt: skip
         """Keep a built engine and an object of JSON; then evict what was used longest ago until the limit holds.
 
         With `sha256`, raises InvalidRequestError when the engine is another one by now.
@@ -106,12 +108,12 @@ class EngineCache:
         root, key = self._open(), cache_key(parts)
         folder = new_folder(root)
         try:
-            write_entry(folder, engine, parts, kept or {}, sha256)
+            write_entry(folder, engine, parts, payload or {}, sha256)
             with locked(root):
                 _clear_way(root, key)
                 os.rename(folder, root / key)
                 with open_entry(root, key) as opened:
-                    entry = opened.entry(kept)
+                    entry = opened.entry(payload)
         except DamagedEntryError as error:
             raise InvalidRequestError(str(error), hint="does another command write to the same output?") from error
         finally:
@@ -121,7 +123,7 @@ class EngineCache:
             self._tidy(root, key)
         return entry
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CacheEntry, ...]:
         """All entries by form, last used first."""
         return self.survey().entries
 
@@ -130,7 +132,7 @@ class EngineCache:
         root = open_root(self.root, create=False)
         return survey_root(root) if root is not None else Survey()
 
-    def find(self, prefix: str) -> Entry:
+    def find(self, prefix: str) -> CacheEntry:
         """The entry whose key begins so. Raises InvalidRequestError when none or several do."""
         hits = [e for e in self.entries() if e.key.startswith(prefix)]
         if len(hits) != 1:
@@ -151,8 +153,8 @@ class EngineCache:
         root = open_root(self.root, create=False)
         if root is None:
             return VerifyReport()
-        whole: list[Entry] = []
-        damaged: list[tuple[Entry, str]] = []
+        whole: list[CacheEntry] = []
+        damaged: list[tuple[CacheEntry, str]] = []
         for entry in survey_root(root).entries:
             try:
                 with open_entry(root, entry.key) as opened:
@@ -182,7 +184,7 @@ class EngineCache:
         assert root is not None
         return root
 
-    def _answer(self, parts: Mapping[str, Any], take: Callable[[OpenEntry, Entry], None]) -> Lookup:
+    def _answer(self, parts: Mapping[str, Any], take: Callable[[OpenEntry, CacheEntry], None]) -> Lookup:
         root = open_root(self.root, create=False)
         if root is None:
             return Lookup(None, "the cache is empty")
@@ -241,7 +243,7 @@ def _discard_entry(root: Path, key: str) -> bool:
 
 
 def _miss(root: Path, parts: Mapping[str, Any]) -> Lookup:
-    nearest: Entry | None = None
+    nearest: CacheEntry | None = None
     changed: tuple[str, ...] = ()
     for entry in survey_root(root).entries:
         differing = tuple(differences(entry.parts, parts))

@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Record:
+class EntryRecord:
     """The content of `entry.json`: what the engine was built from, and the entry's other files."""
 
     schema: int
@@ -64,7 +64,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """A cached engine. `used` is when it was last written or handed out, in seconds since the epoch.
 
     `kept` is what the builder stored beside the engine (its manifest); it is read for a hit alone.
@@ -76,7 +76,7 @@ class Entry:
     sha256: str
     engine_bytes: int
     used: float
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cache_key(parts: Mapping[str, Any]) -> str:
@@ -98,7 +98,7 @@ class OpenEntry:
     key: str
     folder: Path
     descriptor: int
-    record: Record
+    record: EntryRecord
     used: float
 
     @property
@@ -106,10 +106,12 @@ class OpenEntry:
         """Tells this entry from another one under the same name."""
         return os.fstat(self.descriptor).st_ino
 
-    def entry(self, kept: Mapping[str, Any] | None = None) -> Entry:
+    def entry(self, payload: Mapping[str, Any] | None = None) -> CacheEntry:
         """The facts about it."""
         part = self.record.files[ENGINE]
-        return Entry(self.key, self.folder / ENGINE, self.record.request, part.sha256, part.size, self.used, kept or {})
+        return CacheEntry(
+            self.key, self.folder / ENGINE, self.record.request, part.sha256, part.size, self.used, payload or {}
+        )
 
     @contextmanager
     def open_part(self, name: str) -> Iterator[BinaryIO]:
@@ -191,7 +193,7 @@ def open_entry(root: Path, key: str) -> Iterator[OpenEntry]:
 
 
 def write_entry(
-    folder: Path, engine: Path, request: Mapping[str, Any], kept: Mapping[str, Any], sha256: str | None
+    folder: Path, engine: Path, request: Mapping[str, Any], payload: Mapping[str, Any], sha256: str | None
 ) -> None:
     """Fill an empty folder with an entry, hashing the engine while it is copied; all files get mode 0600.
 
@@ -205,11 +207,11 @@ def write_entry(
             target.write(chunk)
     if sha256 is not None and digest.hexdigest() != sha256:
         raise DamagedEntryError(f"'{engine}' changed after it was built")
-    data = json.dumps(kept, default=str).encode()
+    data = json.dumps(payload, default=str).encode()
     files = {ENGINE: Part(size, digest.hexdigest()), MANIFEST: Part(len(data), hashlib.sha256(data).hexdigest())}
     for name, content in (
         (MANIFEST, data),
-        (RECORD, json.dumps(asdict(Record(SCHEMA, plain(request), files))).encode()),
+        (RECORD, json.dumps(asdict(EntryRecord(SCHEMA, plain(request), files))).encode()),
     ):
         with _create(folder / name) as target:
             target.write(content)
@@ -252,7 +254,7 @@ def _read_chunk(stream: BinaryIO, name: str) -> bytes:
         raise DamagedEntryError(f"'{name}' cannot be read: {error.strerror}") from error
 
 
-def _read_record(descriptor: int) -> tuple[Record, float]:
+def _read_record(descriptor: int) -> tuple[EntryRecord, float]:
     from pydantic import ValidationError
 
     with _open_regular(descriptor, RECORD) as stream:
@@ -272,7 +274,7 @@ def _read_record(descriptor: int) -> tuple[Record, float]:
 def _adapter() -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Record)
+    return TypeAdapter(EntryRecord)
 
 
 def _wrong_names(names: set[str]) -> str:

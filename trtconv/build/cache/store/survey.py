@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trtconv.build.cache.store.entry import KEY_FORM, Entry, MalformedEntryError, open_entry
+from trtconv.build.cache.store.entry import KEY_FORM, CacheEntry, MalformedEntryError, open_entry
 from trtconv.build.cache.store.removal import temporary_kind
 from trtconv.build.cache.store.root import OWN_FILES
 
@@ -31,7 +31,7 @@ class LeftAlone:
 class Survey:
     """The entries by form (their bytes were not read), last used first, and everything else."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CacheEntry, ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
 
 
@@ -39,8 +39,8 @@ class Survey:
 class VerifyReport:
     """The entries that are whole, those that were damaged and removed with the reason, and what was left alone."""
 
-    whole: tuple[Entry, ...] = ()
-    damaged: tuple[tuple[Entry, str], ...] = ()
+    whole: tuple[CacheEntry, ...] = ()
+    damaged: tuple[tuple[CacheEntry, str], ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
 
     @property
@@ -60,14 +60,14 @@ class PruneReport:
 def survey_root(root: Path) -> Survey:
     """Sort everything in a marked root. One bad entry never hides another one."""
     items = tuple(_items(root))
-    entries = [i for i in items if isinstance(i, Entry)]
+    entries = [i for i in items if isinstance(i, CacheEntry)]
     others = [i for i in items if isinstance(i, LeftAlone)]
     return Survey(
         tuple(sorted(entries, key=lambda e: (-e.used, e.key))), tuple(sorted(others, key=lambda other: other.name))
     )
 
 
-def _items(root: Path) -> Iterator[Entry | LeftAlone]:
+def _items(root: Path) -> Iterator[CacheEntry | LeftAlone]:
     for name in os.listdir(root):
         kind = temporary_kind(name)
         if name in OWN_FILES:

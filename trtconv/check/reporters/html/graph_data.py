@@ -180,8 +180,8 @@ def _of_engine(path: Path) -> DrawnGraph:
 def graph_of_layers(layers: Iterable[LayerInfo], title: str) -> DrawnGraph:
     """Layers of an engine; a tensor that no layer makes is an input, one that no layer reads is an output."""
     layers = tuple(layers)
-    made = {t.name for layer in layers for t in layer.outputs}
-    free = {t.name: t for layer in layers for t in layer.inputs if t.name not in made}
+    produced = {t.name for layer in layers for t in layer.outputs}
+    free = {t.name: t for layer in layers for t in layer.inputs if t.name not in produced}
     nodes = [DrawnNode("Input", n, (("tensor", _layer_tensor(t)),)) for n, t in free.items()]
     makers = {n: i for i, n in enumerate(free)}
     edges: list[tuple[int, int, str, str]] = []

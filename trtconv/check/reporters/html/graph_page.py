@@ -28,7 +28,7 @@ def graph_html(graph: DrawnGraph) -> str:
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("graph_page.html.jinja").render(
         title=graph.title, facts=graph.facts, nodes=len(graph.nodes), edges=len(graph.edges),
-        data=embedded(graph_data(graph)), script=script("graph_page.js"), dagre=script("dagre.min.js"),
+        data=embed_json(graph_data(graph)), script=script("graph_page.js"), dagre=script("dagre.min.js"),
     )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def graph_data(graph: DrawnGraph) -> dict[str, Any]:
     }
 
 
-def embedded(data: Any) -> str:
+def embed_json(data: Any) -> str:
     """JSON for a script element: no `<`, so that nothing in it can end the element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 

@@ -73,8 +73,8 @@ def allowed_of(report: CheckReport, output: str) -> float:
 
 def _worst(report: CheckReport) -> OutputComparison | None:
     """The comparison with the largest error measured as the tolerance measures, for the numbers at the top."""
-    found = [c for c in report.comparisons if c.max_scaled is not None]
-    return worst_of(tuple(found)) if found else None
+    measurable = [c for c in report.comparisons if c.max_scaled is not None]
+    return worst_of(tuple(measurable)) if measurable else None
 
 
 def _verdict(report: CheckReport) -> dict[str, str]:

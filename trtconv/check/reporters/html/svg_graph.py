@@ -42,8 +42,8 @@ def draw_nodes(nodes: Sequence[Mapping[str, Any]]) -> str:
 
 def _inputs(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A small box for each value that comes from outside; none when there are many."""
-    made = {out for node in nodes for out in node["outputs"]}
-    names = dict.fromkeys(i for node in nodes for i in node["inputs"] if i and i not in made)
+    produced = {out for node in nodes for out in node["outputs"]}
+    names = dict.fromkeys(i for node in nodes for i in node["inputs"] if i and i not in produced)
     if len(names) > MOST_INPUTS:
         return []
     short = {n: n if len(n) <= 18 else "…" + n[-17:] for n in names}
@@ -68,7 +68,7 @@ def _ranks(before: Sequence[Sequence[int]]) -> list[int]:
 def _near_use(ranks: Sequence[int], before: Sequence[Sequence[int]], is_input: Sequence[bool]) -> list[int]:
     """The ranks with every input right above the first node that reads it."""
     placed = list(ranks)
-    for index in (i for i, given in enumerate(is_input) if given):
+    for index in (i for i, is_input_node in enumerate(is_input) if is_input_node):
         users = [ranks[b] for b, above in enumerate(before) if index in above]
         placed[index] = max(0, min(users, default=1) - 1)
     return placed
@@ -99,8 +99,8 @@ def _rows(ranks: Sequence[int], before: Sequence[Sequence[int]]) -> list[list[in
     position: dict[int, float] = {}
     for row in rows:
         row.sort(key=lambda i: _mean([position[a] for a in before[i] if a in position]))
-        for place, index in enumerate(row):
-            position[index] = (place + 0.5) / len(row)
+        for column, index in enumerate(row):
+            position[index] = (column + 0.5) / len(row)
     return rows
 
 

@@ -45,11 +45,11 @@ def space_picture(space: ShapeSpace, report: CheckReport) -> str:
 
 
 def _marks(report: CheckReport) -> list[Mark]:
-    found = []
+    marks = []
     for label in dict.fromkeys(c.point for c in report.comparisons):
         passed = all(c.passed for c in report.comparisons if c.point == label)
-        found.append(Mark(label, {n: int(v) for n, v in _SIZE.findall(label)}, passed))
-    return found
+        marks.append(Mark(label, {n: int(v) for n, v in _SIZE.findall(label)}, passed))
+    return marks
 
 
 def _scale(rng: DimRange, value: int, low: float, high: float) -> float:
@@ -87,7 +87,7 @@ def _dot(x: float, y: float, here: list[Mark]) -> str:
 
 def _ticks_across(rng: DimRange, left: float, right: float, y: float) -> list[str]:
     parts = []
-    for value in _shown(rng):
+    for value in _tick_values(rng):
         x = _scale(rng, value, left, right)
         parts.append(f'<path class="tick" d="M{x:.1f} {y}v5"/>')
         parts.append(f'<text x="{x:.1f}" y="{y + 18}" class="number">{value}</text>')
@@ -96,14 +96,14 @@ def _ticks_across(rng: DimRange, left: float, right: float, y: float) -> list[st
 
 def _ticks_up(rng: DimRange, high: float, bottom: float, x: float) -> list[str]:
     parts = []
-    for value in _shown(rng):
+    for value in _tick_values(rng):
         y = _scale(rng, value, bottom, high)
         parts.append(f'<path class="tick" d="M{x} {y:.1f}h-5"/>')
         parts.append(f'<text x="{x - 9}" y="{y + 4:.1f}" class="number end">{value}</text>')
     return parts
 
 
-def _shown(rng: DimRange) -> list[int]:
+def _tick_values(rng: DimRange) -> list[int]:
     """min, opt and max, without an opt whose number would lie on one of the others."""
     span = rng.max - rng.min
     near = min(rng.opt - rng.min, rng.max - rng.opt) < 0.08 * span

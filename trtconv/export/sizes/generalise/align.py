@@ -21,12 +21,14 @@ class StructureDiffersError(Exception):
     """The graphs are not the same but for numbers; `here` and `there` are the first nodes that differ, or None."""
 
     def __init__(self, here: Any, there: Any) -> None:
-        super().__init__(f"the graphs differ in structure: {_named(here)} at one size, {_named(there)} at another")
+        super().__init__(
+            f"the graphs differ in structure: {_describe_node(here)} at one size, {_describe_node(there)} at another"
+        )
         self.here = here
         self.there = there
 
 
-def _named(node: Any) -> str:
+def _describe_node(node: Any) -> str:
     return "nothing" if node is None else f"{node.op_type} of {origin_of(node)}"
 
 
@@ -92,8 +94,8 @@ def _moved_constants(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:
     tables = [_constants(g) for g in graphs]
     pairs = _same_values(graphs)
     for name, (index, _) in tables[0].items():
-        found = [tables[i].get(pairs[i].get(name, "")) for i in range(len(graphs))]
-        values = [array for f in found if f is not None and (array := _array(f[1])) is not None]
+        matches = [tables[i].get(pairs[i].get(name, "")) for i in range(len(graphs))]
+        values = [array for f in matches if f is not None and (array := _array(f[1])) is not None]
         if len(values) != len(graphs):
             continue
         first = values[0]
@@ -106,11 +108,11 @@ def _constants(graph: onnx.GraphProto) -> dict[str, tuple[int, Any]]:
     for index, node in enumerate(graph.node):
         for name in node.input:
             users.setdefault(name, index)
-    found = {t.name: (users.get(t.name, 0), t) for t in graph.initializer}
+    constants = {t.name: (users.get(t.name, 0), t) for t in graph.initializer}
     for index, node in enumerate(graph.node):
         if node.op_type == "Constant":
-            found.update((node.output[0], (index, a.t)) for a in node.attribute if a.name == "value")
-    return found
+            constants.update((node.output[0], (index, a.t)) for a in node.attribute if a.name == "value")
+    return constants
 
 
 def _same_values(graphs: Sequence[onnx.GraphProto]) -> list[dict[str, str]]:

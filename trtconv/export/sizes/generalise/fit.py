@@ -34,7 +34,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Expression:
+class SizeFormula:
     """A whole number times a product of terms, or (`sums`) a whole number plus their sum.
 
     `least` and `most` bound the whole: `min(H, 20)` has 20 as `most`.
@@ -80,59 +80,59 @@ class Observation:
         return dict(self.sizes)
 
 
-def fit(seen: Sequence[Observation]) -> Expression | None:
+def fit(observations: Sequence[Observation]) -> SizeFormula | None:
     """The simplest expression that gives every observation; None when there is none of this form.
 
     The first observation is the base; each of the others changes one dim, or (the last ones) all of them.
     """
-    base = seen[0].by_name
+    base = observations[0].by_name
     moved = [
         d
         for d in base
-        if any(o.value != seen[0].value and _only(o.by_name, base, d) for o in seen[1:])
+        if any(o.value != observations[0].value and _only(o.by_name, base, d) for o in observations[1:])
     ]
     if not moved:
         return None
-    lines = {d: [o for o in seen if _only(o.by_name, base, d)] for d in moved}
+    lines = {d: [o for o in observations if _only(o.by_name, base, d)] for d in moved}
     if len(moved) == 1:
         candidates = _of_one(moved[0], lines[moved[0]])
     elif len(moved) == 2:
-        candidates = [*_products(moved, lines, seen[0]), *_sums(moved, lines, seen[0])]
+        candidates = [*_products(moved, lines, observations[0]), *_sums(moved, lines, observations[0])]
     else:
         return None
-    return next((c for c in candidates if all(c.at(o.by_name) == o.value for o in seen)), None)
+    return next((c for c in candidates if all(c.at(o.by_name) == o.value for o in observations)), None)
 
 
-def _of_one(dim: str, seen: Sequence[Observation]) -> list[Expression]:
+def _of_one(dim: str, observations: Sequence[Observation]) -> list[SizeFormula]:
     """Expressions of one dim: a term, its negative, or the dim bounded by a number."""
-    found = [Expression((t,)) for t in terms(dim, seen, 1)]
-    found += [Expression((t,), -1) for t in terms(dim, [replace(o, value=-o.value) for o in seen], 1)]
-    values = sorted({o.value for o in seen})
+    fits = [SizeFormula((t,)) for t in terms(dim, observations, 1)]
+    fits += [SizeFormula((t,), -1) for t in terms(dim, [replace(o, value=-o.value) for o in observations], 1)]
+    values = sorted({o.value for o in observations})
     for bound, is_most in ((values[-1], True), (values[0], False)):
-        inside = [o for o in seen if o.value != bound]
-        if len(inside) < len(seen) - 1 and all(o.value == o.by_name[dim] for o in inside):
-            found.append(Expression((Term(dim),), most=bound if is_most else None, least=None if is_most else bound))
-    return found
+        inside = [o for o in observations if o.value != bound]
+        if len(inside) < len(observations) - 1 and all(o.value == o.by_name[dim] for o in inside):
+            fits.append(SizeFormula((Term(dim),), most=bound if is_most else None, least=None if is_most else bound))
+    return fits
 
 
 def _only(sizes: Sizes, base: Sizes, dim: str) -> bool:
     return all(sizes[d] == base[d] for d in base if d != dim)
 
 
-def terms(dim: str, seen: Sequence[Observation], scale: int) -> list[Term]:
+def terms(dim: str, observations: Sequence[Observation], scale: int) -> list[Term]:
     """All terms of `dim` that give value / scale at every observation, simplest first."""
-    if any(o.value % scale for o in seen):
+    if any(o.value % scale for o in observations):
         return []
-    values = [(o.by_name[dim], o.value // scale) for o in seen]
-    found = []
+    values = [(o.by_name[dim], o.value // scale) for o in observations]
+    matching = []
     for divisor in DENOMINATORS:
         for factor in NUMERATORS:
             if math.gcd(divisor, factor) != 1:
                 continue
             shift = _shift(values, factor, divisor)
             if shift is not None:
-                found.append(Term(dim, factor, shift, divisor))
-    return sorted(found, key=lambda t: (t.divisor + abs(t.factor) + abs(t.shift), t.divisor))
+                matching.append(Term(dim, factor, shift, divisor))
+    return sorted(matching, key=lambda t: (t.divisor + abs(t.factor) + abs(t.shift), t.divisor))
 
 
 def _shift(values: Sequence[tuple[int, int]], factor: int, divisor: int) -> int | None:
@@ -144,12 +144,12 @@ def _shift(values: Sequence[tuple[int, int]], factor: int, divisor: int) -> int 
     return min(max(0, low), high)
 
 
-def _products(moved: list[str], lines: Mapping[str, list[Observation]], base: Observation) -> list[Expression]:
+def _products(moved: list[str], lines: Mapping[str, list[Observation]], base: Observation) -> list[SizeFormula]:
     first, second = moved
     if base.value == 0:
         return []
     shared = math.gcd(*(o.value for o in lines[first]))
-    found = []
+    formulas = []
     for other in (g for g in range(1, shared + 1) if shared % g == 0):
         for left in terms(first, lines[first], other)[:3]:
             own = left.at(base.by_name)
@@ -157,26 +157,26 @@ def _products(moved: list[str], lines: Mapping[str, list[Observation]], base: Ob
                 continue
             for right in terms(second, lines[second], own)[:3]:
                 rest = base.value // (own * right.at(base.by_name) or 1)
-                found.append(Expression((left, right), max(rest, 1)))
-    return sorted(found, key=lambda e: sum(t.divisor + abs(t.factor) + abs(t.shift) for t in e.terms))
+                formulas.append(SizeFormula((left, right), max(rest, 1)))
+    return sorted(formulas, key=lambda e: sum(t.divisor + abs(t.factor) + abs(t.shift) for t in e.terms))
 
 
-def _sums(moved: list[str], lines: Mapping[str, list[Observation]], base: Observation) -> list[Expression]:
-    found = []
+def _sums(moved: list[str], lines: Mapping[str, list[Observation]], base: Observation) -> list[SizeFormula]:
+    formulas = []
     for left in _steps(moved[0], lines[moved[0]]):
         for right in _steps(moved[1], lines[moved[1]]):
             constant = base.value - left.at(base.by_name) - right.at(base.by_name)
-            found.append(Expression((left, right), constant, True))
-    return found
+            formulas.append(SizeFormula((left, right), constant, True))
+    return formulas
 
 
-def _steps(dim: str, seen: Sequence[Observation]) -> list[Term]:
+def _steps(dim: str, observations: Sequence[Observation]) -> list[Term]:
     """Terms without a shift that change as the values do; the rest goes into the constant of the sum."""
-    found = []
+    matching = []
     for divisor in DENOMINATORS:
         for factor in NUMERATORS:
             term = Term(dim, factor, 0, divisor)
-            rests = {o.value - term.at(o.by_name) for o in seen}
+            rests = {o.value - term.at(o.by_name) for o in observations}
             if math.gcd(divisor, factor) == 1 and len(rests) == 1:
-                found.append(term)
-    return found[:3]
+                matching.append(term)
+    return matching[:3]

@@ -22,20 +22,20 @@ def other_sizes(trace: Trace) -> list[dict[str, int]]:
     base = dict(trace.sizes)
     moving = [n for n in base if trace.dynamic(n)]
     near = {n: _near(base[n], list(trace.space[n].values()[:128])) for n in moving}
-    wanted = [base]
+    trace_sizes = [base]
     for name in moving:
-        wanted += [{**base, name: value} for value in near[name]]
+        trace_sizes += [{**base, name: value} for value in near[name]]
     if len(moving) > 1:
-        wanted.append({**base, **{n: near[n][-1] for n in moving if near[n]}})
-    return wanted
+        trace_sizes.append({**base, **{n: near[n][-1] for n in moving if near[n]}})
+    return trace_sizes
 
 
 def _near(size: int, values: list[int]) -> list[int]:
     """Sizes that are larger by steps that are not multiples of each other, 1 left out; smaller ones where needed."""
     index = values.index(size) if size in values else 0
     steps = [index + s for s in (3, 7, 12)] + [index - s for s in (1, 2, 4)] + [index + s for s in (1, 2)]
-    found = [values[i] for i in steps if 0 <= i < len(values) and values[i] > 1]
-    return list(dict.fromkeys(v for v in found if v != size))[:STEPS]
+    nearby = [values[i] for i in steps if 0 <= i < len(values) and values[i] > 1]
+    return list(dict.fromkeys(v for v in nearby if v != size))[:STEPS]
 
 
 def generalise(
@@ -48,17 +48,17 @@ def generalise(
     """
     started = time.monotonic()
     sizes = other_sizes(trace)
-    made = []
+    candidates = []
     for index, chosen in enumerate(sizes):
-        place = folder / f"trace-{index}"
-        place.mkdir(exist_ok=True)
-        made.append(export(retrace(chosen) if index else trace, place / name, opset))
-    models = [load_model(c.model) for c in made]
+        trace_folder = folder / f"trace-{index}"
+        trace_folder.mkdir(exist_ok=True)
+        candidates.append(export(retrace(chosen) if index else trace, trace_folder / name, opset))
+    models = [load_model(c.model) for c in candidates]
     moved = align([m.graph for m in models])
     if not moved:
         raise CannotFollowError("traced at other sizes the graph is the same")
-    told = repair(models[0].graph, moved, [tuple(s.items()) for s in sizes], trace.specs, made[0].opset)
-    made[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
+    repair_notes = repair(models[0].graph, moved, [tuple(s.items()) for s in sizes], trace.specs, candidates[0].opset)
+    candidates[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
     seconds = time.monotonic() - started
-    notes = (f"generalised from {len(sizes)} traces in {seconds:.1f} s", *told)
-    return replace(made[0], seconds=seconds, notes=notes)
+    notes = (f"generalised from {len(sizes)} traces in {seconds:.1f} s", *repair_notes)
+    return replace(candidates[0], seconds=seconds, notes=notes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.sizes.generalise.align import Moved
-from trtconv.export.sizes.generalise.fit import Expression, Observation, fit
+from trtconv.export.sizes.generalise.fit import Observation, SizeFormula, fit
 
 if TYPE_CHECKING:
     import onnx
@@ -23,13 +23,13 @@ class CannotFollowError(Exception):
 
 
 @dataclass
-class Builder:
+class FormulaBuilder:
     """Nodes that compute shape expressions, to be put at the start of the graph."""
 
     specs: tuple[TensorSpec, ...]
     nodes: list[Any] = field(default_factory=list)
     tensors: list[Any] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)
+    names_by_key: dict[str, str] = field(default_factory=dict)
 
     def constant(self, values: Sequence[int]) -> str:
         """The name of an int64 vector."""
@@ -37,9 +37,9 @@ class Builder:
         from onnx import numpy_helper
 
         name = "trtconv_" + "_".join(str(v) for v in values).replace("-", "m")
-        if name not in self.known:
+        if name not in self.names_by_key:
             self.tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
-            self.known[name] = name
+            self.names_by_key[name] = name
         return name
 
     def number(self, value: Any) -> str:
@@ -56,11 +56,11 @@ class Builder:
         import onnx
 
         key = f"{kind}({','.join(inputs)}){sorted(attributes.items())}"
-        if key not in self.known:
+        if key not in self.names_by_key:
             name = f"trtconv_{kind}_{len(self.nodes)}"
             self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes))
-            self.known[key] = name
-        return self.known[key]
+            self.names_by_key[key] = name
+        return self.names_by_key[key]
 
     def dim(self, name: str) -> str:
         """A vector of one element: the size of a named dim, read from the first input that has it."""
@@ -68,24 +68,24 @@ class Builder:
         shape = self.op("Shape", [spec.name])
         return self.op("Gather", [shape, self.constant([spec.dims.index(name)])], axis=0)
 
-    def expression(self, wanted: Expression) -> str:
+    def expression(self, formula: SizeFormula) -> str:
         """A vector of one element with the expression's value."""
         parts = []
-        for term in wanted.terms:
+        for term in formula.terms:
             value = self.dim(term.dim)
             if term.factor != 1:
                 value = self.op("Mul", [value, self.constant([term.factor])])
             if term.shift:
                 value = self.op("Add", [value, self.constant([term.shift])])
             parts.append(self.op("Div", [value, self.constant([term.divisor])]) if term.divisor != 1 else value)
-        if wanted.constant != (0 if wanted.sums else 1):
-            parts.append(self.constant([wanted.constant]))
+        if formula.constant != (0 if formula.sums else 1):
+            parts.append(self.constant([formula.constant]))
         total = parts[0]
         for part in parts[1:]:
-            total = self.op("Add" if wanted.sums else "Mul", [total, part])
-        if wanted.most is not None:
-            total = self.op("Min", [total, self.constant([wanted.most])])
-        return total if wanted.least is None else self.op("Max", [total, self.constant([wanted.least])])
+            total = self.op("Add" if formula.sums else "Mul", [total, part])
+        if formula.most is not None:
+            total = self.op("Min", [total, self.constant([formula.most])])
+        return total if formula.least is None else self.op("Max", [total, self.constant([formula.least])])
 
 
 def repair(
@@ -95,22 +95,22 @@ def repair(
 
     Raises CannotFollowError when a number has no expression.
     """
-    builder, told = Builder(specs), []
+    builder, notes = FormulaBuilder(specs), []
     pools = {m.node for m in moved if m.is_attribute}
     for item in moved:
         if item.is_attribute:
             continue
-        told.append(_repair_constant(graph, item, sizes, builder))
+        notes.append(_repair_constant(graph, item, sizes, builder))
     for index in sorted(pools):
-        told.append(_repair_pool(graph, index, [m for m in moved if m.is_attribute and m.node == index], sizes, opset))
+        notes.append(_repair_pool(graph, index, [m for m in moved if m.is_attribute and m.node == index], sizes, opset))
     nodes = [*builder.nodes, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
     graph.initializer.extend(builder.tensors)
-    return told
+    return notes
 
 
-def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes], builder: Builder) -> str:
+def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes], builder: FormulaBuilder) -> str:
     import numpy as np
 
     node = next((n for n in graph.node if item.name in n.input), graph.node[item.node])
@@ -126,16 +126,16 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
     if first.dtype.kind not in "iu" or any(v.shape != first.shape for v in values):
         raise CannotFollowError(f"a table of {first.dtype} {list(first.shape)} in {where} was made at the traced size")
     parts, shown = [], []
-    for place in range(first.size):
-        series = [int(v.reshape(-1)[place]) for v in values]
+    for index in range(first.size):
+        series = [int(v.reshape(-1)[index]) for v in values]
         if len(set(series)) == 1:
             parts.append(builder.constant([series[0]]))
             continue
-        found = fit([Observation(s, v) for s, v in zip(sizes, series, strict=True)])
-        if found is None:
+        formula = fit([Observation(s, v) for s, v in zip(sizes, series, strict=True)])
+        if formula is None:
             raise CannotFollowError(f"the number {series[0]} in {where} follows the size in no simple way")
-        parts.append(builder.expression(found))
-        shown.append(f"{series[0]} = {found}")
+        parts.append(builder.expression(formula))
+        shown.append(f"{series[0]} = {formula}")
     whole = builder.op("Concat", parts, axis=0) if len(parts) > 1 else parts[0]
     if first.ndim != 1:
         whole = builder.op("Reshape", [whole, builder.constant(list(first.shape))])
@@ -145,7 +145,7 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
     return f"{where}: {', '.join(shown)}"
 
 
-def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builder) -> tuple[str, str] | None:
+def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: FormulaBuilder) -> tuple[str, str] | None:
     """A fraction that is a whole number at every size, or one over a whole number."""
     import numpy as np
 
@@ -155,18 +155,18 @@ def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builde
             numbers = 1.0 / series if inverse else series
         if not np.all(np.isfinite(numbers)) or np.any(np.abs(numbers - np.round(numbers)) > 1e-6 * np.abs(numbers)):
             continue
-        found = fit([Observation(s, round(float(v))) for s, v in zip(sizes, numbers, strict=True)])
-        if found is None:
+        formula = fit([Observation(s, round(float(v))) for s, v in zip(sizes, numbers, strict=True)])
+        if formula is None:
             continue
-        whole = builder.op("Cast", [builder.expression(found)], to=_onnx_type(values[0]))
+        whole = builder.op("Cast", [builder.expression(formula)], to=_onnx_type(values[0]))
         if inverse:
             whole = builder.op("Reciprocal", [whole])
         whole = builder.op("Reshape", [whole, builder.constant(list(values[0].shape))])
-        return whole, f"{series[0]:g} = {f'1 / ({found})' if inverse else found}"
+        return whole, f"{series[0]:g} = {f'1 / ({formula})' if inverse else formula}"
     return None
 
 
-def _repair_range(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builder) -> tuple[str, str] | None:
+def _repair_range(values: Sequence[Any], sizes: Sequence[Sizes], builder: FormulaBuilder) -> tuple[str, str] | None:
     """A row start, start + step, ... whose length follows the size."""
     import numpy as np
 
@@ -177,16 +177,16 @@ def _repair_range(values: Sequence[Any], sizes: Sequence[Sizes], builder: Builde
     line = (longest[0] + step * np.arange(longest.size)).astype(longest.dtype)
     if not np.array_equal(line, longest) or any(not np.array_equal(v, line[: v.size]) for v in values):
         return None
-    found = fit([Observation(s, int(v.size)) for s, v in zip(sizes, values, strict=True)])
-    if found is None:
+    formula = fit([Observation(s, int(v.size)) for s, v in zip(sizes, values, strict=True)])
+    if formula is None:
         return None
     scalar = builder.constant([])
-    stop = builder.op("Reshape", [builder.expression(found), scalar])
+    stop = builder.op("Reshape", [builder.expression(formula), scalar])
     zero, one = (builder.op("Reshape", [builder.constant([n]), scalar]) for n in (0, 1))
     row = builder.op("Cast", [builder.op("Range", [zero, stop, one])], to=_onnx_type(longest))
     row = builder.op("Mul", [row, builder.number(step)])
     row = builder.op("Add", [row, builder.number(longest[0])])
-    return row, f"a row of {values[0].size} = {found} numbers from {longest[0]:g} in steps of {step:g}"
+    return row, f"a row of {values[0].size} = {formula} numbers from {longest[0]:g} in steps of {step:g}"
 
 
 def _onnx_type(array: Any) -> int:
@@ -227,7 +227,7 @@ def _repair_pool(
         inputs.append(name)
     else:
         attributes["axes"] = axes  # type: ignore[assignment]
-    made = onnx.helper.make_node(reducer, inputs, list(node.output), name=node.name, **attributes)
-    made.metadata_props.extend(node.metadata_props)
-    node.CopyFrom(made)
+    reduction = onnx.helper.make_node(reducer, inputs, list(node.output), name=node.name, **attributes)
+    reduction.metadata_props.extend(node.metadata_props)
+    node.CopyFrom(reduction)
     return f"{where}: the window is the whole axis, so it is {reducer} over axes {axes}"

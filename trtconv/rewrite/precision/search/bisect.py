@@ -17,7 +17,7 @@ from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.precision.convert import convert_precision, half_nodes
 from trtconv.rewrite.precision.report import PrecisionReport
 
-Run = Callable[[onnx.ModelProto], Mapping[str, Array]]
+RunModel = Callable[[onnx.ModelProto], Mapping[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Trial:
     """Counts and remembers runs: does the graph meet the tolerance with these nodes in FP32?"""
 
     def __init__(
-        self, run: Run, model: onnx.ModelProto, tolerance: Tolerance | None, precision: str, keep: Sequence[str],
+        self, run: RunModel, model: onnx.ModelProto, tolerance: Tolerance | None, precision: str, keep: Sequence[str],
         limit: int,
     ) -> None:  # fmt: skip
         self._run, self._model = run, model
@@ -69,7 +69,7 @@ class _Trial:
 
 
 def bisect_fp32_nodes(
-    run: Run, model: onnx.ModelProto, tolerance: Tolerance | None = None, *, precision: str = FP16.name,
+    run: RunModel, model: onnx.ModelProto, tolerance: Tolerance | None = None, *, precision: str = FP16.name,
     keep_nodes: Sequence[str] = (), max_runs: int = 200,
 ) -> Fp32Search:  # fmt: skip
     """Find nodes to keep in FP32 so that the typed model's outputs agree with the FP32 model's.
@@ -88,23 +88,23 @@ def bisect_fp32_nodes(
             f"the outputs miss the tolerance even with all nodes in FP32: {trial.failure}",
             hint="the tolerance is tighter than what a run repeats",
         )
-    found, complete = _needed(trial, names)
-    chosen = tuple(n for n in names if n in found)
+    needed, complete = _needed(trial, names)
+    chosen = tuple(n for n in names if n in needed)
     return Fp32Search(chosen, trial.convert(chosen), trial.runs, complete)
 
 
 def _needed(trial: _Trial, names: Sequence[str]) -> tuple[set[str], bool]:
     """The nodes, and whether the search came to its end."""
-    found: set[str] = set()
+    needed: set[str] = set()
     try:
         # Once is enough as long as more FP32 never makes things worse; where it does, what is missing is looked for.
-        while not trial(found):
-            rest = [n for n in names if n not in found]
-            found |= set(_smallest(trial, tuple(sorted(found)), bool(found), rest))
+        while not trial(needed):
+            rest = [n for n in names if n not in needed]
+            needed |= set(_smallest(trial, tuple(sorted(needed)), bool(needed), rest))
     except _OutOfRuns:
         trial.limit += 1
-        return (found if trial(found) else set(names)), False
-    return found, not trial.spent
+        return (needed if trial(needed) else set(names)), False
+    return needed, not trial.spent
 
 
 def _smallest(trial: _Trial, base: tuple[str, ...], changed: bool, names: Sequence[str]) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _smallest(trial: _Trial, base: tuple[str, ...], changed: bool, names: Sequen
     return (*early, *late)
 
 
-def emulated_run(feeds: Mapping[str, Array], *, threads: int = 0) -> Run:
+def emulated_run(feeds: Mapping[str, Array], *, threads: int = 0) -> RunModel:
     """A `run` for bisect_fp32_nodes: ONNX Runtime on the CPU with half precision emulated, so that overflow shows."""
 
     def run(model: onnx.ModelProto) -> Mapping[str, Array]:

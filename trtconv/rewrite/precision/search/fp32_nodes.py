@@ -79,14 +79,14 @@ def find_fp32_nodes(
     samples = [s for s in read_samples(reference) if not s.point.advisory]
     keep, runs, complete = tuple(request.keep_fp32), 0, True
     chosen: list[ReferenceSample] = []
-    found: tuple[str, ...] = ()
+    fp32_names: tuple[str, ...] = ()
     for _ in range(ROUNDS):
-        progress.phase(f"{len(found)} nodes in FP32, over all points")
+        progress.phase(f"{len(fp32_names)} nodes in FP32, over all points")
         runs += 1
-        missed = _missed(convert_precision(model, request.precision, keep_nodes=(*keep, *found)).model, samples,
+        missed = _missed(convert_precision(model, request.precision, keep_nodes=(*keep, *fp32_names)).model, samples,
                          tolerance, request.precision)  # fmt: skip
         if missed is None:
-            origins = _nodes(model, found)
+            origins = _nodes(model, fp32_names)
             half = len(half_nodes(model, request.precision, keep))
             return Fp32Nodes(str(request.target), request.precision, origins, half, runs, len(samples), complete)
         if any(missed is s for s in chosen):
@@ -96,7 +96,7 @@ def find_fp32_nodes(
         search = bisect_fp32_nodes(
             _run_at(chosen), model, tolerance, precision=request.precision, keep_nodes=keep, max_runs=max_runs
         )
-        found, runs, complete = search.nodes, runs + search.runs, complete and search.complete
+        fp32_names, runs, complete = search.nodes, runs + search.runs, complete and search.complete
     raise AccuracyError(
         f"no set of nodes in FP32 was found that meets the tolerance at {chosen[-1].point}",
         hint="does the FP32 model meet it? trtconv check it first",
@@ -122,16 +122,16 @@ def _missed(
 
     runner = emulated_runner(model)
     for sample in sorted(samples, key=lambda s: sum(a.size for a in s.inputs.values())):
-        found = compare_at(runner, sample, tolerance, arithmetic=Arithmetic(precision))
-        if not all(c.passed for c in found):
+        compared = compare_at(runner, sample, tolerance, arithmetic=Arithmetic(precision))
+        if not all(c.passed for c in compared):
             return sample
     return None
 
 
 def _nodes(model: onnx.ModelProto, names: Sequence[str]) -> tuple[Fp32Node, ...]:
-    known = {n.name or n.output[0]: n for n in model.graph.node}
+    node_by_name = {n.name or n.output[0]: n for n in model.graph.node}
     return tuple(
-        Fp32Node(name, known[name].op_type if name in known else "", origin_of(known[name]))
-        if name in known else Fp32Node(name, "", Origin("", ""))
+        Fp32Node(name, node_by_name[name].op_type if name in node_by_name else "", origin_of(node_by_name[name]))
+        if name in node_by_name else Fp32Node(name, "", Origin("", ""))
         for name in names
     )  # fmt: skip

@@ -27,13 +27,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
             missed = Skip("the shape that it is expanded to is not known to be that of the other operand")
             continue
         inputs = [expand.inputs[0] if i == side else v for i, v in enumerate(node.inputs)]
-        kept = {a.name: node.attr(a.name) for a in node.proto.attribute}
-        return Found((expand, node), partial(_rebuilt, op=node.op, inputs=inputs, kept=kept))
+        attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
+        return Found((expand, node), partial(_rebuilt, op=node.op, inputs=inputs, attributes=attributes))
     return missed
 
 
-def _rebuilt(g: Replacement, op: str, inputs: list[Value], kept: dict[str, Any]) -> Value:
-    return g.op(op, *inputs, **kept)
+def _rebuilt(g: Replacement, op: str, inputs: list[Value], attributes: dict[str, Any]) -> Value:
+    return g.op(op, *inputs, **attributes)
 
 
 def _own(graph: Graph, expand: Node, other: str) -> bool:

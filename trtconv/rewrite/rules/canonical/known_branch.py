@@ -15,7 +15,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import CHAIN, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.graph.splice import in_order
+from trtconv.rewrite.graph.splice import topological_order
 from trtconv.rewrite.patterns.sizes import Size, size_element
 from trtconv.rewrite.patterns.slice_length import sliced_length
 
@@ -73,24 +73,26 @@ def _range(graph: Graph, size: Size) -> tuple[int, int] | None:
     if size.is_constant:
         return size.add, size.add
     dims = graph.dims(size.value)
-    found = None if dims is None else graph.dim_range(dims[size.axis])
-    if found is None:
+    bounds = None if dims is None else graph.dim_range(dims[size.axis])
+    if bounds is None:
         length = sliced_length(graph, size.value, size.axis)
         if length is None:
             return None
-        found = length, length
-    ends = sorted(size.mul * end + size.add for end in found)
+        bounds = length, length
+    ends = sorted(size.mul * end + size.add for end in bounds)
     return ends[0], ends[1]
 
 
 def _build(g: Replacement, body: Graph) -> tuple[Value, ...]:
     """The nodes of the branch, under names of their own."""
     names = {n: g.const(numpy_helper.to_array(t), n) for n, t in body.initializers.items()}
-    for node in in_order(body):
+    for node in topological_order(body):
         kept = {a.name: a for a in node.proto.attribute}
-        made = g.ops(node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain, **kept)
-        g.nodes[-1].outputs = [new if old else gs.Variable.empty() for old, new in zip(node.outputs, made, strict=True)]
-        names.update((old, new) for old, new in zip(node.outputs, made, strict=True) if old)
+        outputs = g.ops(node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain, **kept)
+        g.nodes[-1].outputs = [
+            new if old else gs.Variable.empty() for old, new in zip(node.outputs, outputs, strict=True)
+        ]
+        names.update((old, new) for old, new in zip(node.outputs, outputs, strict=True) if old)
     return tuple(names.get(o, o) for o in body.outputs)
 
 

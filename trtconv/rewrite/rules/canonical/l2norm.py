@@ -37,7 +37,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         out = graph.dtype(value) or dtype
         if any(graph.dtype(s) != out for s in scales):
             return Skip("the element type of the scale is not that of the value")
-        note = "" if norm.place != "none" else "there is no epsilon: a vector of zeros gives NaN, as it did before"
+        note = "" if norm.location != "none" else "there is no epsilon: a vector of zeros gives NaN, as it did before"
         nodes = tuple({id(n): n for n in (*norm.nodes, *passed, node)}.values())
         return Found(nodes, partial(_build, norm=norm, out=out, scales=scales), note=note)
     return NOT_THIS
@@ -48,8 +48,8 @@ def _quotients(graph: Graph, node: Node) -> list[tuple[str, Norm, tuple[str, ...
     if node.key == "Div":
         norm = read_norm(graph, node.inputs[1])
         return [] if norm is None else [(node.inputs[0], norm, ())]
-    found = [(node.inputs[value], read_inverse(graph, node.inputs[other])) for value, other in ((0, 1), (1, 0))]
-    return [(value, *read) for value, read in found if read is not None]
+    inverses = [(node.inputs[value], read_inverse(graph, node.inputs[other])) for value, other in ((0, 1), (1, 0))]
+    return [(value, *read) for value, read in inverses if read is not None]
 
 
 def _scaled(graph: Graph, value: str, base: str) -> tuple[tuple[str, ...], tuple[Node, ...]] | None:
@@ -75,13 +75,13 @@ def _build(g: Replacement, norm: Norm, out: int, scales: tuple[Value, ...] = ())
     if kind in HALF:
         value, kind = g.cast(norm.value, onnx.TensorProto.FLOAT), onnx.TensorProto.FLOAT
     total = g.reduce("ReduceSum", g.mul(value, value), norm.axes)
-    if norm.place in ("inside", "clamp-inside"):
-        total = g.op("Add" if norm.place == "inside" else "Max", total, g.scalar(norm.epsilon, dtype=kind))
+    if norm.location in ("inside", "clamp-inside"):
+        total = g.op("Add" if norm.location == "inside" else "Max", total, g.scalar(norm.epsilon, dtype=kind))
     length = g.sqrt(total)
-    if norm.place in ("outside", "clamp"):
-        length = g.op("Add" if norm.place == "outside" else "Max", length, g.scalar(norm.epsilon, dtype=kind))
+    if norm.location in ("outside", "clamp"):
+        length = g.op("Add" if norm.location == "outside" else "Max", length, g.scalar(norm.epsilon, dtype=kind))
     result = g.div(value, length)
-    if norm.place == "zero":
+    if norm.location == "zero":
         none = g.scalar(0.0, dtype=kind)
         result = g.where(g.greater(length, none), result, none)
     result = g.cast(result, out) if out != kind else result

@@ -32,10 +32,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, mask: Mask, read: Dense, value: Value, tail: int, dtype: int) -> Value:
-    made = read.build(g)
-    if not read.gathered and isinstance(made, gs.Constant) and not made.shape and g.dtype(made) != dtype:
-        made = g.const(made.values.astype(helper.tensor_dtype_to_np_dtype(dtype)))
-    return g.where(spread_mask(g, mask, tail), made, value)
+    fill = read.build(g)
+    if not read.gathered and isinstance(fill, gs.Constant) and not fill.shape and g.dtype(fill) != dtype:
+        fill = g.const(fill.values.astype(helper.tensor_dtype_to_np_dtype(dtype)))
+    return g.where(spread_mask(g, mask, tail), fill, value)
 
 
 RULE = Rule(

@@ -52,15 +52,15 @@ def _build(g: Replacement, node: Node, mask: Mask, read: Dense, axes: tuple[int,
     inner = [*range(mask.rank), *(a - 1 + mask.rank for a in axes if a)]
     shown = spread_mask(g, mask, read.tail)
     values = read.build(g)
-    kept = g.where(shown, values, g.scalar(NEUTRAL.get(node.op, 0.0), dtype=dtype))
+    selected = g.where(shown, values, g.scalar(NEUTRAL.get(node.op, 0.0), dtype=dtype))
     if node.op == "ReduceMean":
-        total = g.reduce("ReduceSum", kept, inner, keepdims=False)
+        total = g.reduce("ReduceSum", selected, inner, keepdims=False)
         ones = g.expand(g.cast(shown, dtype), g.shape(values)) if len(axes) > 1 else g.cast(shown, dtype)
         count = g.reduce("ReduceSum", ones, [a for a in inner if a < mask.rank or len(axes) > 1], keepdims=False)
         # Of nothing, ONNX Runtime's mean is 0.
         result = g.div(total, g.maximum(count, g.scalar(1.0, dtype=dtype)))
     else:
-        result = g.reduce(node.op, kept, inner, keepdims=False)
+        result = g.reduce(node.op, selected, inner, keepdims=False)
     return g.unsqueeze(result, *axes) if node.attr("keepdims", 1) else result
 
 

@@ -30,8 +30,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     axes = [a % rank for a in node.attr("axes") or range(rank)]
     own = [dim_size(graph, node.inputs[0], a) for a in range(rank)]
     target: list[Size | None] = list(own)
-    for place, axis in enumerate(axes):
-        target[axis] = size_element(graph, node.inputs[3], place)
+    for position, axis in enumerate(axes):
+        target[axis] = size_element(graph, node.inputs[3], position)
     scales = _constant_ratio(graph, own, target)
     if scales is not None:
         return Found((node,), lambda g: _resize(g, node, scales=g.const(np.asarray(scales, np.float32))))
@@ -106,8 +106,8 @@ def _sizes(g: Replacement, target: list[Size]) -> Value:
 
 
 def _resize(g: Replacement, node: Node, *, scales: Value = "", sizes: Value = "") -> Value:
-    kept = {k: node.attr(k) for k in KEPT}
-    return g.resize(node.inputs[0], "", scales, sizes, **kept)
+    attributes = {k: node.attr(k) for k in KEPT}
+    return g.resize(node.inputs[0], "", scales, sizes, **attributes)
 
 
 def _pad_axes(node: Node, axes: list[int], rank: int) -> Found | Skip:

@@ -38,26 +38,26 @@ def _selected(graph: Graph, name: str) -> tuple[Mask, Sizes, tuple[Node, ...]] |
     """The mask behind a value whose first (or second) size is a count, and how to make all its sizes."""
     mask = mask_of_nonzero(graph, name)
     if mask is not None:
-        found = mask
-        return found, lambda g: [g.ints(found.rank), _count(g, found)], ()
+        selection = mask
+        return selection, lambda g: [g.ints(selection.rank), _count(g, selection)], ()
     mask = mask_of_indices(graph, name)
     if mask is not None:
-        found = mask
-        return found, lambda g: [_count(g, found), g.ints(found.rank)], ()
+        selection = mask
+        return selection, lambda g: [_count(g, selection), g.ints(selection.rank)], ()
     gather = graph.maker(name, "GatherND")
     mask = mask_of_indices(graph, gather.inputs[1]) if gather is not None else None
     if gather is None or mask is None or gather.attr("batch_dims", 0):
         return None
-    value, found = gather.inputs[0], mask
+    value, selection = gather.inputs[0], mask
     rank = graph.rank(value)
     if rank is None:
         return None
 
     def sizes(g: Replacement) -> list[Value]:
-        tail = [g.size(value, axis) for axis in range(found.rank, rank)]
-        return [_count(g, found), *tail]
+        tail = [g.size(value, axis) for axis in range(selection.rank, rank)]
+        return [_count(g, selection), *tail]
 
-    return found, sizes, (gather,)
+    return selection, sizes, (gather,)
 
 
 def _count(g: Replacement, mask: Mask) -> Value:
@@ -67,10 +67,10 @@ def _count(g: Replacement, mask: Mask) -> Value:
 
 
 def _build(g: Replacement, node: Node, sizes: Sizes) -> Value:
-    made = sizes(g)
+    all_sizes = sizes(g)
     if node.op == "Size":
-        return g.reduce("ReduceProd", g.concat(*made), [0], keepdims=False)
-    chosen = made[node.attr("start", 0) : node.attr("end", None)]
+        return g.reduce("ReduceProd", g.concat(*all_sizes), [0], keepdims=False)
+    chosen = all_sizes[node.attr("start", 0) : node.attr("end", None)]
     return g.concat(*chosen) if chosen else g.ints()
 
 

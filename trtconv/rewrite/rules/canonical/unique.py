@@ -62,11 +62,11 @@ def _first(g: Replacement, node: Node) -> tuple[Value, Value, Value]:
     row = g.reshape(node.inputs[0], 1, -1)
     column = g.reshape(node.inputs[0], -1, 1)
     count = g.size(column, 0)
-    place = g.arange(g.squeeze(count, 0))
-    before = g.less(g.unsqueeze(place, 0), g.unsqueeze(place, 1))
+    position = g.arange(g.squeeze(count, 0))
+    before = g.less(g.unsqueeze(position, 0), g.unsqueeze(position, 1))
     again = g.cast(g.logical_and(g.equal(row, column), before), INT32)
-    seen = g.reduce("ReduceSum", again, [1], keepdims=False)
-    return row, column, g.equal(seen, g.scalar(0, dtype=INT32))
+    earlier_equals = g.reduce("ReduceSum", again, [1], keepdims=False)
+    return row, column, g.equal(earlier_equals, g.scalar(0, dtype=INT32))
 
 
 def _count(g: Replacement, node: Node, unique: Node) -> Value:
@@ -89,10 +89,10 @@ def inverse_of(g: Replacement, node: Node) -> Value:
         ahead = g.less(row, column)
     else:
         count = g.size(column, 0)
-        place = g.arange(g.squeeze(count, 0))
+        position = g.arange(g.squeeze(count, 0))
         same = g.equal(row, column)
-        far = g.where(same, g.unsqueeze(place, 0), count)
-        ahead = g.less(g.unsqueeze(place, 0), g.reduce("ReduceMin", far, [1]))
+        far = g.where(same, g.unsqueeze(position, 0), count)
+        ahead = g.less(g.unsqueeze(position, 0), g.reduce("ReduceMin", far, [1]))
     chosen = g.cast(g.logical_and(ahead, g.unsqueeze(first, 0)), INT32)
     return g.cast(g.reduce("ReduceSum", chosen, [1], keepdims=False), INT64)
 

@@ -33,19 +33,19 @@ def _build(g: Replacement, node: Node, used: list[int]) -> tuple[Value, ...]:
     x = g.reshape(node.inputs[0], -1)
     inverse = inverse_of(g, node)
     count = g.size(x, 0)
-    place = g.arange(g.squeeze(count, 0))
+    position = g.arange(g.squeeze(count, 0))
     # [n, n]: whether the value of a column is the unique one of that row's number; rows past the last have none.
-    member = g.equal(g.unsqueeze(place, 1), g.unsqueeze(inverse, 0))
+    member = g.equal(g.unsqueeze(position, 1), g.unsqueeze(inverse, 0))
     times = g.reduce("ReduceSum", g.cast(member, INT32), [1], keepdims=False)
-    kept = g.squeeze(g.op("NonZero", g.greater(times, g.scalar(0, dtype=INT32))), 0)
+    rows = g.squeeze(g.op("NonZero", g.greater(times, g.scalar(0, dtype=INT32))), 0)
     # Of each the first place, and the value that is there: a sum of the values would round them.
-    far = g.where(member, g.unsqueeze(place, 0), count)
-    first = g.gather(g.reduce("ReduceMin", far, [1], keepdims=False), kept, axis=0)
-    made: dict[int, Callable[[], Value]] = {
+    far = g.where(member, g.unsqueeze(position, 0), count)
+    first = g.gather(g.reduce("ReduceMin", far, [1], keepdims=False), rows, axis=0)
+    outputs: dict[int, Callable[[], Value]] = {
         0: lambda: g.gather(x, first, axis=0), 1: lambda: first, 2: lambda: inverse,
-        3: lambda: g.cast(g.gather(times, kept, axis=0), INT64),
+        3: lambda: g.cast(g.gather(times, rows, axis=0), INT64),
     }  # fmt: skip
-    return tuple(made[i]() if i in used else "" for i in range(len(node.outputs)))
+    return tuple(outputs[i]() if i in used else "" for i in range(len(node.outputs)))
 
 
 RULE = Rule(

@@ -63,8 +63,8 @@ def _scaled(graph: Graph, node: Node, value: str, axis: int, size: int, rank: in
         if half and user.key == "Cast" and user.attr("to") == graph.dtype(value) and len(nodes) == 1:
             nodes.append(user)
             continue
-        found = graph.operand(user) if user.key == "Mul" else None
-        channels = None if found is None else _per_channel(found[1], axis, size, rank)
+        operands = graph.operand(user) if user.key == "Mul" else None
+        channels = None if operands is None else _per_channel(operands[1], axis, size, rank)
         if channels is not None and not user.bodies:
             nodes.append(user)
             scale = channels
@@ -81,8 +81,8 @@ def _per_channel(array: Array, axis: int, size: int, rank: int) -> Array | None:
 
 
 def _build(g: Replacement, value: Value, norm: Norm, axis: int, scale: Array) -> Value:
-    epsilon = float(np.sqrt(norm.epsilon)) if norm.place == "clamp-inside" else norm.epsilon
-    return g.plugin("TrtconvL2Norm", value, g.const(scale), axis=axis, epsilon=epsilon, eps_mode=MODES[norm.place])
+    epsilon = float(np.sqrt(norm.epsilon)) if norm.location == "clamp-inside" else norm.epsilon
+    return g.plugin("TrtconvL2Norm", value, g.const(scale), axis=axis, epsilon=epsilon, eps_mode=MODES[norm.location])
 
 
 RULE = Rule(

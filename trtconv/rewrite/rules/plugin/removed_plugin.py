@@ -101,8 +101,8 @@ def _gelu(g: Replacement, node: Node) -> Value:
 
 def _resize_nearest(g: Replacement, node: Node) -> Value:
     scale = float(node.attr("scale", 1.0))
-    kept = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return g.resize(node.inputs[0], "", g.const(np.asarray([1, 1, scale, scale], np.float32)), **kept)
+    attributes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return g.resize(node.inputs[0], "", g.const(np.asarray([1, 1, scale, scale], np.float32)), **attributes)
 
 
 MADE: dict[str, Callable[[Replacement, Node], Value]] = {

@@ -19,14 +19,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _build(g: Replacement, node: Node) -> tuple[Value, ...]:
     inputs = list(node.inputs)
     inputs[0] = g.transpose(inputs[0], 1, 0, 2)
-    for place in STATES:
-        if node.input(place):
-            inputs[place] = g.transpose(inputs[place], 1, 0, 2)
-    kept = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name != "layout"}
-    made = g.ops(node.op, len(node.outputs), *inputs, **kept)
+    for position in STATES:
+        if node.input(position):
+            inputs[position] = g.transpose(inputs[position], 1, 0, 2)
+    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name != "layout"}
+    outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
     # Y is [steps, directions, batch, hidden]; the last states are [directions, batch, hidden].
-    turned = [g.transpose(made[0], 2, 0, 1, 3) if node.outputs[0] else ""]
-    turned += [g.transpose(v, 1, 0, 2) if o else "" for v, o in zip(made[1:], node.outputs[1:], strict=True)]
+    turned = [g.transpose(outputs[0], 2, 0, 1, 3) if node.outputs[0] else ""]
+    turned += [g.transpose(v, 1, 0, 2) if o else "" for v, o in zip(outputs[1:], node.outputs[1:], strict=True)]
     return tuple(turned)
 
 

@@ -65,8 +65,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _weights(graph: Graph, node: Node, makers: dict[str, Node]) -> Weights | None:
     """The weights; `makers` takes the nodes that make them out of constants."""
-    given, recurrent = (_value(graph, node.inputs[i], makers) for i in (1, 2))
-    if given is None or recurrent is None:
+    input_weights, recurrent = (_value(graph, node.inputs[i], makers) for i in (1, 2))
+    if input_weights is None or recurrent is None:
         return None
     bias = np.zeros(recurrent.shape[:2], recurrent.dtype)
     if node.input(3):
@@ -75,7 +75,7 @@ def _weights(graph: Graph, node: Node, makers: dict[str, Node]) -> Weights | Non
             return None
         bias = both[:, : bias.shape[1]] + both[:, bias.shape[1] :]
     direction = node.attr("direction", "forward")
-    return Weights(given, recurrent, bias, DIRECTIONS[direction])
+    return Weights(input_weights, recurrent, bias, DIRECTIONS[direction])
 
 
 def _value(graph: Graph, name: str, makers: dict[str, Node]) -> Array | None:
@@ -115,12 +115,12 @@ def _build(g: Replacement, node: Node, steps: int, weights: Weights, states: lis
 
 def _input_gates(g: Replacement, x: Value, weights: Weights, backwards: Value) -> Value:
     """What the inputs add to the gates of every step, [steps, directions, N, 4 hidden], in the order of computing."""
-    found = []
+    gates = []
     for direction, reverse in enumerate(weights.reverse):
         source = g.gather(x, backwards, axis=0) if reverse else x
         product = g.matmul(source, g.const(weights.input[direction].T))
-        found.append(g.unsqueeze(g.add(product, g.const(weights.bias[direction])), 1))
-    return g.concat(*found, axis=1)
+        gates.append(g.unsqueeze(g.add(product, g.const(weights.bias[direction])), 1))
+    return g.concat(*gates, axis=1)
 
 
 def _steps(g: Replacement, gates: Value, steps: int) -> list[Value]:
@@ -129,10 +129,10 @@ def _steps(g: Replacement, gates: Value, steps: int) -> list[Value]:
 
 def _step(g: Replacement, gates: Value, c: Value, hidden: int) -> tuple[Value, Value]:
     """The next hidden and cell state, both directions at once; ONNX orders the gates as input, output, forget, cell."""
-    given, shown, kept, new = g.ops("Split", 4, gates, g.ints(*[hidden] * 4), axis=2)
-    fresh = g.mul(g.sigmoid(given), g.tanh(new))
-    c = g.add(g.mul(g.sigmoid(kept), c), fresh) if c else fresh
-    return g.mul(g.sigmoid(shown), g.tanh(c)), c
+    input_gate, output_gate, forget_gate, cell_gate = g.ops("Split", 4, gates, g.ints(*[hidden] * 4), axis=2)
+    fresh = g.mul(g.sigmoid(input_gate), g.tanh(cell_gate))
+    c = g.add(g.mul(g.sigmoid(forget_gate), c), fresh) if c else fresh
+    return g.mul(g.sigmoid(output_gate), g.tanh(c)), c
 
 
 def _in_time(g: Replacement, states: list[Value], weights: Weights, backwards: Value) -> Value:

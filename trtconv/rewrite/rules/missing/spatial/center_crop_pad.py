@@ -18,16 +18,16 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, node: Node, axes: list[int], rank: int) -> Value:
-    x, wanted = node.inputs
-    if g.dtype(wanted) != 7:
-        wanted = g.cast(wanted, 7)
+    x, target = node.inputs
+    if g.dtype(target) != 7:
+        target = g.cast(target, 7)
     size = g.gather(g.shape_of(x), g.ints(*axes), axis=0)
     zero, two = g.ints(0), g.ints(2)
     # What is left over when halves are odd goes to the end, in both directions.
-    over = g.maximum(g.sub(size, wanted), zero)
+    over = g.maximum(g.sub(size, target), zero)
     start = g.div(over, two)
-    cropped = g.slice(x, start, g.add(start, g.minimum(size, wanted)), axes)
-    missing = g.maximum(g.sub(wanted, size), zero)
+    cropped = g.slice(x, start, g.add(start, g.minimum(size, target)), axes)
+    missing = g.maximum(g.sub(target, size), zero)
     before = g.div(missing, two)
     after = g.sub(missing, before)
     return g.pad(cropped, g.concat(*(_spread(g, v, axes, rank) for v in (before, after))))

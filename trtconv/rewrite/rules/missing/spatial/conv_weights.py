@@ -21,10 +21,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dims is None or own is None:
         return Skip("rank of the input or of the weights is not known")
     bias = node.input(2)
-    known = [isinstance(d, int) for d in (*dims, own[1])]
-    if all(known) and not bias:
+    is_fixed = [isinstance(d, int) for d in (*dims, own[1])]
+    if all(is_fixed) and not bias:
         return NOT_THIS
-    if all(known) and (graph.is_constant(bias) or isinstance((graph.dims(bias) or (None,))[0], int)):
+    if all(is_fixed) and (graph.is_constant(bias) or isinstance((graph.dims(bias) or (None,))[0], int)):
         return NOT_THIS
     if node.attr("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         return Skip(f"the padding is automatic ({node.attr('auto_pad')})")
@@ -44,9 +44,9 @@ def _build(g: Replacement, node: Node, count: int) -> Value:
     head = g.gather(g.shape_of(x), g.ints(0, 1), axis=0)
     flat = g.reshape(x, g.concat(head, g.ints(-1)))
     # [N, C, taps, places]: channels split into groups, those of a group joined with the taps.
-    seen = g.gather(flat, index, axis=2)
+    patches = g.gather(flat, index, axis=2)
     places = g.reduce("ReduceProd", out, [0])
-    columns = g.reshape(seen, g.concat(batch, g.ints(groups, -1), places))
+    columns = g.reshape(patches, g.concat(batch, g.ints(groups, -1), places))
     filters = g.gather(g.shape_of(weight), g.ints(0), axis=0)
     each = g.div(filters, g.ints(groups))
     rows = g.reshape(weight, g.concat(g.ints(groups), each, g.ints(-1)))
@@ -64,9 +64,9 @@ def _windows(g: Replacement, node: Node, x: Value, count: int) -> tuple[Value, V
         room = g.div(g.sub(g.sub(size, reach), g.ints(1)), g.ints(strides[axis]))
         sizes.append(g.add(room, g.ints(1)))
         tap = g.mul(_range(g, taps), g.ints(dilations[axis]))
-        place = g.mul(_range(g, sizes[-1]), g.ints(strides[axis]))
+        window_start = g.mul(_range(g, sizes[-1]), g.ints(strides[axis]))
         # Axes of the sum: all taps first, then all places, each in the order of the spatial axes.
-        at = g.add(_along(g, tap, axis, count), _along(g, place, count + axis, count))
+        at = g.add(_along(g, tap, axis, count), _along(g, window_start, count + axis, count))
         index = at if not index else g.add(g.mul(index, size), at)
     out = g.concat(*sizes)
     taps = g.reduce("ReduceProd", g.slice(g.shape_of(node.inputs[1]), g.ints(2), g.ints(2 + count), [0]), [0])

@@ -17,7 +17,7 @@ AXES = (4, 3, 2)
 
 
 @dataclass(frozen=True)
-class Way:
+class SamplingMode:
     """How the node samples."""
 
     linear: bool
@@ -40,22 +40,22 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     mode = node.attr("mode", "linear")
     if mode not in ("linear", "bilinear", "nearest"):
         return Skip(f"mode {mode} of a volume")
-    way = Way(mode != "nearest", node.attr("padding_mode", "zeros"), bool(node.attr("align_corners", 0)))
+    way = SamplingMode(mode != "nearest", node.attr("padding_mode", "zeros"), bool(node.attr("align_corners", 0)))
     # Beyond a few periods, the reflections of two implementations differ by roundings of the coordinate.
     return Found((node,), lambda g: _build(g, node, way), ranges={node.inputs[1]: (-1.6, 1.6)})
 
 
-def _build(g: Replacement, node: Node, way: Way) -> Value:
+def _build(g: Replacement, node: Node, way: SamplingMode) -> Value:
     x, grid = node.inputs
     channels, points = g.gather(g.shape_of(x), g.ints(0, 1), axis=0), g.shape_of(grid)
     flat_x = g.reshape(x, g.concat(channels, g.ints(-1)))
     sizes = [g.squeeze(g.size(x, axis), 0) for axis in AXES]
-    places = [_place(g, grid, i, size, way) for i, size in enumerate(sizes)]
+    places = [_sample_position(g, grid, i, size, way) for i, size in enumerate(sizes)]
     both = (0, 1) if way.linear else (0,)
     near = [[_side(g, p, s, side, way) for side in both] for p, s in zip(places, sizes, strict=True)]
     total = ""
     for corner in itertools.product(both, repeat=3):
-        sides = [found[side] for found, side in zip(near, corner, strict=True)]
+        sides = [neighbours[side] for neighbours, side in zip(near, corner, strict=True)]
         value = _gather(g, flat_x, [i for i, _ in sides], sizes, channels)
         for weight in (w for _, w in sides if w):
             value = g.mul(value, weight)
@@ -63,7 +63,7 @@ def _build(g: Replacement, node: Node, way: Way) -> Value:
     return g.reshape(total, g.concat(channels, g.slice(points, g.ints(1), g.ints(4), [0])))
 
 
-def _place(g: Replacement, grid: Value, index: int, size: Value, way: Way) -> Value:
+def _sample_position(g: Replacement, grid: Value, index: int, size: Value, way: SamplingMode) -> Value:
     """Coordinates along one axis in voxels, [N, 1, points], folded into the volume as the padding says."""
     first = g.gather(grid, g.scalar(index, dtype=INT64), axis=4)
     rows = g.gather(g.shape_of(grid), g.ints(0), axis=0)
@@ -82,7 +82,7 @@ def _place(g: Replacement, grid: Value, index: int, size: Value, way: Way) -> Va
     return at if way.padding == "zeros" else g.minimum(g.maximum(at, g.scalar(0.0, dtype=FLOAT)), last)
 
 
-def _reflected(g: Replacement, at: Value, wide: Value, last: Value, way: Way) -> Value:
+def _reflected(g: Replacement, at: Value, wide: Value, last: Value, way: SamplingMode) -> Value:
     """Mirrored at the centres of the outer voxels, or at their outer faces."""
     low = g.scalar(0.0 if way.corners else -0.5, dtype=FLOAT)
     span = last if way.corners else wide
@@ -92,7 +92,7 @@ def _reflected(g: Replacement, at: Value, wide: Value, last: Value, way: Way) ->
     return g.add(g.sub(span, g.absolute(g.sub(rest, span))), low)
 
 
-def _side(g: Replacement, at: Value, size: Value, side: int, way: Way) -> tuple[Value, Value]:
+def _side(g: Replacement, at: Value, size: Value, side: int, way: SamplingMode) -> tuple[Value, Value]:
     """The voxel below or above a coordinate, kept inside, and its weight (empty where it is always 1)."""
     one, zero = g.scalar(1.0, dtype=FLOAT), g.scalar(0.0, dtype=FLOAT)
     last = g.sub(g.cast(size, FLOAT), one)

@@ -13,7 +13,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.taps import Window, padded, tap, window_of
+from trtconv.rewrite.patterns.taps import Window, pad_input, tap, window_of
 
 FLOATS = (1, 10, 16)
 Join = Callable[[Replacement, list[Value]], Value]
@@ -43,18 +43,18 @@ def _folded(g: Replacement, value: Value, window: Window, join: Join) -> Value:
     """Join what the places of the window see, an axis at a time: kh + kw slices instead of kh * kw."""
     for axis, size in enumerate(window.kernel):
         places = [tuple(i if a == axis else 0 for a in range(len(window.kernel))) for i in range(size)]
-        parts = [tap(g, value, window, place, [axis]) for place in places]
+        parts = [tap(g, value, window, position, [axis]) for position in places]
         value = join(g, parts) if len(parts) > 1 else parts[0]
     return value
 
 
 def _maximum(g: Replacement, node: Node, window: Window) -> Value:
     x = node.inputs[0]
-    return _folded(g, padded(g, x, window, g.scalar(-math.inf, x)), window, lambda g, parts: g.maximum(*parts))
+    return _folded(g, pad_input(g, x, window, g.scalar(-math.inf, x)), window, lambda g, parts: g.maximum(*parts))
 
 
 def _sum(g: Replacement, x: Value, window: Window) -> Value:
-    return _folded(g, padded(g, x, window, ""), window, _added)
+    return _folded(g, pad_input(g, x, window, ""), window, _added)
 
 
 def _added(g: Replacement, parts: list[Value]) -> Value:

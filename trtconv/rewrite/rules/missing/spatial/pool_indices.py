@@ -10,7 +10,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.taps import Window, padded, tap, window_of
+from trtconv.rewrite.patterns.taps import Window, pad_input, tap, window_of
 from trtconv.rewrite.rules.missing.spatial.pool_dilated import FLOATS
 
 INT64 = 7
@@ -35,7 +35,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, window: Window, wants_values: bool) -> tuple[Value, Value]:
     x = node.inputs[0]
-    inner = padded(g, x, window, g.scalar(-math.inf, x))
+    inner = pad_input(g, x, window, g.scalar(-math.inf, x))
     axis = len(window.kernel) + 2
     stack = _stacked(g, inner, window)
     # The first of equal values wins here, as it does in a pool.
@@ -44,8 +44,8 @@ def _build(g: Replacement, node: Node, window: Window, wants_values: bool) -> tu
         best = _never_padding(g, x, window, stack, best)
     values = ""
     if wants_values and all(d == 1 for d in window.dilations):
-        kept = {k: node.attr(k) for k in ("kernel_shape", "strides", "pads", "ceil_mode", "auto_pad")}
-        values = g.op("MaxPool", x, **kept)
+        attributes = {k: node.attr(k) for k in ("kernel_shape", "strides", "pads", "ceil_mode", "auto_pad")}
+        values = g.op("MaxPool", x, **attributes)
     elif wants_values:
         values = g.reduce("ReduceMax", stack, [len(window.kernel) + 2], keepdims=False)
     return values, _flat_index(g, node, window, best)
@@ -65,7 +65,7 @@ def _never_padding(g: Replacement, x: Value, window: Window, stack: Value, best:
     # The same for every batch and channel, so that one plane tells.
     plane = g.slice(x, g.ints(0, 0), g.ints(1, 1), [0, 1])
     zeros = g.where(g.equal(plane, plane), g.scalar(0.0, x), g.scalar(0.0, x))
-    first = g.op("ArgMax", _stacked(g, padded(g, zeros, window, low), window), axis=axis, keepdims=0)
+    first = g.op("ArgMax", _stacked(g, pad_input(g, zeros, window, low), window), axis=axis, keepdims=0)
     return g.where(empty, first, best)
 
 

@@ -72,8 +72,8 @@ def _weights(g: Replacement, node: Node, size: Value, out: Value, ratio: Value) 
     taps = g.scalar(1.0 if node.attr("mode") == "linear" else 2.0)
     margin = zero if cut else g.cast(g.ceil(g.add(g.mul(support, taps), unit)), 7)
     places = g.range(g.neg(margin), g.add(size, margin), one)
-    place = g.add(g.cast(places, FLOAT), half)
-    distance = g.div(g.absolute(g.sub(place, g.unsqueeze(centre, 1))), support)
+    pixel_centre = g.add(g.cast(places, FLOAT), half)
+    distance = g.div(g.absolute(g.sub(pixel_centre, g.unsqueeze(centre, 1))), support)
     if node.attr("mode") == "linear":
         weight = g.maximum(g.sub(unit, distance), g.scalar(0.0))
     else:

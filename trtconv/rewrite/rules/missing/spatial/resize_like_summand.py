@@ -22,13 +22,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         scales = None if resize is None else graph.constant(resize.input(2))
         if resize is None or scales is None or not scales.size or np.any(scales != np.round(scales)):
             continue
-        dims, wanted = graph.dims(value), graph.dims(other)
-        if resize.attr("axes") or dims is None or wanted is None or len(dims) != len(wanted):
+        dims, other_dims = graph.dims(value), graph.dims(other)
+        if resize.attr("axes") or dims is None or other_dims is None or len(dims) != len(other_dims):
             return Skip("the rank is not known, or only some axes are resized")
         if all(isinstance(d, int) for d in dims[2:]):
             return NOT_THIS
         # A map that is stretched by the sum has another size; where dims have no numbers the proof decides.
-        if any(d == 1 for d in wanted) or any(_differ(a, b) for a, b in zip(dims, wanted, strict=True)):
+        if any(d == 1 for d in other_dims) or any(_differ(a, b) for a, b in zip(dims, other_dims, strict=True)):
             return Skip("the summands may have different sizes")
         return Found((resize, node), lambda g, r=resize, o=other: _build(g, r, o))  # type: ignore[misc]
     return NOT_THIS
@@ -39,8 +39,8 @@ def _differ(one: int | str | None, other: int | str | None) -> bool:
 
 
 def _build(g: Replacement, resize: Node, other: Value) -> Value:
-    kept = {name: resize.attr(name) for name in _ATTRIBUTES}
-    resized = g.resize(resize.inputs[0], "", "", g.shape(other), **kept)
+    attributes = {name: resize.attr(name) for name in _ATTRIBUTES}
+    resized = g.resize(resize.inputs[0], "", "", g.shape(other), **attributes)
     return g.add(other, resized)
 
 

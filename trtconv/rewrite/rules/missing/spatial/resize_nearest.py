@@ -85,10 +85,10 @@ def whole_ratio(scale: float, low: int, high: int) -> tuple[int, int] | None:
     if high - low > MOST_SIZES:
         return None
     sizes = np.arange(low, high + 1, dtype=np.int64)
-    wanted = np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.int64)
+    scaled_sizes = np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.int64)
     for below in range(1, 101):
         above = round(scale * below)
-        if above and np.array_equal(sizes * above // below, wanted):
+        if above and np.array_equal(sizes * above // below, scaled_sizes):
             return above, below
     return None
 

@@ -53,11 +53,11 @@ def _build(g: Replacement, node: Node, channels: int) -> Value:
     pair = [g.unsqueeze(g.expand(v, shape), 3) for v in (g.unsqueeze(at_x, 1), g.unsqueeze(y, 2))]
     flat = g.reshape(g.concat(*pair, axis=3), g.ints(1, -1, width * samples, 2))
     mode = "linear" if g.opset >= 20 else "bilinear"
-    taken = g.grid_sample(column, flat, mode=mode, padding_mode="border", align_corners=0)
-    bins = g.reshape(taken, g.ints(channels, -1, height * samples, width * samples))
+    sampled = g.grid_sample(column, flat, mode=mode, padding_mode="border", align_corners=0)
+    bins = g.reshape(sampled, g.ints(channels, -1, height * samples, width * samples))
     inside = g.mul(g.unsqueeze(row_inside, 2), g.unsqueeze(column_inside, 1))
-    kept = g.mul(bins, g.unsqueeze(inside, 0))
-    pooled = g.op("AveragePool", kept, kernel_shape=[samples, samples], strides=[samples, samples])
+    masked_bins = g.mul(bins, g.unsqueeze(inside, 0))
+    pooled = g.op("AveragePool", masked_bins, kernel_shape=[samples, samples], strides=[samples, samples])
     return g.transpose(pooled, 1, 0, 2, 3)
 
 

@@ -11,14 +11,14 @@ from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.bits import (
     Kind,
-    combined,
-    combined_with_mask,
+    combine,
+    combine_with_mask,
     factors,
     kind_of,
-    narrowed,
+    narrow,
     number,
-    shifted,
-    widened,
+    shift,
+    widen,
 )
 
 MOST = 1 << 22
@@ -50,16 +50,16 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _not(g: Replacement, node: Node, kind: Kind) -> Value:
     top = -1 if kind.signed else (1 << kind.low) - 1
-    return narrowed(g, g.sub(number(g, top, kind), widened(g, node.inputs[0], kind)), kind)
+    return narrow(g, g.sub(number(g, top, kind), widen(g, node.inputs[0], kind)), kind)
 
 
 def _masked(g: Replacement, node: Node, value: Value, mask: int, kind: Kind) -> Value:
-    return narrowed(g, combined_with_mask(g, node.op, widened(g, value, kind), mask, kind), kind)
+    return narrow(g, combine_with_mask(g, node.op, widen(g, value, kind), mask, kind), kind)
 
 
 def _both(g: Replacement, node: Node, kind: Kind) -> Value:
-    left, right = (widened(g, v, kind) for v in node.inputs)
-    return narrowed(g, combined(g, node.op, left, right, kind), kind)
+    left, right = (widen(g, v, kind) for v in node.inputs)
+    return narrow(g, combine(g, node.op, left, right, kind), kind)
 
 
 def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
@@ -75,7 +75,7 @@ def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
 
     def build(g: Replacement) -> Value:
         factor = g.const(factors(places, kind))
-        return narrowed(g, shifted(g, widened(g, node.inputs[0], kind), factor, left, kind), kind)
+        return narrow(g, shift(g, widen(g, node.inputs[0], kind), factor, left, kind), kind)
 
     return Found((node,), build)
 

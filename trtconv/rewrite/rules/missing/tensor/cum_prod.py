@@ -22,10 +22,10 @@ def _build(g: Replacement, node: Node, axis: int, rank: int, dtype: int) -> Valu
     source, target = g.unsqueeze(places, 0), g.unsqueeze(places, 1)
     if node.attr("reverse", 0):
         source, target = target, source
-    taken = g.op("Less" if node.attr("exclusive", 0) else "LessOrEqual", source, target)
+    is_factor = g.op("Less" if node.attr("exclusive", 0) else "LessOrEqual", source, target)
     # [target, source] stands at axes (axis, axis + 1); the source axis is multiplied away.
     tail = range(2, rank - axis + 1)
-    mask = g.unsqueeze(taken, *tail) if tail else taken
+    mask = g.unsqueeze(is_factor, *tail) if tail else is_factor
     factors = g.where(mask, g.unsqueeze(x, axis), g.scalar(1, dtype=dtype))
     return g.reduce("ReduceProd", factors, [axis + 1], keepdims=False)
 

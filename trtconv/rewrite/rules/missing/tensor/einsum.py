@@ -7,7 +7,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.einsum_plan import Plan, plan_of
+from trtconv.rewrite.patterns.einsum_plan import ContractionPlan, plan_of
 
 
 def needed(target: Target) -> bool:
@@ -28,7 +28,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), lambda g: _build(g, node, plan))
 
 
-def _build(g: Replacement, node: Node, plan: Plan) -> Value:
+def _build(g: Replacement, node: Node, plan: ContractionPlan) -> Value:
     terms = [_undiagonal(g, x, t) for x, t in zip(node.inputs, plan.terms, strict=True)]
     value, labels = terms[0]
     for index, (other, more) in enumerate(terms[1:], 2):
@@ -51,8 +51,8 @@ def _undiagonal(g: Replacement, x: Value, labels: str) -> tuple[Value, Value]:
             rank = len(labels)
             row = g.unsqueeze(places, *(a for a in range(rank) if a != first))
             column = g.unsqueeze(places, *(a for a in range(rank) if a != second))
-            kept = g.where(g.equal(row, column), x, g.scalar(0.0, source))
-            x = g.reduce("ReduceSum", kept, [second], keepdims=False)
+            diagonal = g.where(g.equal(row, column), x, g.scalar(0.0, source))
+            x = g.reduce("ReduceSum", diagonal, [second], keepdims=False)
             labels = labels[:second] + labels[second + 1 :]
     return x, labels
 

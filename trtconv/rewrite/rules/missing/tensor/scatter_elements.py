@@ -19,9 +19,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if rank is None or dtype not in (1, 10, 6, 7):
         return Skip("rank or element type is not known")
     axis = node.attr("axis", 0) % rank
-    own, given = graph.dims(data), graph.dims(indices)
-    pairs = zip(own or (), given or (), strict=False)
-    if own is None or given is None or any(a != b for i, (a, b) in enumerate(pairs) if i != axis):
+    own, index_dims = graph.dims(data), graph.dims(indices)
+    pairs = zip(own or (), index_dims or (), strict=False)
+    if own is None or index_dims is None or any(a != b for i, (a, b) in enumerate(pairs) if i != axis):
         return Skip("the indices do not cover the other axes of the data, or it is not known whether they do")
     return Found((node,), lambda g: _build(g, node, how, axis, rank, dtype))
 

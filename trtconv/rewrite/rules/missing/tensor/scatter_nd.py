@@ -24,10 +24,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     dtype = graph.dtype(node.inputs[0])
     if how not in FOLD or dtype not in (FLOAT, FLOAT16, 6, INT64):
         return Skip(f"reduction '{how}' of this element type has no dense form here")
-    rank, given = graph.rank(node.inputs[0]), graph.dims(node.inputs[1])
-    if rank is None or given is None or not isinstance(given[-1], int):
+    rank, index_dims = graph.rank(node.inputs[0]), graph.dims(node.inputs[1])
+    if rank is None or index_dims is None or not isinstance(index_dims[-1], int):
         return Skip("rank or depth of the indices is not known")
-    depth = given[-1]
+    depth = index_dims[-1]
     product = how == "add" and dtype in (FLOAT, FLOAT16)
     problem = _too_large(graph, node, depth, product)
     if problem:

@@ -19,13 +19,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the sequence is not made by SplitToSequence or SequenceConstruct")
     if node.op == "ConcatFromSequence":
         return _joined(graph, maker, node)
-    place = graph.scalar(node.inputs[1])
-    if place is None:
+    position = graph.scalar(node.inputs[1])
+    if position is None:
         return Skip("which element is taken is computed while the model runs")
     if maker.op == "SequenceConstruct":
-        value = maker.inputs[int(place)]
+        value = maker.inputs[int(position)]
         return Found((maker, node), lambda g: g.identity(value))
-    return _part(graph, maker, node, int(place))
+    return _part(graph, maker, node, int(position))
 
 
 def _joined(graph: Graph, maker: Node, node: Node) -> Found | Skip:
@@ -40,31 +40,31 @@ def _joined(graph: Graph, maker: Node, node: Node) -> Found | Skip:
     return Found((maker, node), build)
 
 
-def _part(graph: Graph, maker: Node, node: Node, place: int) -> Found | Skip:
+def _part(graph: Graph, maker: Node, node: Node, position: int) -> Found | Skip:
     value, rank = maker.inputs[0], graph.rank(maker.inputs[0])
     if rank is None:
         return Skip("the rank is not known")
     axis = maker.attr("axis", 0) % rank
     if not maker.input(1):
         if maker.attr("keepdims", 1):
-            return Found((maker, node), lambda g: g.gather(value, g.ints(place), axis=axis))
-        return Found((maker, node), lambda g: g.gather(value, g.scalar(place, dtype=7), axis=axis))
+            return Found((maker, node), lambda g: g.gather(value, g.ints(position), axis=axis))
+        return Found((maker, node), lambda g: g.gather(value, g.scalar(position, dtype=7), axis=axis))
     sizes = graph.ints(maker.inputs[1])
     if sizes is None:
         return Skip("the sizes of the parts are computed while the model runs")
     if graph.rank(maker.inputs[1]) == 0:
-        return Found((maker, node), partial(_equal_part, value=value, axis=axis, size=sizes[0], place=place))
-    start = sum(sizes[: place % len(sizes)])
-    end = start + sizes[place % len(sizes)]
+        return Found((maker, node), partial(_equal_part, value=value, axis=axis, size=sizes[0], position=position))
+    start = sum(sizes[: position % len(sizes)])
+    end = start + sizes[position % len(sizes)]
     return Found((maker, node), lambda g: g.slice(value, g.ints(start), g.ints(end), [axis]))
 
 
-def _equal_part(g: Replacement, value: Value, axis: int, size: int, place: int) -> Value:
+def _equal_part(g: Replacement, value: Value, axis: int, size: int, position: int) -> Value:
     """Part `place` of parts of one size, the last of which may be smaller."""
-    if place >= 0:
-        return g.slice(value, g.ints(place * size), g.ints((place + 1) * size), [axis])
+    if position >= 0:
+        return g.slice(value, g.ints(position * size), g.ints((position + 1) * size), [axis])
     rounded = g.div(g.add(g.size(value, axis), g.ints(size - 1)), g.ints(size))
-    start = g.mul(g.add(rounded, g.ints(place)), g.ints(size))
+    start = g.mul(g.add(rounded, g.ints(position)), g.ints(size))
     return g.slice(value, start, g.add(start, g.ints(size)), [axis])
 
 

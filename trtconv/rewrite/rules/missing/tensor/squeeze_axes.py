@@ -32,11 +32,11 @@ def _same(g: Replacement, node: Node) -> Value:
 def moving_rank(graph: Graph, node: Node) -> str:
     """Why the rank after a Squeeze without axes is not fixed; empty when it is."""
     for dim in graph.dims(node.inputs[0]) or ():
-        found = graph.dim_range(dim)
-        if found is None:
+        bounds = graph.dim_range(dim)
+        if bounds is None:
             return f"whether the dim {dim or '?'} is 1 depends on the size"
-        if found[0] == 1 and found[1] > 1:
-            return f"the dim {dim} is 1 at some sizes ({dim} from 1 to {found[1]}), where the result has one axis less"
+        if bounds[0] == 1 and bounds[1] > 1:
+            return f"the dim {dim} is 1 at some sizes ({dim} from 1 to {bounds[1]}), where the result has one axis less"
     return ""
 
 

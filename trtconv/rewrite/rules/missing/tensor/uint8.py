@@ -45,15 +45,15 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
     inputs = [g.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
-    kept: dict[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    attributes: dict[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
     if node.op in QUOTIENTS:
         return (g.cast(_quotient(g, node.op, *inputs), UINT8),)
-    made = g.ops(node.op, len(node.outputs), *inputs, **kept)
+    outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
     if node.op in COMPARES:
-        return made
+        return outputs
     if node.op in WRAPPED:
-        made = (_wrapped(g, made[0]),)
-    return tuple(g.cast(v, UINT8) for v in made)
+        outputs = (_wrapped(g, outputs[0]),)
+    return tuple(g.cast(v, UINT8) for v in outputs)
 
 
 def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:

@@ -79,8 +79,8 @@ def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Valu
         # The op gives zeros for a position that may attend to none, where a Softmax gives NaN.
         none = g.scalar(0.0, dtype=dtype)
         empty = g.equal(g.reduce("ReduceMax", bias, [-1]), g.scalar(-math.inf, dtype=dtype))
-        kept = g.add(scores, g.where(empty, none, bias))
-        y = g.where(empty, none, g.matmul(g.softmax(kept, axis=-1), v))
+        masked_scores = g.add(scores, g.where(empty, none, bias))
+        y = g.where(empty, none, g.matmul(g.softmax(masked_scores, axis=-1), v))
     return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
 
 

@@ -7,7 +7,7 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.normalize import normalized
+from trtconv.rewrite.patterns.normalize import normalize
 
 
 def needed(target: Target) -> bool:
@@ -31,7 +31,7 @@ def _build(g: Replacement, node: Node, rank: int, channels: int, dtype: int) -> 
     # [N, groups, the rest]: one reduction over the last axis, whatever the rank.
     flat = g.reshape(x, 0, groups, -1)
     compute = FLOAT if node.attr("stash_type", 1) == 1 else dtype
-    normal = normalized(g, flat, [2], float(node.attr("epsilon", 1e-5)), dtype, compute)
+    normal = normalize(g, flat, [2], float(node.attr("epsilon", 1e-5)), dtype, compute)
     per_group = g.index.opset < 21
     if per_group:
         normal = g.add(g.mul(normal, g.unsqueeze(scale, 1)), g.unsqueeze(bias, 1))

@@ -6,7 +6,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.normalize import normalized
+from trtconv.rewrite.patterns.normalize import normalize
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -25,7 +25,7 @@ def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     x, scale, bias = node.inputs
     tail = list(range(1, rank - 1))
     compute = dtype if dtype == 11 else FLOAT
-    normal = normalized(g, x, list(range(2, rank)), float(node.attr("epsilon", 1e-5)), dtype, compute)
+    normal = normalize(g, x, list(range(2, rank)), float(node.attr("epsilon", 1e-5)), dtype, compute)
     factors = []
     for value in (scale, bias):
         typed = value if g.dtype(value) == dtype else g.cast(value, dtype)

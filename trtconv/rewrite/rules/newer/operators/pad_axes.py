@@ -29,15 +29,15 @@ def _build(g: Replacement, node: Node, places: list[int], rank: int) -> Value:
     count, zero = len(places), g.ints(0)
     parts = [g.gather(node.inputs[1], g.ints(i), axis=0) for i in range(2 * count)]
     ends = [zero] * (2 * rank)
-    for index, place in enumerate(places):
-        ends[place], ends[rank + place] = parts[index], parts[count + index]
+    for index, axis in enumerate(places):
+        ends[axis], ends[rank + axis] = parts[index], parts[count + index]
     pads = g.index.ints(node.inputs[1])
     if pads is None:
         joined = g.concat(*ends)
     else:
         full = [0] * (2 * rank)
-        for index, place in enumerate(places):
-            full[place], full[rank + place] = pads[index], pads[count + index]
+        for index, axis in enumerate(places):
+            full[axis], full[rank + axis] = pads[index], pads[count + index]
         joined = g.ints(*full)
     return g.pad(node.inputs[0], joined, node.input(2), mode=node.attr("mode", "constant"))
 

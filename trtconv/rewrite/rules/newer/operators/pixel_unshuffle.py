@@ -33,9 +33,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _size(graph: Graph, name: str, axis: int) -> int | None:
     """A dim as inference knows it, else as the Reshape before says it."""
     dims = graph.dims(name)
-    known = dims[axis] if dims is not None and len(dims) == 6 else None
-    if isinstance(known, int):
-        return known
+    dim = dims[axis] if dims is not None and len(dims) == 6 else None
+    if isinstance(dim, int):
+        return dim
     reshape = graph.maker(name, "Reshape")
     size = None if reshape is None else size_element(graph, reshape.inputs[1], axis)
     return size.add if size is not None and size.is_constant and size.add > 0 else None

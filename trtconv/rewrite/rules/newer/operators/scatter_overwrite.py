@@ -25,14 +25,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if node.attr("reduction", "none") != "none":
         return NOT_THIS
     data, indices = node.inputs[:2]
-    own, given, dtype = graph.dims(data), graph.dims(indices), graph.dtype(data)
-    if own is None or given is None or dtype not in (1, 10, 6, INT64):
+    own, index_dims, dtype = graph.dims(data), graph.dims(indices), graph.dtype(data)
+    if own is None or index_dims is None or dtype not in (1, 10, 6, INT64):
         return Skip("rank or element type is not known")
     axis = node.attr("axis", 0) % len(own)
-    if not _covers(own, given, axis):
+    if not _covers(own, index_dims, axis):
         return Skip("the indices do not cover the other axes of the data, or it is not known whether they do")
     ranges = {indices: _valid(graph, own[axis])}
-    if given[axis] == 1:
+    if index_dims[axis] == 1:
         return Found((node,), partial(_one, node=node, axis=axis, rank=len(own)), ranges)
     count, places = largest(graph, indices, axis, axis + 1), largest(graph, data)
     if count is None or places is None or count * places > MOST:
@@ -42,8 +42,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found((node,), partial(_several, node=node, axis=axis, rank=len(own)), ranges, note)
 
 
-def _covers(own: Dims, given: Dims, axis: int) -> bool:
-    others = [(a, b) for i, (a, b) in enumerate(zip(own, given, strict=True)) if i != axis]
+def _covers(own: Dims, index_dims: Dims, axis: int) -> bool:
+    others = [(a, b) for i, (a, b) in enumerate(zip(own, index_dims, strict=True)) if i != axis]
     return all(a == b and a is not None for a, b in others)
 
 
@@ -53,7 +53,7 @@ def _valid(graph: Graph, size: int | str | None) -> tuple[float, float]:
     return float(-low), float(low - 1)
 
 
-def _wanted(g: Replacement, node: Node, axis: int, rank: int) -> tuple[Value, Value]:
+def _target_index(g: Replacement, node: Node, axis: int, rank: int) -> tuple[Value, Value]:
     """The indices counted from the front, and the places 0 .. L - 1 of the axis as [L, 1, ..]."""
     data, indices = node.inputs[:2]
     size = g.squeeze(g.size(data, axis), 0)
@@ -70,16 +70,16 @@ def _along(g: Replacement, line: Value, behind: int) -> Value:
 
 def _one(g: Replacement, node: Node, axis: int, rank: int) -> Value:
     """One index along the axis: nothing can be written twice."""
-    wanted, places = _wanted(g, node, axis, rank)
-    return g.where(g.equal(wanted, places), node.inputs[2], node.inputs[0])
+    target_index, places = _target_index(g, node, axis, rank)
+    return g.where(g.equal(target_index, places), node.inputs[2], node.inputs[0])
 
 
 def _several(g: Replacement, node: Node, axis: int, rank: int) -> Value:
     data, indices, updates = node.inputs
-    wanted, places = _wanted(g, node, axis, rank)
+    target_index, places = _target_index(g, node, axis, rank)
     zero, one = g.scalar(0, dtype=INT64), g.scalar(1, dtype=INT64)
     # [.., K, L, ..]: which index means which place.
-    hit = g.equal(g.unsqueeze(wanted, axis + 1), places)
+    hit = g.equal(g.unsqueeze(target_index, axis + 1), places)
     end = g.add(g.squeeze(g.size(indices, axis), 0), one)
     turn = _along(g, g.range(one, end, one), rank - axis)
     # The last index that means a place, counted from 1; 0 where none does.

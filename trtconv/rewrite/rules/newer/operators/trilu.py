@@ -25,9 +25,9 @@ def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     if shift:
         edge = g.add(edge, g.reshape(shift, g.ints(1, 1)))
     column = g.unsqueeze(columns, 0)
-    kept = g.less_equal(edge, column) if node.attr("upper", 1) else g.less_equal(column, edge)
+    in_triangle = g.less_equal(edge, column) if node.attr("upper", 1) else g.less_equal(column, edge)
     # TensorRT 8.6 cannot choose between booleans.
-    return g.logical_and(kept, x) if dtype == BOOL else g.where(kept, x, g.scalar(0, dtype=dtype))
+    return g.logical_and(in_triangle, x) if dtype == BOOL else g.where(in_triangle, x, g.scalar(0, dtype=dtype))
 
 
 RULE = Rule(
