@@ -5,6 +5,7 @@ from trtconv.proof.allowance import allow
 from trtconv.proof.columns import column_axes, magnitudes, typical_errors
 from trtconv.proof.comparison import compare_output
 from trtconv.proof.noise_floor import OWN, TYPICAL, noise_floors, profile
+from trtconv.proof.rounding import moved
 
 
 def normal(seed, *shape):
@@ -192,3 +193,11 @@ def test_a_floor_beside_the_largest_numbers_is_finite():
     floor = profile([normal(0, 2, 3, 50).astype(np.float32)], [None]).floor(values, errors, random=False)
     assert np.isfinite(floor.error).all()
     assert np.isfinite(floor.scale).all()
+
+
+def test_moved_infinities_stay():
+    x = np.asarray([1.0, np.inf, -np.inf, np.nan, 0.0], np.float32)
+    result = moved({"x": x}, 0, 1e-30)["x"]
+    np.testing.assert_array_equal(result[1:4], x[1:4])
+    assert abs(result[0] - 1.0) < 2e-7
+    assert result[4] != 0.0

@@ -155,7 +155,9 @@ def moved(inputs: Mapping[str, Array], seed: int, least: float = 0.0, ulps: floa
             result[name] = array
             continue
         noise = chance.uniform(-1.0, 1.0, array.shape)
-        step = np.abs(array.astype(np.float64)) * float(np.finfo(array.dtype).eps) * ulps + least
+        # An infinity stays one: moved by a share of itself it would be NaN.
+        size = np.abs(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
+        step = size * float(np.finfo(array.dtype).eps) * ulps + least
         result[name] = (array + noise * step).astype(array.dtype)
     return result
 
