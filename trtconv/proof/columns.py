@@ -81,14 +81,14 @@ def magnitudes(rows: Array) -> Array:
     sizes = np.sort(sizes, axis=1)
     width = sizes.shape[1]
     zeros = (sizes == 0.0).sum(axis=1)
-    place = np.arange(width)[None, :]
-    usual = place >= zeros[:, None]
+    position = np.arange(width)[None, :]
+    usual = position >= zeros[:, None]
     if width > 1:
-        jumps = (sizes[:, 1:] > GAP * sizes[:, :-1]) & (place[:, 1:] > zeros[:, None])
+        jumps = (sizes[:, 1:] > GAP * sizes[:, :-1]) & (position[:, 1:] > zeros[:, None])
         last = np.where(jumps.any(axis=1), width - 1 - jumps[:, ::-1].argmax(axis=1), width)
         least = np.take_along_axis(sizes, np.minimum(last, width - 1)[:, None], axis=1)[:, 0]
         alike = (sizes[:, -1] <= EQUAL * least) & (least >= LEAST_FILLING) & (last < width - 1)
-        usual &= place < np.where(alike, last, width)[:, None]
+        usual &= position < np.where(alike, last, width)[:, None]
     count = usual.sum(axis=1)
     squares = np.where(usual, sizes, 0.0)
     top = np.maximum(squares.max(axis=1), 1e-300)

@@ -70,8 +70,8 @@ def sizes_where(mask: Array, grids: Mapping[str, Array], most: int) -> list[dict
         return []
     chosen = np.unique(np.linspace(0, flat.size - 1, min(most, flat.size)).round().astype(np.int64))
     places = np.unravel_index(flat[chosen], shape)
-    found = [np.broadcast_to(g, shape)[places] for g in grids.values()]
-    return [dict(zip(grids, map(int, values), strict=True)) for values in zip(*found, strict=True)]
+    dim_values = [np.broadcast_to(g, shape)[places] for g in grids.values()]
+    return [dict(zip(grids, map(int, values), strict=True)) for values in zip(*dim_values, strict=True)]
 
 
 def covering_sizes(space: ShapeSpace, batch: Sequence[str], seed: int = 0) -> Iterator[dict[str, int]]:
@@ -80,7 +80,7 @@ def covering_sizes(space: ShapeSpace, batch: Sequence[str], seed: int = 0) -> It
     All corners; what all dims but the batch share (a divisor, equality); every pair of levels of two dims (a covering
     array); then, where there are few, all of them in random order, else a low-discrepancy sequence.
     """
-    given: set[tuple[int, ...]] = set()
+    emitted: set[tuple[int, ...]] = set()
     names = list(space)
     total = count_sizes(space)
     parts: Iterator[dict[str, int]] = itertools.chain(
@@ -88,10 +88,10 @@ def covering_sizes(space: ShapeSpace, batch: Sequence[str], seed: int = 0) -> It
     )
     for sizes in parts:
         key = tuple(sizes[n] for n in names)
-        if key not in given:
-            given.add(key)
+        if key not in emitted:
+            emitted.add(key)
             yield sizes
-        if len(given) >= total:
+        if len(emitted) >= total:
             return
 
 
@@ -160,8 +160,8 @@ def _rest(space: ShapeSpace, total: int, seed: int) -> Iterator[dict[str, int]]:
 def _unravel(index: int, ranges: Sequence[tuple[str, range]]) -> dict[str, int]:
     sizes = {}
     for name, values in reversed(ranges):
-        index, place = divmod(index, len(values))
-        sizes[name] = values[place]
+        index, digit = divmod(index, len(values))
+        sizes[name] = values[digit]
     return {n: sizes[n] for n, _ in ranges}
 
 

@@ -133,13 +133,13 @@ def profile(outputs: Sequence[Array], errors: Sequence[Array | None], others: Se
     """
     import numpy as np
 
-    known = any(e is not None for e in errors)
+    measured = any(e is not None for e in errors)
     if not outputs or outputs[0].dtype.kind in "iub":
-        return OutputProfile((_empty(),), known, bool(outputs))
+        return OutputProfile((_empty(),), measured, bool(outputs))
     same = [o for o in others if o.ndim == outputs[0].ndim]
     axes: tuple[int | None, ...] = column_axes([tuple(o.shape) for o in outputs]) or (None,)
-    known = known and np.dtype(outputs[0].dtype).itemsize <= 4
-    return OutputProfile(tuple(_statistics(axis, outputs, errors, same, known) for axis in axes), known)
+    measured = measured and np.dtype(outputs[0].dtype).itemsize <= 4
+    return OutputProfile(tuple(_statistics(axis, outputs, errors, same, measured) for axis in axes), measured)
 
 
 def noise_floors(
@@ -159,20 +159,24 @@ def noise_floors(
 
 
 def _statistics(
-    axis: int | None, outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array], known: bool
+    axis: int | None, outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array], measured: bool
 ) -> ColumnStatistics:
     import numpy as np
 
     rows = [rows_of(o, axis) for o in outputs]
     scales = np.stack([magnitudes(r) for r in rows])
     scale = np.median(np.where(scales > 0, scales, scales.max(axis=0)), axis=0)
-    drawn = []
+    relative_errors = []
     for own, error in zip(scales, errors, strict=True):
-        if error is not None and known:
+        if error is not None and measured:
             least = np.maximum(np.maximum(own, scale / LEAST_SHARE), 1e-300)
-            drawn.append(typical_errors(rows_of(error, axis), least) / least)
+            relative_errors.append(typical_errors(rows_of(error, axis), least) / least)
     # A point at which many decisions fall to the other side loosens itself and not the others.
-    noise = np.quantile(drawn, MOST_POINTS, axis=0, method="higher") if drawn else np.full_like(scale, UNMEASURED)
+    noise = (
+        np.quantile(relative_errors, MOST_POINTS, axis=0, method="higher")
+        if relative_errors
+        else np.full_like(scale, UNMEASURED)
+    )
     noise = np.maximum(noise, np.median(noise) / LUCK)
     exact = _exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
     counts = [r.shape[1] for r in rows]

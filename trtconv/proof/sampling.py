@@ -73,13 +73,13 @@ def run_samples(
     `only_random` leaves out zero, large and other special values, for inputs that a user's function makes.
     """
     started = time.monotonic()
-    asked = [p for p in points if p.values == "random" or not only_random]
-    first = _run(original, asked[0], make)
-    rate = (time.monotonic() - started) / max(1, input_bytes(specs, asked[0]))
-    chosen, notes = affordable(asked, specs, rate, budget)
+    candidates = [p for p in points if p.values == "random" or not only_random]
+    first = _run(original, candidates[0], make)
+    rate = (time.monotonic() - started) / max(1, input_bytes(specs, candidates[0]))
+    chosen, notes = affordable(candidates, specs, rate, budget)
     items, refused = [first], []
     for point in chosen:
-        if point == asked[0]:
+        if point == candidates[0]:
             continue
         try:
             items.append(_run(original, point, make))
@@ -130,13 +130,13 @@ def _measure(original: Original, samples: Samples, specs: Sequence[TensorSpec]) 
     exact = original.exact()
     errors: dict[SamplePoint, dict[str, Array]] = {}
     for sample in _worth_measuring(original, samples.items, specs):
-        found = measured_errors(original, exact, sample.inputs, sample.outputs)
-        if sample.point.values in TIES and _has_flips(found, sample.outputs):
+        sample_errors = measured_errors(original, exact, sample.inputs, sample.outputs)
+        if sample.point.values in TIES and _has_flips(sample_errors, sample.outputs):
             # Some elements are decisions; others of their kind show when the inputs move by less than they are exact.
-            found = larger(found, jump_errors(original, sample.inputs, sample.outputs))
+            sample_errors = larger(sample_errors, jump_errors(original, sample.inputs, sample.outputs))
         if sample.point.values == "denormal":
-            found = larger(found, flush_errors(original, sample.inputs, sample.outputs))
-        errors[sample.point] = found
+            sample_errors = larger(sample_errors, flush_errors(original, sample.inputs, sample.outputs))
+        errors[sample.point] = sample_errors
     return errors
 
 

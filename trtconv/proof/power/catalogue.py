@@ -24,12 +24,12 @@ INJECTORS: tuple[Injector, ...] = (
 
 def all_faults(graph: FaultGraph, frozen: Mapping[str, Array]) -> list[Fault]:
     """Every fault that the graph has a place for, in the order of its nodes."""
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for index in range(len(graph.nodes)):
         for injector in INJECTORS:
-            found += injector(graph, index)
-        found += size_faults(graph, index, frozen)
-    return found
+            faults += injector(graph, index)
+        faults += size_faults(graph, index, frozen)
+    return faults
 
 
 def choose_faults(graph: FaultGraph, frozen: Mapping[str, Array], count: int) -> list[Fault]:

@@ -53,8 +53,8 @@ def downstream_of(graph: FaultGraph, index: int, reads: list[set[str]]) -> Downs
     entering -= {n for i in own for n in graph.nodes[i].output}
     fed = {v.name for v in graph.model.graph.input}
     entering = {n for n in entering if n in fed or n not in constants}
-    made = tuple(n for n in _outputs(graph) if n in changed)
-    return Downstream(tuple(sorted({*chosen, *own})), tuple(sorted(entering)), made)
+    outputs = tuple(n for n in _outputs(graph) if n in changed)
+    return Downstream(tuple(sorted({*chosen, *own})), tuple(sorted(entering)), outputs)
 
 
 def _outputs(graph: FaultGraph) -> list[str]:

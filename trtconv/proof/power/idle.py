@@ -80,12 +80,12 @@ class IdleOutputs:
 
     def idle(self) -> tuple[IdleOutput, ...]:
         """The outputs that some constant equals at all points; empty when fewer than two were compared."""
-        found = []
+        outputs = []
         for name, constants in self._constants.items():
             left = [k for k in constants if k not in self._busy[name]]
             if self._points > 1 and left:
-                found.append(IdleOutput(name, left[0], self._largest[name]))
-        return tuple(found)
+                outputs.append(IdleOutput(name, left[0], self._largest[name]))
+        return tuple(outputs)
 
 
 def _constant(kind: str, expected: Array) -> Array:

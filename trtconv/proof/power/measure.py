@@ -181,8 +181,8 @@ def _watching(
         if budget < 0:
             break
         chosen.append(name)
-    wanted = list(dict.fromkeys([*outputs, *chosen, *sizes]))
-    return (lambda inputs: run(inputs, wanted)), chosen
+    output_names = list(dict.fromkeys([*outputs, *chosen, *sizes]))
+    return (lambda inputs: run(inputs, output_names)), chosen
 
 
 def _reported_elsewhere(

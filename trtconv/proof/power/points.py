@@ -47,10 +47,10 @@ class TellingSamples:
 
 def telling_samples(samples: Iterable[ReferenceSample]) -> tuple[ReferenceSample, ...]:
     """The telling ones of all samples."""
-    kept = TellingSamples()
+    selection = TellingSamples()
     for sample in samples:
-        kept.offer(sample)
-    return kept.chosen()
+        selection.offer(sample)
+    return selection.chosen()
 
 
 def _size(sample: ReferenceSample) -> int:

@@ -275,10 +275,10 @@ def _reachable(levels: Sequence[Array], step: float) -> Array:
     import numpy as np
 
     finite = [level[np.isfinite(level)] for level in levels]
-    known = np.concatenate([f.reshape(-1) for f in finite])
-    if not step or not known.size:
+    finite_levels = np.concatenate([f.reshape(-1) for f in finite])
+    if not step or not finite_levels.size:
         return np.zeros(1)
-    low, high = np.ceil(known.min() / step), np.floor(known.max() / step)
+    low, high = np.ceil(finite_levels.min() / step), np.floor(finite_levels.max() / step)
     numbers = np.asarray([n for n in NUMBERS if low <= n <= high], np.float64)
     return numbers if numbers.size else np.unique(np.round(np.linspace(low, max(low, high), len(NUMBERS))))
 
@@ -305,6 +305,6 @@ def _rounded(values: Array) -> Array:
     import numpy as np
 
     with np.errstate(all="ignore"):
-        place = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.maximum(np.abs(values), 1e-30))))
-        result: Array = np.round(values * place) / place
+        scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.maximum(np.abs(values), 1e-30))))
+        result: Array = np.round(values * scale) / scale
     return result
