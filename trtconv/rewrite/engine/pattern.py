@@ -116,17 +116,17 @@ def matches(graph: Graph, node: Node, root: gs.Tensor) -> Iterator[Match]:
 
 
 def _node(
-    graph: Graph, node: Node, wanted: gs.Node, values: Mapping[str, str], nodes: tuple[Node, ...]
+    graph: Graph, node: Node, pattern_node: gs.Node, values: Mapping[str, str], nodes: tuple[Node, ...]
 ) -> Iterator[Match]:
-    domain = "" if wanted.domain in (None, "ai.onnx") else wanted.domain
-    if (node.op, node.domain) != (wanted.op, domain) or not _same_attributes(graph, node, wanted):
+    domain = "" if pattern_node.domain in (None, "ai.onnx") else pattern_node.domain
+    if (node.op, node.domain) != (pattern_node.op, domain) or not _same_attributes(graph, node, pattern_node):
         return
-    count = max(len(node.inputs), len(wanted.inputs))
-    given = [*wanted.inputs, *([gs.Variable.empty()] * (count - len(wanted.inputs)))]
+    count = max(len(node.inputs), len(pattern_node.inputs))
+    pattern_inputs = [*pattern_node.inputs, *([gs.Variable.empty()] * (count - len(pattern_node.inputs)))]
     names = [node.input(i) for i in range(count)]
     orders = permutations(names) if node.op in COMMUTATIVE and count <= 3 else (names,)
     for order in dict.fromkeys(tuple(o) for o in orders):
-        yield from _operands(graph, list(zip(order, given, strict=True)), values, (node, *nodes))
+        yield from _operands(graph, list(zip(order, pattern_inputs, strict=True)), values, (node, *nodes))
 
 
 def _operands(
@@ -154,22 +154,26 @@ def _value(
         if values.get(tensor.name, name) == name:
             yield {**values, tensor.name: name}, nodes
     else:
-        maker, wanted = graph.maker(name), tensor.inputs[0]
-        if maker is not None and maker.outputs.index(name) == [o.name for o in wanted.outputs].index(tensor.name):
-            yield from _node(graph, maker, wanted, values, nodes)
+        maker, pattern_node = graph.maker(name), tensor.inputs[0]
+        if maker is not None and maker.outputs.index(name) == [o.name for o in pattern_node.outputs].index(tensor.name):
+            yield from _node(graph, maker, pattern_node, values, nodes)
 
 
-def _same_constant(graph: Graph, name: str, wanted: Any) -> bool:
+def _same_constant(graph: Graph, name: str, expected: Any) -> bool:
     """Equal values in the element type of the graph; one number is equal to itself in any number of dims of 1."""
     array = graph.constant(name)
-    if array is None or (array.size == 1) != (wanted.size == 1) or (array.size != 1 and array.shape != wanted.shape):
+    if (
+        array is None
+        or (array.size == 1) != (expected.size == 1)
+        or (array.size != 1 and array.shape != expected.shape)
+    ):
         return False
-    return bool(np.array_equal(array.reshape(-1), wanted.astype(array.dtype).reshape(-1)))
+    return bool(np.array_equal(array.reshape(-1), expected.astype(array.dtype).reshape(-1)))
 
 
-def _same_attributes(graph: Graph, node: Node, wanted: gs.Node) -> bool:
+def _same_attributes(graph: Graph, node: Node, pattern_node: gs.Node) -> bool:
     own = {a.name: helper.get_attribute_value(a) for a in node.proto.attribute}
-    other = {a.name: helper.get_attribute_value(a) for a in export_node(wanted).attribute}
+    other = {a.name: helper.get_attribute_value(a) for a in export_node(pattern_node).attribute}
     if own.keys() != other.keys():
         defaults = _defaults(node.op, graph.opset, node.domain)
         own, other = {**defaults, **own}, {**defaults, **other}

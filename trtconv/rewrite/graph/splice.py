@@ -51,8 +51,8 @@ def splice(graph: Graph, matched: Sequence[Node], replacement: Exported, rule: s
 
 def _free_name(graph: Graph, stem: str, protos: Sequence[onnx.NodeProto]) -> str:
     """A node name that neither the graph nor the new nodes have."""
-    taken, name, count = {p.name for p in protos}, stem, 1
-    while name in graph.names or name in taken:
+    used_names, name, count = {p.name for p in protos}, stem, 1
+    while name in graph.names or name in used_names:
         name, count = f"{stem}_{count}", count + 1
     return name
 

@@ -161,9 +161,9 @@ def _carry_node(
             changes.removed.append(twin.original)
     if shallow:
         changes.all.append(Change(scope.name, None if twin is None else twin.original, proto))
-        kept = [p for p in proto.metadata_props if p.key != RULE_KEY]
+        other_props = [p for p in proto.metadata_props if p.key != RULE_KEY]
         del proto.metadata_props[:]
-        proto.metadata_props.extend([*kept, onnx.StringStringEntryProto(key=RULE_KEY, value=rule)])
+        proto.metadata_props.extend([*other_props, onnx.StringStringEntryProto(key=RULE_KEY, value=rule)])
 
 
 def _without_bodies(node: onnx.NodeProto) -> bytes:
@@ -244,12 +244,12 @@ def _downstream(graph: onnx.GraphProto, names: set[str]) -> set[str]:
 
 def _give_origins(graph: onnx.GraphProto) -> None:
     """A new node gets the module and line of the nearest node that follows from it, else of one that it uses."""
-    made = {o: n for n in graph.node for o in n.output if o}
+    producers = {o: n for n in graph.node for o in n.output if o}
     users = {i: n for n in graph.node for i in n.input if i}
     for node in reversed(graph.node):
         _take_origin(node, [users[o] for o in node.output if o in users])
     for node in graph.node:
-        _take_origin(node, [made[i] for i in node.input if i in made])
+        _take_origin(node, [producers[i] for i in node.input if i in producers])
 
 
 def _take_origin(node: onnx.NodeProto, near: list[onnx.NodeProto]) -> None:

@@ -99,8 +99,8 @@ def _located(graph: Graph, protos: Sequence[onnx.NodeProto]) -> list[Node]:
 
 def _components(removed: Sequence[Node], added: Sequence[Node]) -> Iterator[tuple[list[Node], list[Node]]]:
     """The changed nodes of both graphs in groups that share no value which one of them makes."""
-    made = {o for n in (*removed, *added) for o in n.outputs if o}
-    leader: dict[str, str] = {name: name for name in made}
+    outputs = {o for n in (*removed, *added) for o in n.outputs if o}
+    leader: dict[str, str] = {name: name for name in outputs}
 
     def find(name: str) -> str:
         while leader[name] != name:
@@ -108,7 +108,7 @@ def _components(removed: Sequence[Node], added: Sequence[Node]) -> Iterator[tupl
         return name
 
     for node in (*removed, *added):
-        names = [n for n in (*node.inputs, *node.outputs, *node.implicit) if n in made]
+        names = [n for n in (*node.inputs, *node.outputs, *node.implicit) if n in outputs]
         for name in names[1:]:
             leader[find(name)] = find(names[0])
     groups: dict[str, tuple[list[Node], list[Node]]] = {}

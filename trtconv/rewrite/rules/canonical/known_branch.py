@@ -87,8 +87,10 @@ def _build(g: Replacement, body: Graph) -> tuple[Value, ...]:
     """The nodes of the branch, under names of their own."""
     names = {n: g.const(numpy_helper.to_array(t), n) for n, t in body.initializers.items()}
     for node in topological_order(body):
-        kept = {a.name: a for a in node.proto.attribute}
-        outputs = g.ops(node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain, **kept)
+        attributes = {a.name: a for a in node.proto.attribute}
+        outputs = g.ops(
+            node.op, len(node.outputs), *(names.get(i, i) for i in node.inputs), domain=node.domain, **attributes
+        )
         g.nodes[-1].outputs = [
             new if old else gs.Variable.empty() for old, new in zip(node.outputs, outputs, strict=True)
         ]

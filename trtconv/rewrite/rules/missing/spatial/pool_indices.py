@@ -54,7 +54,7 @@ def _build(g: Replacement, node: Node, window: Window, wants_values: bool) -> tu
 def _stacked(g: Replacement, inner: Value, window: Window) -> Value:
     """The taps of each window along a new last axis."""
     axis = len(window.kernel) + 2
-    return g.concat(*(g.unsqueeze(tap(g, inner, window, place), axis) for place in window.taps), axis=axis)
+    return g.concat(*(g.unsqueeze(tap(g, inner, window, position), axis) for position in window.taps), axis=axis)
 
 
 def _never_padding(g: Replacement, x: Value, window: Window, stack: Value, best: Value) -> Value:
