@@ -59,8 +59,8 @@ class CommandLine:
         recorded = self._recorded(option, config, config.base if seen_from is None else seen_from)
         if not option.merge:
             return self.option_value(option) if self.has(option) else recorded
-        given = self.option_value(option) if self.has(option) else None
-        return option.merge(None if recorded is _MISSING else recorded, given)
+        override = self.option_value(option) if self.has(option) else None
+        return option.merge(None if recorded is _MISSING else recorded, override)
 
     def _recorded(self, option: Option, config: Config, base: Path) -> Any:
         """What the config says; nothing where it has no such key, or a flag given on the command line silences it."""

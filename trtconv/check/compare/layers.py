@@ -94,8 +94,8 @@ def compare_layers(
 
     progress = progress or SilentProgress()
 
-    def allowed(want: Array) -> Allowance:
-        return allow(want, None, tolerance, arithmetic)
+    def allowed(expected: Array) -> Allowance:
+        return allow(expected, None, tolerance, arithmetic)
 
     proto = load_model(model)
     tensors = graph_tensors(proto)

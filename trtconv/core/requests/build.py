@@ -19,8 +19,10 @@ def _parse_profiles(texts: tuple[str, ...]) -> tuple[ShapeSpace, ...]:
     return tuple(parse_space([t]) for t in texts)
 
 
-def _merged_options(config: Mapping[str, Any] | None, given: Mapping[str, str] | None) -> tuple[tuple[str, Any], ...]:
-    return tuple({**(config or {}), **(given or {})}.items())
+def _merged_options(
+    config: Mapping[str, Any] | None, overrides: Mapping[str, str] | None
+) -> tuple[tuple[str, Any], ...]:
+    return tuple({**(config or {}), **(overrides or {})}.items())
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,10 @@ def _without_twins(specs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
 
 
 def merge_tensors(
-    config: tuple[TensorSpec, ...] | None, given: tuple[TensorSpec, ...] | None
+    config: tuple[TensorSpec, ...] | None, overrides: tuple[TensorSpec, ...] | None
 ) -> tuple[TensorSpec, ...]:
     """Inputs of the command line laid over those of the config, in the config's order; further ones follow."""
-    chosen = {s.name: s for s in config or ()} | {s.name: s for s in given or ()}
+    chosen = {s.name: s for s in config or ()} | {s.name: s for s in overrides or ()}
     return tuple(chosen.values())
 
 
@@ -62,9 +62,9 @@ def config_ranges(ranges: Any, base: Path) -> ShapeSpace:
     return ShapeSpace(tuple((n, parse_range(str(r), n)) for n, r in ranges.items()))
 
 
-def merge_ranges(config: ShapeSpace | None, given: ShapeSpace | None) -> ShapeSpace:
+def merge_ranges(config: ShapeSpace | None, overrides: ShapeSpace | None) -> ShapeSpace:
     """Ranges of the command line laid over those of the config."""
-    return (config or ShapeSpace()).merged(given or ShapeSpace())
+    return (config or ShapeSpace()).merged(overrides or ShapeSpace())
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,10 @@ def _factory_argument(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _merged_arguments(config: Mapping[str, Any] | None, given: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
-    return tuple({**(config or {}), **(given or {})}.items())
+def _merged_arguments(
+    config: Mapping[str, Any] | None, overrides: Mapping[str, Any] | None
+) -> tuple[tuple[str, Any], ...]:
+    return tuple({**(config or {}), **(overrides or {})}.items())
 
 
 def _spec_seen_from(spec: str, folder: Path) -> str:

@@ -26,9 +26,9 @@ def table_keys(frame: FrameType) -> list[Key]:
     shared = [v for n, v in frame.f_globals.items() if n in names]
     roots = [*frame.f_locals.values(), *shared, *_constants(frame.f_code)]
     keys: dict[Key, None] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     for root in roots:
-        for key in _keys(root, seen, 0):
+        for key in _keys(root, visited, 0):
             keys[key] = None
             if len(keys) >= MOST_KEYS:
                 return list(keys)
@@ -43,20 +43,20 @@ def _constants(code: CodeType) -> Iterator[Any]:
             yield value
 
 
-def _keys(value: Any, seen: set[int], depth: int) -> Iterator[Key]:
+def _keys(value: Any, visited: set[int], depth: int) -> Iterator[Key]:
     key = _as_key(value)
     if key is not None:
         yield key
-    if depth >= DEEPEST or id(value) in seen or isinstance(value, (int, float, str, bytes)):
+    if depth >= DEEPEST or id(value) in visited or isinstance(value, (int, float, str, bytes)):
         return
-    seen.add(id(value))
+    visited.add(id(value))
     if isinstance(value, Mapping):
         for entry, content in itertools.islice(value.items(), MOST_KEYS):
-            yield from _keys(entry, seen, depth + 1)
-            yield from _keys(content, seen, depth + 1)
+            yield from _keys(entry, visited, depth + 1)
+            yield from _keys(content, visited, depth + 1)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for entry in itertools.islice(value, MOST_KEYS):
-            yield from _keys(entry, seen, depth + 1)
+            yield from _keys(entry, visited, depth + 1)
     elif callable(getattr(value, "__wrapped__", value)) and hasattr(getattr(value, "__wrapped__", value), "__code__"):
         # A function that the line calls; `functools.cache` looks the size up before it, and keeps no key in sight.
         function = getattr(value, "__wrapped__", value)
@@ -64,12 +64,12 @@ def _keys(value: Any, seen: set[int], depth: int) -> Iterator[Key]:
         shared = [v for n, v in getattr(function, "__globals__", {}).items() if n in names]
         if not is_library(function.__code__.co_filename):
             for entry in (*_constants(function.__code__), *shared):
-                yield from _keys(entry, seen, depth + 1)
+                yield from _keys(entry, visited, depth + 1)
     elif type(value).__module__ not in ("builtins", "torch", "numpy"):
         inner = {n: v for n, v in getattr(value, "__dict__", {}).items() if not n.startswith("__")}
         tables = [v for v in vars(type(value)).values() if isinstance(v, (dict, set, frozenset, list, tuple))]
         for entry in (*inner.values(), *tables):
-            yield from _keys(entry, seen, depth + 1)
+            yield from _keys(entry, visited, depth + 1)
 
 
 def _as_key(value: Any) -> Key | None:
@@ -85,12 +85,12 @@ def sizes_of_keys(keys: list[Key], space: ShapeSpace, base: Mapping[str, int]) -
 
     Numbers that stand alone are tried for every dim, and the few first of them for two dims at once.
     """
-    found: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
+    unique_sizes: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
 
     def add(part: Mapping[str, int]) -> None:
-        if all(v in space[n] for n, v in part.items()) and len(found) < MOST_SIZES:
+        if all(v in space[n] for n, v in part.items()) and len(unique_sizes) < MOST_SIZES:
             sizes = {**base, **part}
-            found.setdefault(tuple(sizes.items()), sizes)
+            unique_sizes.setdefault(tuple(sizes.items()), sizes)
 
     names = [n for n, r in space.dims if r.min != r.max]
     for key in sorted(keys, key=len, reverse=True):
@@ -100,4 +100,4 @@ def sizes_of_keys(keys: list[Key], space: ShapeSpace, base: Mapping[str, int]) -
     for pair in itertools.permutations(names, 2):
         for values in itertools.product(alone, repeat=2):
             add(dict(zip(pair, values, strict=True)))
-    return list(found.values())
+    return list(unique_sizes.values())

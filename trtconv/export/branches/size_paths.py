@@ -213,7 +213,7 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
     followed, missing = 0, list[Sizes]()
     for grids in size_grids(search.space, names):
         shape = np.broadcast_shapes(*(g.shape for g in grids.values())) if grids else ()
-        taken = np.zeros(shape, bool)
+        covered = np.zeros(shape, bool)
         for region in search.regions:
             inside = np.ones(shape, bool)
             try:
@@ -221,10 +221,10 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
                     inside &= _holds(decision, grids)
             except UnreadableError:
                 continue
-            taken |= inside
-        followed += int(taken.sum()) * others
+            covered |= inside
+        followed += int(covered.sum()) * others
         if len(missing) < MOST_RUNS:
-            missing += [{**search.base, **part} for part in sizes_where(~taken, grids, 4)]
+            missing += [{**search.base, **part} for part in sizes_where(~covered, grids, 4)]
         if time.monotonic() > search.deadline + 2.0:
             break
     for sizes in missing:

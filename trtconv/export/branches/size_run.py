@@ -107,11 +107,11 @@ def run_symbolic(
 
 def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[Decision, ...]:
     lines = env.lines
-    found: dict[str, Decision] = {}
+    decisions: dict[str, Decision] = {}
     for index, guard in enumerate(env.guards):
         used = tuple((s, symbols[s]) for s in sorted(guard.expr.free_symbols, key=str) if s in symbols)
-        found.setdefault(str(guard.expr), Decision(guard.expr, used, lines.get(index)))
-    return tuple(found.values())
+        decisions.setdefault(str(guard.expr), Decision(guard.expr, used, lines.get(index)))
+    return tuple(decisions.values())
 
 
 def _recording_env() -> Any:

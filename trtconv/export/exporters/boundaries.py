@@ -22,31 +22,31 @@ MOST_BYTES = 1 << 29
 MOST_NAMED = 3
 
 
-def probed(job: Job, made: Attempt) -> tuple[Job, Attempt]:
+def probed(job: Job, attempt: Attempt) -> tuple[Job, Attempt]:
     """The attempt compared at the boundaries of its decisions too; the points made for it are samples from then on.
 
     Inputs that a user's function makes are left as they are.
     """
-    if made.candidate is None or made.verdict is None or job.request.source.sample is not None:
-        return job, made
-    model = load_model(made.candidate.model)
+    if attempt.candidate is None or attempt.verdict is None or job.request.source.sample is not None:
+        return job, attempt
+    model = load_model(attempt.candidate.model)
     if external_files(model) or model.ByteSize() > MOST_BYTES:
-        return job, made
+        return job, attempt
     first = job.samples.items[0]
     bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
     probes = probe_boundaries(model, first.inputs, open_graph, bounds)
     if not probes.decisions:
-        return job, made
+        return job, attempt
     samples = _run_at(job, probes, first.point)
-    notes = (*made.candidate.notes, *_missed_in_words(probes, model))
-    made = replace(made, candidate=replace(made.candidate, notes=notes))
-    if not samples or made.candidate is None or made.verdict is None:
-        return job, made
+    notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
+    attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
+    if not samples or attempt.candidate is None or attempt.verdict is None:
+        return job, attempt
     job = replace(job, samples=with_probes(job.samples, job.runner, samples))
-    path = made.candidate.model
+    path = attempt.candidate.model
     verdict = prove(lambda: OnnxRuntimeRunner(path), job.samples.items[-len(samples) :], job.request.tolerance)
-    comparisons = (*made.verdict.comparisons, *verdict.comparisons)
-    return job, replace(made, verdict=replace(verdict, comparisons=comparisons, advisory=made.verdict.advisory))
+    comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
+    return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
 
 
 def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:

@@ -168,11 +168,11 @@ def rounds_sizes(result: Attempt) -> bool:
     return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
 
 
-def rounded_sizes(made: Attempt, job: Job) -> list[dict[str, int]]:
+def rounded_sizes(attempt: Attempt, job: Job) -> list[dict[str, int]]:
     """Joint sizes at which the file's FP32 makes another whole number of a size than Python's FP64 does."""
-    if made.candidate is None:
+    if attempt.candidate is None:
         return []
-    return differing_sizes(load_model(made.candidate.model).graph, job.request.inputs, job.request.space)
+    return differing_sizes(load_model(attempt.candidate.model).graph, job.request.inputs, job.request.space)
 
 
 def suspect_sizes(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:

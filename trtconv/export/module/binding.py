@@ -99,8 +99,8 @@ def _match_by_position(names: Sequence[str], named: Mapping[str, inspect.Paramet
     the optional ones would be guessed at.
     """
     foreign = [n for n in dict.fromkeys(names) if n.split(".")[0] not in named]
-    taken = {n.split(".")[0] for n in names}
-    required = [n for n, p in named.items() if p.default is p.empty and n not in taken]
+    bound = {n.split(".")[0] for n in names}
+    required = [n for n, p in named.items() if p.default is p.empty and n not in bound]
     if len(foreign) != len(required) or any("." in n for n in foreign):
         return {}
     return dict(zip(foreign, required, strict=True))

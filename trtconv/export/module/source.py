@@ -132,9 +132,9 @@ def _package_of(file: Path) -> tuple[Path, str] | None:
         folder = folder.parent
     if len(names) == 1 or file.stem == "__init__" or not all(n.isidentifier() for n in names):
         return None
-    taken = getattr(sys.modules.get(names[0]), "__file__", None)
+    loaded_file = getattr(sys.modules.get(names[0]), "__file__", None)
     ours = folder / names[0] / "__init__.py"
-    if names[0] in sys.modules and (taken is None or Path(taken).resolve() != ours):
+    if names[0] in sys.modules and (loaded_file is None or Path(loaded_file).resolve() != ours):
         return None
     return folder, ".".join(names)
 

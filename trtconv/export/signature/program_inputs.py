@@ -49,12 +49,12 @@ def program_inputs(path: Path) -> tuple[tuple[TensorSpec, ...], ShapeSpace]:
     return tuple(specs), ShapeSpace(tuple((n, parse_range(text, n)) for n, text in ranges.items()))
 
 
-def _dim_name(axis: int, rank: int, taken: set[str]) -> str:
+def _dim_name(axis: int, rank: int, used_names: set[str]) -> str:
     usual = _USUAL.get(rank, ())
     name = usual[axis] if axis < len(usual) else f"D{axis}"
     number = 2
     free = name
-    while free in taken:
+    while free in used_names:
         free, number = f"{name}{number}", number + 1
     return free
 

@@ -41,7 +41,7 @@ def differing_sizes(
 ) -> list[dict[str, int]]:
     """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on."""
     arithmetic = _Arithmetic(graph, specs)
-    deadline, found = time.monotonic() + seconds, list[dict[str, int]]()
+    deadline, differing = time.monotonic() + seconds, list[dict[str, int]]()
     for node in graph.node:
         if not _rounds(node):
             continue
@@ -57,8 +57,8 @@ def differing_sizes(
                     break
         except _OtherError:
             continue
-        found += [sizes for sizes in here[:MOST_FOUND] if sizes not in found]
-    return found
+        differing += [sizes for sizes in here[:MOST_FOUND] if sizes not in differing]
+    return differing
 
 
 def _rounds(node: onnx.NodeProto) -> bool:
@@ -88,8 +88,8 @@ class _Arithmetic:
 
     def dims(self, name: str) -> frozenset[str]:
         """The names of the dims that a value depends on. Raises _OtherError."""
-        found: set[str] = set()
-        waiting, seen = [name], {name}
+        dim_names: set[str] = set()
+        waiting, visited = [name], {name}
         while waiting:
             node = self._makers.get(waiting.pop())
             if node is None:
@@ -98,16 +98,16 @@ class _Arithmetic:
                 spec = self._specs.get(node.input[0])
                 if spec is None:
                     raise _OtherError
-                found.update(d for d in spec.dims if isinstance(d, str))
+                dim_names.update(d for d in spec.dims if isinstance(d, str))
                 continue
             gathered = self._gathered_dim(node)
             if gathered is not None:
-                found.update(gathered)
+                dim_names.update(gathered)
                 continue
-            new = [i for i in node.input if i and i not in seen]
-            seen.update(new)
+            new = [i for i in node.input if i and i not in visited]
+            visited.update(new)
             waiting += new
-        return frozenset(found)
+        return frozenset(dim_names)
 
     def _gathered_dim(self, node: onnx.NodeProto) -> set[str] | None:
         """The one dim that a Gather takes out of a shape; None for another node."""
@@ -126,12 +126,12 @@ class _Arithmetic:
         """The elements of a value, floats as `kind`. Raises _OtherError."""
         return self._value(name, grids, kind, {})
 
-    def _value(self, name: str, grids: Mapping[str, Array], kind: Any, done: dict[str, Elements]) -> Elements:
-        if name not in done:
-            done[name] = self._compute(name, grids, kind, done)
-        return done[name]
+    def _value(self, name: str, grids: Mapping[str, Array], kind: Any, cache: dict[str, Elements]) -> Elements:
+        if name not in cache:
+            cache[name] = self._compute(name, grids, kind, cache)
+        return cache[name]
 
-    def _compute(self, name: str, grids: Mapping[str, Array], kind: Any, done: dict[str, Elements]) -> Elements:
+    def _compute(self, name: str, grids: Mapping[str, Array], kind: Any, cache: dict[str, Elements]) -> Elements:
         node = self._makers.get(name)
         tensor = self._constants.get(name)
         if node is not None and node.op_type == "Constant":
@@ -142,7 +142,7 @@ class _Arithmetic:
             raise _OtherError
         if node.op_type == "Shape":
             return self._shape(node, grids)
-        inputs = [self._value(i, grids, kind, done) for i in node.input if i]
+        inputs = [self._value(i, grids, kind, cache) for i in node.input if i]
         return _apply(node, inputs, kind)
 
     def _shape(self, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Elements:

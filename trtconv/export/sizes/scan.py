@@ -48,7 +48,7 @@ def scan_points(job: Job, edges: Iterable[Sizes]) -> Iterator[tuple[str, SampleP
     next to its ends, and others drawn at random: an even step would show only odd ones, or multiples of something.
     """
     base, seed, space = dict(job.sizes), job.request.source.seed, job.request.space
-    given: set[tuple[tuple[str, int], ...]] = set()
+    emitted: set[tuple[tuple[str, int], ...]] = set()
     joint = covering_sizes(space, batch_dims(job.request.inputs))
     lists = [[{n: v} for v in _spread(r, base[n])] for n, r in space.dims]
     turns = (s for turn in itertools.zip_longest(*lists) for s in turn if s is not None)
@@ -56,8 +56,8 @@ def scan_points(job: Job, edges: Iterable[Sizes]) -> Iterator[tuple[str, SampleP
     rest: Iterator[tuple[str, Sizes]] = _alternate(turns, joint)
     for kind, sizes in itertools.chain((("edge", e) for e in edges), rest):
         whole = tuple({**base, **sizes}.items())
-        if whole not in given and space.contains(dict(whole)):
-            given.add(whole)
+        if whole not in emitted and space.contains(dict(whole)):
+            emitted.add(whole)
             yield kind, SamplePoint("scan", whole, "random", seed)
 
 
