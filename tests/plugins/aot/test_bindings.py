@@ -71,7 +71,7 @@ def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = make_stub_libraries(tmp_path_factory.mktemp("host"), major)
     library = folder / f"libnvinfer.so.{major}"
     command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-deprecated-declarations", f"-I{headers(major)}"]
-    command += [f"-I{cuda_include()}", str(Path(__file__).with_name("aot_host.cpp")), "-o", str(library), "-ldl"]
+    command += [f"-I{cuda_include()}", str(Path(__file__).parents[1] / "aot_host.cpp"), "-o", str(library), "-ldl"]
     command.append(f"-Wl,-soname,{library.name}")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

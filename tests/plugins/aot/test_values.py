@@ -26,7 +26,7 @@ from trtconv.plugins.described.registry import find_plugin
 
 pytestmark = pytest.mark.slow
 
-HOST = Path(__file__).with_name("host_cuda")
+HOST = Path(__file__).parents[1] / "host_cuda"
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 GUARD = 256  # bytes before and behind a tensor that nobody may touch
 # A small GPU, so that blocks of InstanceNorm stay and take several planes.
