@@ -175,7 +175,7 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
     ({}, ""),
 ])  # fmt: skip
 def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, place):
-    assert Problem("error", "accuracy", "off", **parts).place == place
+    assert Problem("error", "accuracy", "off", **parts).location == place
 
 
 def test_the_terminal_takes_any_path_and_tells_what_could_not_be_judged(capsys):
