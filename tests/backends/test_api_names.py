@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import trtconv.backends
+from trtconv.core.precision import TF32
 
 DATA = json.loads((Path(__file__).parent / "data" / "tensorrt_names.json").read_text())
 COLUMNS = DATA["columns"]
@@ -85,6 +86,8 @@ def used_names(tree: ast.AST, file: str) -> set[str]:
 
 
 USED = {(path.name, name) for path in FILES for name in used_names(ast.parse(path.read_text()), path.name)}
+# configuration.py takes it by name from the table of precisions; the others it asks `capabilities.precision_flags` for.
+USED.add(("configuration.py", f"BuilderFlag.{TF32.flag}"))
 
 
 def in_every_version(name: str) -> bool:
