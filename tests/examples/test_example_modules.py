@@ -50,7 +50,8 @@ def test_the_config_fits_the_module(name: str) -> None:
     assert [s.name for s in specs] == list(inspect.signature(made(name).forward).parameters)
     require_ranges(specs, shape_space(config))
     asked = tolerance(config.check, None, None)
-    assert asked is None
+    assert asked is not None
+    assert (asked.rtol, asked.atol) == (1e-4, 1e-4)
     assert not asked.mismatched
 
 
