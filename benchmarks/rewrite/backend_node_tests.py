@@ -35,13 +35,13 @@ from onnx import numpy_helper
 
 from benchmarks.record import write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.proof import ReferenceRunner
 from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES

@@ -18,8 +18,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.errors import TrtconvError
+from trtconv.backends.onnxruntime.graph_runner import GraphRunner, open_model
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import parse_target
@@ -29,7 +28,7 @@ from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.probes.values import INFINITE_KINDS, probe_kinds, probe_values
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.proof import RULE_KINDS, ReferenceRunner
+from trtconv.rewrite.engine.proof import RULE_KINDS
 from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
@@ -175,7 +174,7 @@ def _assert_equal(before: onnx.ModelProto, after: onnx.ModelProto, case: Case, l
 
 def _assert_equal_at_probes(before: onnx.ModelProto, after: onnx.ModelProto, case: Case, rule: Rule) -> None:
     runs = runner(before), runner(after)
-    if not all(isinstance(r, OnnxRuntimeRunner) for r in runs):
+    if not all(isinstance(r, GraphRunner) for r in runs):
         return
     _, specs = model_space(before)
     bounds = {s.name: case.ranges.get(s.name, (0, 5) if s.dtype.kind == "int" else None) for s in specs}
@@ -194,10 +193,7 @@ def _assert_equal_at_probes(before: onnx.ModelProto, after: onnx.ModelProto, cas
 
 def runner(model: onnx.ModelProto) -> Any:
     """ONNX Runtime, or the reference evaluator where it lacks an op."""
-    try:
-        return OnnxRuntimeRunner(model.SerializeToString(), threads=1)
-    except TrtconvError:
-        return ReferenceRunner(model)
+    return open_model(model)[0]
 
 
 def feed_of(spec: TensorSpec, sizes: Mapping[str, int], kind: str, bounds: tuple[float, float] | None) -> Any:

@@ -5,8 +5,8 @@ The proof runs nothing itself: rooms hand in what runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,14 @@ Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
 
 MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
 """The inputs at a sample point, by name."""
+
+
+@runtime_checkable
+class Resampling(Protocol):
+    """What can run with the coordinates of its interpolations moved by a rounding (see `proof.coordinates`)."""
+
+    def resampled(self) -> Sequence[Run]:
+        """The same with moved coordinates, in FP64 where that can be had; empty when it does not interpolate."""
 
 
 class Original(Protocol):

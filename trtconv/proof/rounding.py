@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.original import Original, Run
+from trtconv.proof.original import Original, Resampling, Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,10 +26,14 @@ def measured_errors(
     """By output |own precision - FP64|, float32 of the output's shape.
 
     Where FP64 is not to be had, the spread under perturbations of weights and inputs by one unit in the last place.
+    Where it interpolates, also its error with coordinates that others round otherwise.
     """
     import numpy as np
 
     errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
+    if errors and isinstance(original, Resampling):
+        for run in original.resampled():
+            errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
     if missing:
         spread = spread_errors(original, inputs, outputs)
@@ -112,7 +117,7 @@ def graph_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Ar
 
     A graph adds up in its own order at every node, beside which one unit at its inputs is little. Normalising a
     constant map divides rounding noise by the root of a tiny epsilon: there one graph differs from itself beside that
-    point. Empty for a graph without float inputs.
+    point. What interpolates is also run beside its coordinates. Empty for a graph without float inputs.
     """
     if not any(v.dtype.kind == "f" for v in inputs.values()):
         return {}
@@ -122,6 +127,11 @@ def graph_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Ar
             _keep_larger(largest, run(moved(inputs, seed, 2.0**-24, ULPS)), outputs)
         except TrtconvError:
             return {}
+    moved_runs: Sequence[Run] = run.resampled() if isinstance(run, Resampling) else ()
+    for other in moved_runs:
+        # One side may lose a row, where a length times its scale is a whole number: the other side does not.
+        with suppress(TrtconvError):
+            _keep_larger(largest, other(inputs), outputs)
     return largest
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.exact_twin import denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.outputs import flatten_outputs, rename_outputs
+from trtconv.export.module.twins import Resampled, denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class ModuleRunner:
         self.base = base
         self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
+        self._resampled: tuple[Resampled, ...] | None = None
         self.binding = Binding(())
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
@@ -68,6 +69,14 @@ class ModuleRunner:
     def perturbed(self, seed: int) -> ModuleRunner | None:
         """The module with each weight moved by at most one unit in its last place; None as for `exact`."""
         return perturbed_twin(self, seed)
+
+    def resampled(self) -> tuple[Resampled, ...]:
+        """The module in FP64 with the coordinates of its interpolations moved; empty once it is seen to have none."""
+        if self._resampled is None:
+            exact = self.exact()
+            self._resampled = () if exact is None else (Resampled(exact),)
+        self._resampled = tuple(r for r in self._resampled if r.interpolates is not False)
+        return self._resampled
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them."""

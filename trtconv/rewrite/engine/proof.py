@@ -6,13 +6,12 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
@@ -238,41 +237,6 @@ def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
         return None, "", error.message
     names = dict.fromkeys(name for _, name in sides)
     return (sides[0][0], sides[1][0]), " and ".join(names), ""
-
-
-def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
-    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse."""
-    try:
-        return OnnxRuntimeRunner(model.SerializeToString(), threads=1), "onnxruntime"
-    except TrtconvError as error:
-        problem = error.message
-    try:
-        return ReferenceRunner(model), "onnx.reference"
-    except TrtconvError as error:
-        raise TrtconvError(f"{problem}; {error.message}") from error
-
-
-class ReferenceRunner:
-    """ONNX's own evaluator, for ops that ONNX Runtime lacks."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        from onnx.reference import ReferenceEvaluator
-
-        try:
-            self._evaluator: Any = ReferenceEvaluator(model)
-        except Exception as error:
-            raise TrtconvError(f"the reference evaluator refuses the part: {error}") from error
-        self._outputs = [o.name for o in model.graph.output]
-        self._inputs = {i.name for i in model.graph.input}
-
-    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once. Raises TrtconvError."""
-        try:
-            with np.errstate(all="ignore"):
-                values = self._evaluator.run(None, {k: v for k, v in inputs.items() if k in self._inputs})
-        except Exception as error:
-            raise TrtconvError(f"the reference evaluator fails: {type(error).__name__}: {error}") from error
-        return dict(zip(self._outputs, values, strict=True))
 
 
 def _structure(

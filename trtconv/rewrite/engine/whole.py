@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
@@ -23,7 +24,7 @@ from trtconv.proof.probes.masks import MASK_KINDS
 from trtconv.proof.probes.values import INFINITE_KINDS
 from trtconv.proof.proving import compare_graphs
 from trtconv.proof.sizes import small_points
-from trtconv.rewrite.engine.proof import DECIDING_KINDS, ReferenceRunner, compare_decided, open_model
+from trtconv.rewrite.engine.proof import DECIDING_KINDS, compare_decided
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
+from trtconv.backends.onnxruntime.graph_runner import open_model
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.points import sample_inputs, sample_points
-from trtconv.rewrite.engine.proof import open_model
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.lowering.float64 import Narrowed
 

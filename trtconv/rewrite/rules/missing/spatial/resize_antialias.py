@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from trtconv.core.tolerance import Tolerance
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
@@ -100,15 +99,11 @@ def _cubic(g: Replacement, t: Value, a: float) -> Value:
     return g.where(g.less_equal(t, g.scalar(1.0)), near, outer)
 
 
-# The window's weights are differences of coordinates of up to the length of the axis, so that each loses digits.
-PROOF = Tolerance(rtol=2e-5, atol=2e-5, why="ONNX Runtime and the rule compute the weights of a window in FP32")
-
 RULE = Rule(
     name="resize-antialias",
     why="No TensorRT antialiases: 8.6 ignores the attribute, later ones refuse the node; two matrix products do it.",
     ops=("Resize",),
     find=find,
-    tolerance=PROOF,
     before="Resize(x, sizes, mode=linear, antialias=1)",
     after="MatMul(MatMul(Wh, x), Transpose(Ww)), the weights from Range and the sizes",
     keeps_infinities=False,

@@ -1,0 +1,76 @@
+"""What runs a part of a graph in a proof: ONNX Runtime, or ONNX's own evaluator for the ops that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.proof.coordinates import move_coordinates
+from trtconv.proof.original import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
+    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse."""
+    try:
+        return GraphRunner(model), "onnxruntime"
+    except TrtconvError as error:
+        problem = error.message
+    try:
+        return ReferenceRunner(model), "onnx.reference"
+    except TrtconvError as error:
+        raise TrtconvError(f"{problem}; {error.message}") from error
+
+
+class GraphRunner:
+    """A graph in ONNX Runtime, one thread. Raises TrtconvError when it does not take the graph."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._model = model
+        self._run = OnnxRuntimeRunner(model.SerializeToString(), threads=1)
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        return self._run(inputs)
+
+    def resampled(self) -> Sequence[Run]:
+        """The graph with its coordinates moved to either side; empty when it does not interpolate."""
+        return self._resampled
+
+    @cached_property
+    def _resampled(self) -> tuple[Run, ...]:
+        models = [move_coordinates(self._model, sign) for sign in (1, -1)]
+        return tuple(OnnxRuntimeRunner(m.SerializeToString(), threads=1) for m in models if m is not None)
+
+
+class ReferenceRunner:
+    """ONNX's own evaluator, for ops that ONNX Runtime lacks."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            self._evaluator: Any = ReferenceEvaluator(model)
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator refuses the part: {error}") from error
+        self._outputs = [o.name for o in model.graph.output]
+        self._inputs = {i.name for i in model.graph.input}
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        import numpy as np
+
+        try:
+            with np.errstate(all="ignore"):
+                values = self._evaluator.run(None, {k: v for k, v in inputs.items() if k in self._inputs})
+        except Exception as error:
+            raise TrtconvError(f"the reference evaluator fails: {type(error).__name__}: {error}") from error
+        return dict(zip(self._outputs, values, strict=True))

@@ -1,0 +1,144 @@
+"""The module in FP64, and with weights or coordinates moved by a rounding: what its own rounding is measured by."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from trtconv.proof.coordinates import MOVED_BY
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import nn
+
+    from trtconv.export.module.runner import ModuleRunner
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# A copy in FP64 takes twice the weights' memory, which a model of many gigabytes cannot afford.
+LARGEST_COPY = 1 << 30
+# aten's operators that interpolate, by the axes along which they do; and those that read at coordinates of their own.
+UPSAMPLING = {
+    "upsample_linear1d": 1,
+    "upsample_bilinear2d": 2,
+    "upsample_bicubic2d": 2,
+    "upsample_trilinear3d": 3,
+    "_upsample_bilinear2d_aa": 2,
+    "_upsample_bicubic2d_aa": 2,
+}
+SAMPLING = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler")
+
+
+def weight_bytes(module: nn.Module) -> int:
+    """The bytes of the module's parameters."""
+    return sum(p.numel() * p.element_size() for p in module.parameters())
+
+
+def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
+    """The module in FP64; None when it is too large to copy or cannot be copied."""
+    copied = _copied(runner.module)
+    if copied is None:
+        return None
+    try:
+        return runner.with_module(copied.double())
+    except (RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return None
+
+
+def perturbed_twin(runner: ModuleRunner, seed: int) -> ModuleRunner | None:
+    """The module with each weight moved by at most one unit in its last place; None as for `exact_twin`."""
+    import torch
+
+    copied = _copied(runner.module)
+    if copied is None:
+        return None
+    generator = torch.Generator().manual_seed(seed)
+    try:
+        with torch.no_grad():
+            for parameter in copied.parameters():
+                if parameter.is_floating_point():
+                    noise = torch.rand(parameter.shape, generator=generator).mul_(2).sub_(1).to(parameter.dtype)
+                    parameter.add_(parameter * noise * torch.finfo(parameter.dtype).eps)
+        return runner.with_module(copied)
+    except (RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return None
+
+
+def _copied(module: nn.Module) -> nn.Module | None:
+    if weight_bytes(module) > LARGEST_COPY:
+        return None
+    try:
+        return copy.deepcopy(module)
+    except (RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return None
+
+
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Denormal numbers count as zero in torch during the block."""
+    import torch
+
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+class Resampled:
+    """The module in FP64 with the coordinates of its interpolations moved (`proof.coordinates`).
+
+    `interpolates` is None before the first run.
+    """
+
+    def __init__(self, exact: ModuleRunner) -> None:
+        self._exact = exact
+        self.interpolates: bool | None = None
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        mode = _moved_coordinates()
+        with mode:
+            outputs = self._exact(inputs)
+        self.interpolates = mode.count > 0
+        return outputs
+
+
+def _moved_coordinates() -> Any:
+    """A dispatch mode under which what interpolates reads beside its coordinates; `count` says how often."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class MovedCoordinates(TorchDispatchMode):  # type: ignore[misc]
+        count = 0
+
+        def __torch_dispatch__(
+            self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        ) -> Any:
+            name = func.overloadpacket.__name__
+            if name in UPSAMPLING:
+                self.count += 1
+                return _upsampled(func, UPSAMPLING[name], args, dict(kwargs or {}))
+            # Nearest (1) decides, and is no noise.
+            if name in SAMPLING and args[2] != 1:
+                self.count += 1
+                x, grid, *rest = args
+                return func(x, grid + MOVED_BY, *rest, **dict(kwargs or {}))
+            return func(*args, **dict(kwargs or {}))
+
+    return MovedCoordinates()
+
+
+def _upsampled(run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The result, with the slope along each axis times its length and a rounding."""
+    import torch
+
+    x, *rest = args
+    result = run(x, *rest, **keywords)
+    for axis in range(x.dim() - axes, x.dim()):
+        length = x.shape[axis]
+        if length > 1 and result.shape[axis] != length:
+            slope = torch.diff(x, dim=axis, append=x.narrow(axis, length - 1, 1))
+            result = result + MOVED_BY * length * run(slope, *rest, **keywords)
+    return result
