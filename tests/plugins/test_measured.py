@@ -104,7 +104,7 @@ def padding(path: Path) -> Path:
       g (float[N,4,H,W] x) => (float[N,4,a,b] y)
       <int64[8] p = {0,0,1,1,0,0,1,1}, float[4] s = {1.0,1.0,0.5,0.5}> {
         q = Pad<mode="reflect">(x, p)
-        h = Resize<mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric">(q, , s)
+        h = Resize<mode="linear">(q, , s)
         y = Pad<mode="reflect">(h, p)
       }""")
     model.metadata_props.add(key="trtconv.space", value="N=1:1:2 H=4:8:64 W=4:8:64")

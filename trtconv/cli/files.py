@@ -31,11 +31,8 @@ class FilePath(click.Path):
 
 
 FILE = FilePath("read")
-OUTPUT_FILE = FilePath("file")
 OUTPUT_REPORT = FilePath("report")
 OUTPUT_FOLDER = FilePath("folder")
-OUTPUT_FOLDER_OR_FILE = FilePath("folder or file")
-UPDATED_FILE = FilePath("update")
 
 
 class FileCommand(GroupedCommand):

@@ -21,7 +21,6 @@ from trtconv.proof.probes.values import INFINITE_KINDS, PROBE_KINDS, probe_kinds
 if TYPE_CHECKING:
     import numpy as np
 
-VALUE_KINDS = ("random", "zeros", "large", "denormal", "full", "nan", *PROBE_KINDS)
 # Values made for the decisions of one graph; they cannot be drawn from a spec.
 BOUNDARY = "boundary"
 

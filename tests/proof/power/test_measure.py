@@ -13,7 +13,7 @@ from trtconv.proof.comparison import compare_outputs
 from trtconv.proof.noise_floor import NoiseFloor
 from trtconv.proof.power.effect import column_scales, effect_of
 from trtconv.proof.power.measure import PowerRequest, measure_power
-from trtconv.proof.power.points import telling_samples
+from trtconv.proof.power.points import TellingSamples
 
 from .heads import HEADS, head_model, samples_of
 
@@ -22,6 +22,13 @@ def comparison(tolerance):
     return lambda sample, outputs: compare_outputs(
         str(sample.point), sample.outputs, outputs, allowances(sample, tolerance)
     )
+
+
+def telling_samples(samples):
+    selection = TellingSamples()
+    for sample in samples:
+        selection.offer(sample)
+    return selection.chosen()
 
 
 def measure(kind, compare, **over):

@@ -24,7 +24,7 @@ from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, Job
 from trtconv.proof.comparison import first_failure
-from trtconv.proof.joint_sizes import SizeCoverage, covering_sizes
+from trtconv.proof.joint_sizes import covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims
 from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample
@@ -142,8 +142,3 @@ class _Limits:
         self._turn += 1
         likely = self._turn < self._enough or self._tables
         return spent < (SECONDS if likely else LESS_SECONDS)
-
-
-def uncovered(coverage: SizeCoverage | None) -> bool:
-    """True when the module decides by size and some joint sizes were neither tried nor followed."""
-    return coverage is not None and not coverage.complete and bool(coverage.lines or coverage.tables)

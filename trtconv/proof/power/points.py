@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from trtconv.proof.reference import ReferenceSample
 
 
@@ -43,14 +41,6 @@ class TellingSamples:
 
     def _least(self) -> int:
         return max(1, min((_size(s) for s in self._random), default=1))
-
-
-def telling_samples(samples: Iterable[ReferenceSample]) -> tuple[ReferenceSample, ...]:
-    """The telling ones of all samples."""
-    selection = TellingSamples()
-    for sample in samples:
-        selection.offer(sample)
-    return selection.chosen()
 
 
 def _size(sample: ReferenceSample) -> int:
