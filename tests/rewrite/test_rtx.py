@@ -45,7 +45,8 @@ def test_the_result_builds(rule, case: Case, tmp_path):
     if rule.plugin:
         pytest.skip("TensorRT-RTX has no plugins")
     model = model_of(case)
-    record = apply(model, (rule,), case.target)
+    # Each case is proved by its rule's own test.
+    record = apply(model, (rule,), case.target, proof=False)
     assert record.entries
     if not rule.needed(RTX) and any(n.op_type == "NonZero" for n in model.graph.node):
         pytest.skip("TensorRT-RTX refuses NonZero, and the rule is not for it")

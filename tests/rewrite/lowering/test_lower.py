@@ -65,7 +65,7 @@ def test_lowered_to_opset_17(case, tmp_path):
     assert not after.functions
     assert not result.rejected
     onnx.checker.check_model(after, full_check=True)
-    _assert_equal(before, after, case)
+    _assert_equal(before, after, case, case.tolerance)
     assert result.whole is None or result.whole.passed, result.whole.note
     again = rewrite_model(
         RewriteRequest(result.model, tmp_path / "again.trt.onnx", parse_target("tensorrt==8.6")), SilentProgress()

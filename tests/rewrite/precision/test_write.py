@@ -50,12 +50,15 @@ def test_what_the_file_says_of_its_values_follows_their_types():
     assert typed.graph.value_info[2].type.tensor_type.shape.dim[2].dim_param == "H"
 
 
-def test_weights_listed_among_the_inputs_are_weights():
+def test_an_input_with_a_default_stays_one():
+    """The caller may override it, so it is no weight: it comes as FP32 and is cast."""
     model = cases.EINSUM.model()
     model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [4, 5]))
     typed = convert_precision(model, "fp16").model
     onnx.checker.check_model(typed, full_check=True)
-    assert [v.name for v in typed.graph.input] == ["x"]
+    assert [v.name for v in typed.graph.input] == ["x", "w"]
+    feed = {**cases.EINSUM.feed, "w": normal(4, 5)}
+    assert error(run(model, feed)["y"], run(typed, feed)["y"]) < 2e-3
 
 
 def test_half_inputs_and_outputs_when_asked():

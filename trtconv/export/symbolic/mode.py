@@ -18,7 +18,7 @@ from trtconv.export.symbolic import (
     short_time,
 )
 from trtconv.export.symbolic.adaptive import adaptive_pool
-from trtconv.export.symbolic.pooling import average_pool, max_pool
+from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
 
 Handler = Callable[..., Any]
 
@@ -53,6 +53,8 @@ def handlers() -> dict[str, Handler]:
         "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle, "argsort": order.argsort,
+        "embedding_bag": embedding_bag, "hypot": numerics.hypot,
+        "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
     }  # fmt: skip
     for rank in (1, 2, 3):

@@ -127,6 +127,24 @@ def remainder(func: Any, x: Any, other: Any) -> Any:
     return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)
 
 
+def hypot(func: Any, x: Any, y: Any) -> Any:
+    """The root of x * x + y * y by the larger of the two, whose square may overflow."""
+    import torch
+
+    larger, smaller = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
+    ratio = smaller / torch.where(larger == 0.0, 1.0, larger)
+    return torch.where(torch.isinf(larger), larger, larger * torch.sqrt(1.0 + ratio * ratio))
+
+
+def negate(func: Any, x: Any) -> Any:
+    """Of bytes 256 - x, which no Neg of ONNX takes."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or x.dtype != torch.uint8:
+        return NotImplemented
+    return torch.where(x == 0, 0, 256 - x.to(torch.int32)).to(torch.uint8)
+
+
 def shift_right(func: Any, x: Any, bits: Any) -> Any:
     """Of signed integers: the division by a power of two, rounded down."""
     import torch

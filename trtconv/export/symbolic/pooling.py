@@ -130,3 +130,30 @@ def _at_most(values: Any, limit: Any) -> Any:
     if not isinstance(limit, torch.Tensor):
         limit = torch.full((), limit, dtype=torch.int64, device=values.device)
     return torch.minimum(values, limit)
+
+
+def embedding_bag(
+    func: Any, ids: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Any:  # fmt: skip
+    """The handler of torch.nn.functional.embedding_bag for bags of one length: ids is [N, T], the result [N, D].
+
+    Bags by offsets are traced as they are.
+    """
+    import torch
+
+    if ids.dim() != 2 or offsets is not None or max_norm is not None or mode not in ("sum", "mean", "max"):
+        return NotImplemented
+    rows = torch.nn.functional.embedding(ids, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if padding_idx is None:
+        return rows.amax(1) if mode == "max" else rows.mean(1) if mode == "mean" else rows.sum(1)
+    counts = (ids != padding_idx % weight.shape[0]).unsqueeze(-1)
+    number = counts.to(rows.dtype).sum(1)
+    if mode == "max":
+        largest = torch.where(counts, rows, float("-inf")).amax(1)
+        return torch.where(number > 0, largest, 0.0)
+    total = torch.where(counts, rows, 0.0).sum(1)
+    return total if mode == "sum" else total / number.clamp(min=1.0)

@@ -34,6 +34,9 @@ def interpolate(
         picked = _nearest(x, sizes, scales, rank)
         if picked is not None:
             return picked
+    if mode == "nearest-exact" and any_symbolic([*x.shape[2:], *(sizes or ())]):
+        whole = scales is not None and all(float(s).is_integer() for s in scales)
+        return NotImplemented if whole else _pick_all(x, sizes, scales, rank, centre=0.5)
     if sizes is not None and size is None:
         return func(x, sizes, None, mode, align_corners, None, antialias)
     return NotImplemented
@@ -108,25 +111,27 @@ def _nearest(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: in
         factor = scales[i] if scales is not None else None
         if not nearest_is_safe(length, out, factor):
             risky.append(i)
-    if not risky:
-        return None
+    return _pick_all(x, sizes, scales, rank) if risky else None
+
+
+def _pick_all(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: int, centre: float = 0.0) -> Any:
     for i in range(rank):
         length = x.shape[i - rank]
         out = sizes[i] if sizes is not None else _scaled(length, (scales or [])[i])
-        x = x.index_select(i - rank, _picked(x, length, out, None if scales is None else 1.0 / scales[i]))
+        x = x.index_select(i - rank, _picked(x, length, out, None if scales is None else 1.0 / scales[i], centre))
     return x
 
 
-def _picked(x: Any, length: Any, out: Any, step: Any) -> Any:
-    """min(floor(i * length / out), length - 1) in float32, which is how torch picks."""
+def _picked(x: Any, length: Any, out: Any, step: Any, centre: float = 0.0) -> Any:
+    """min(floor((i + centre) * length / out), length - 1) in float32, which is how torch picks."""
     import torch
 
-    output_index = arange(out, x).to(torch.float32)
+    output_index = arange(out, x).to(torch.float32) + centre
     if step is None:
         ratio = scalar(length, x) / scalar(out, x)
     else:
         ratio = step if isinstance(step, torch.Tensor) else torch.full((), step, dtype=torch.float32, device=x.device)
-    if step is not None:
+    if step is not None and not centre:
         # torch copies an axis that keeps its size, and repeats one that doubles, whatever the scale was.
         factor = scalar(out, x) / scalar(length, x)
         ratio = torch.where(torch.logical_or(factor == 1.0, factor == 2.0), 1.0 / factor, ratio)

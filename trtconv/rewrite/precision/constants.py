@@ -51,7 +51,8 @@ def defining_scope(graph: Graph, name: str) -> Graph | None:
     scope: Graph | None = graph
     while scope is not None:
         if name in scope.initializers:
-            return scope
+            # A default that the caller may override is a value like any other input.
+            return None if name in scope.defaults else scope
         if name in scope.makers:
             return scope if scope.makers[name].key == "Constant" else None
         scope = None if name in scope.inputs else scope.parent

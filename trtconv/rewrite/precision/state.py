@@ -38,7 +38,7 @@ class PrecisionPlan:
             if name in origins:
                 return origins[name]
             if name in scope.initializers:
-                return FREE
+                return DATA if name in scope.defaults else FREE
             scope = None if name in scope.inputs else scope.parent
         return DATA
 

@@ -181,10 +181,6 @@ class Writer:
                 value, counts = constant_as(tensor, use, name, self._plan.to)
                 self.weights += counts
                 scope.into.initializer.append(value)
-        # Older files list weights among the inputs too, as FP32.
-        half_names = {t.name for t in scope.into.initializer if t.data_type == self._plan.to.onnx}
-        for index in reversed([i for i, v in enumerate(scope.into.input) if v.name in half_names]):
-            del scope.into.input[index]
         for value in scope.graph.proto.value_info:
             value_info = scope.into.value_info.add()
             value_info.CopyFrom(value)
