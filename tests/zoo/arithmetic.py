@@ -87,6 +87,8 @@ CASES: tuple[Case, ...] = (
     of("diff", lambda x: torch.diff(x, dim=2)),
     of("cross", lambda x: torch.cross(x[:, :3], x[:, 3:6], dim=1)),
     of("gram", lambda x: torch.bmm(x.flatten(2), x.flatten(2).transpose(1, 2)) / x[0].numel()),
+    of("hypot", lambda x: torch.hypot(x, x.flip(3) + 1)),
+    of("negative_bytes", lambda x: -x, "x:uint8[N,3,H,W]=0:255"),
     of("uint8_input", Normalised().forward, "x:uint8[N,3,H,W]=0:255"),
     of("bool_input", lambda x: torch.where(x, 1.0, -1.0).mean(1), "x:bool[N,T]", STEPS),
     replace(of("float16_input", lambda x: F.relu(x * 2 + 1), "x:float16[N,T,16]", STEPS), precision="auto"),

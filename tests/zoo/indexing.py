@@ -104,6 +104,7 @@ CASES: tuple[Case, ...] = (
     of("index_add_rows", lambda x, y: torch.zeros(5, 16).index_add(0, y.reshape(-1), x.reshape(-1, 16)), INDEXED, STEPS),
     of("index_put_accumulate", lambda x, y: torch.zeros(5, 16).index_put((y.reshape(-1),), x.reshape(-1, 16), accumulate=True), INDEXED, STEPS),
     of("bincount", lambda x: F.one_hot(x.reshape(-1), 30).sum(0), TOKENS, STEPS),
+    module("bag_with_padding", lambda: nn.EmbeddingBag(30, 8, padding_idx=0), TOKENS, STEPS),
     of("topk", lambda x: x.topk(3, dim=-1)[0]),
     of("topk_of_shape", lambda x: x.mean(-1).topk(x.shape[1] // 2, dim=1)[0], LINE, STEPS),
     module("topk_gather", TopKGather, LINE, STEPS),

@@ -57,6 +57,7 @@ CASES: tuple[Case, ...] = (
     of("nearest_2", resized(scale_factor=2)),
     of("nearest_1.7", resized(scale_factor=1.7)),
     of("nearest_0.5", resized(scale_factor=0.5)),
+    of("nearest_exact_1.7", resized(scale_factor=1.7, mode="nearest-exact")),
     of("nearest_exact_1.5", resized(scale_factor=1.5, mode="nearest-exact")),
     of("bilinear_2", resized(scale_factor=2, mode="bilinear")),
     of("bilinear_2_corners", resized(scale_factor=2, mode="bilinear", align_corners=True)),

@@ -226,11 +226,13 @@ def own_errors(
     `sorts` says that equal elements are put into an order: of ties at a probe that is an accident, of a boundary not.
     """
     errors = dict(before or {}) or measured_errors(original, original.exact(), sample.inputs, sample.outputs)
-    if sample.point.values == "random" or (sample.point.probes and not sorts):
+    if sample.point.values == "random":
         return errors
     # Special values are where an original may be ill conditioned (a softmax of large ones): one draw of its rounding
     # leaves out the elements that came out well.
     errors = larger(errors, spread_errors(original, sample.inputs, sample.outputs))
+    if sample.point.probes and not sorts:
+        return errors
     if not sample.point.probes and sample.point.values not in TIES and not _has_flips(errors, sample.outputs):
         return errors
     return larger(errors, jump_errors(original, sample.inputs, sample.outputs))
