@@ -6,7 +6,7 @@ What is searched is given as a function of sizes: strict shape inference of a gr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError
@@ -54,7 +54,7 @@ def find_undefined(
 
     With `cover` a multiple has to be defined at the sizes that padding gives, which may lie above max.
     """
-    base = _defined_base(problem, space)
+    base = defined_base(problem, space)
     if base is None:
         return (UndefinedDim("", (), None, problem(space.pick("opt")) or ""),)
     searched = (_look(problem, base, name, rng, many, cover) for name, rng in space.dims)
@@ -77,30 +77,36 @@ def required_multiples(undefined_dims: tuple[UndefinedDim, ...]) -> dict[str, in
     return {d.name: d.multiple for d in undefined_dims if d.multiple is not None}
 
 
-def _defined_base(problem: Problem, space: ShapeSpace) -> dict[str, int] | None:
-    """Sizes at which all is defined: opt, or multiples near it, within the ranges where possible."""
+def defined_base(problem: Problem, space: ShapeSpace, *, smallest: bool = False) -> dict[str, int] | None:
+    """Sizes at which all is defined: opt, or multiples near it, within the ranges where possible.
+
+    The `smallest` come first where each size costs a run.
+    """
     opt = space.pick("opt")
-    candidates = [opt]
+    candidates = [space.pick("min"), opt] if smallest else [opt]
     for step in (64, 60, 56):
         up = {n: round_up(v, step) for n, v in opt.items()}
         # A batch of 64 would be costly to run, and batches have no multiples.
         spatial = {n: v if space[n].min > 4 else opt[n] for n, v in up.items()}
         candidates += [{n: min(v, space[n].max) for n, v in spatial.items()}, spatial, up]
-    candidates[2:2] = [space.pick("max"), space.pick("min")]
+    candidates[2:2] = [space.pick("max")] if smallest else [space.pick("max"), space.pick("min")]
     for sizes in candidates:
         if problem(sizes) is None:
             return sizes
     return None
 
 
+def problems_of(
+    problem: Problem, base: Mapping[str, int], name: str, sizes: Iterable[int]
+) -> Iterator[tuple[int, str | None]]:
+    """Each size of one dim with what is wrong there, the others held at a size that works."""
+    return ((size, problem({**base, name: size})) for size in sizes)
+
+
 def _look(
     problem: Problem, base: dict[str, int], name: str, rng: DimRange, many: int, cover: bool
 ) -> UndefinedDim | None:
-    problems = {}
-    for size in sizes_of(rng, many):
-        wrong = problem({**base, name: size})
-        if wrong is not None:
-            problems[size] = wrong
+    problems = {s: p for s, p in problems_of(problem, base, name, sizes_of(rng, many)) if p is not None}
     if not problems:
         return None
     steps = MULTIPLES if cover else sorted({math.lcm(m, rng.multiple) for m in MULTIPLES})

@@ -11,7 +11,7 @@ from trtconv.core.shape_space.space import DimRange, parse_range
 
 def probing(defined):
     def probe(sizes):
-        return "" if defined(**sizes) else f"undefined at {sizes}"
+        return None if defined(**sizes) else f"undefined at {sizes}"
 
     return probe
 

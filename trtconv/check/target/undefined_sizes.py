@@ -20,20 +20,18 @@ from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import Origin
 from trtconv.core.progress import Progress
 from trtconv.core.report import Finding
-from trtconv.core.shape_space.space import DimRange
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.proof.undefined_sizes import MULTIPLES, Problem, defined_base, problems_of
 
 if TYPE_CHECKING:
     import onnx
 
 LIMIT_S = 60.0
-MULTIPLES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64, 96, 128, 256)
+# A check only names the multiple, where padding would have to fill up to it.
+NAMED_MULTIPLES = (*MULTIPLES, 96, 128, 256)
 # One run may cost so many times the elements of the smallest one: the largest sizes of a detector take minutes.
 COST = 256
-
-# A run at the given sizes: an empty text, or why it failed.
-Probe = Callable[[Mapping[str, int]], str]
-
 
 @dataclass(frozen=True)
 class Undefined:
@@ -64,47 +62,39 @@ def find_undefined_sizes(
     except TrtconvError as error:
         return (), (f"sizes were not tried: {error.message}",)
 
-    def probe(sizes: Mapping[str, int]) -> str:
+    def problem(sizes: Mapping[str, int]) -> str | None:
         progress.phase("sizes " + " ".join(f"{n}={v}" for n, v in sizes.items()))
         try:
             runner(sample_inputs(interface.inputs, SamplePoint("probe", tuple(sizes.items()))))
         except TrtconvError as error:
             return error.message
-        return ""
+        return None
 
-    undefined, notes = probe_dims(probe, dims, limit_s=limit_s)
+    undefined, notes = probe_dims(problem, dims, limit_s=limit_s)
     return tuple(_finding(u, proto) for u in undefined), notes
 
 
 def probe_dims(
-    probe: Probe, dims: Mapping[str, DimRange], *, limit_s: float = LIMIT_S
+    problem: Problem, dims: Mapping[str, DimRange], *, limit_s: float = LIMIT_S
 ) -> tuple[tuple[Undefined, ...], tuple[str, ...]]:
     """The search itself, on anything that can be probed."""
     end = time.monotonic() + limit_s
-    base, error = _base(probe, dims)
+    space = ShapeSpace(tuple(dims.items()))
+    base = defined_base(problem, space, smallest=True)
     if base is None:
+        error = problem(space.pick("opt")) or ""
         every = Undefined("every dim", (), "it fails at min, opt and max alike", "export the module again", error)
         return (every,), ()
     undefined: list[Undefined] = []
     for name, rng in dims.items():
         results: dict[int, str] = {}
-        for size in _affordable(probe_sizes(rng), base[name]):
+        for size, wrong in problems_of(problem, base, name, _affordable(probe_sizes(rng), base[name])):
+            results[size] = wrong or ""
             if time.monotonic() > end:
-                return tuple(undefined), (f"sizes of {name} from {size} on were not tried: {limit_s:.0f} s were over",)
-            results[size] = probe({**base, name: size})
+                return tuple(undefined), (f"sizes of {name} above {size} were not tried: {limit_s:.0f} s were over",)
         if any(results.values()):
-            undefined.append(_explain(name, rng, results, base, probe))
+            undefined.append(_explain(name, rng, results, base, problem))
     return tuple(undefined), ()
-
-
-def _base(probe: Probe, dims: Mapping[str, DimRange]) -> tuple[dict[str, int] | None, str]:
-    error = ""
-    for which in ("min", "opt", "max"):
-        sizes = {n: int(getattr(r, which)) for n, r in dims.items()}
-        error = probe(sizes)
-        if not error:
-            return sizes, ""
-    return None, error
 
 
 def probe_sizes(rng: DimRange) -> list[int]:
@@ -126,14 +116,14 @@ def _affordable(sizes: list[int], base: int) -> list[int]:
 
 
 def _explain(
-    name: str, rng: DimRange, results: Mapping[int, str], base: Mapping[str, int], probe: Probe
+    name: str, rng: DimRange, results: Mapping[int, str], base: Mapping[str, int], problem: Problem
 ) -> Undefined:
     failing = tuple(s for s, e in results.items() if e)
     works = [s for s, e in results.items() if not e]
     error = results[failing[0]]
 
     def ok(size: int) -> bool:
-        return not (results[size] if size in results else probe({**base, name: size}))
+        return not (results[size] if size in results else problem({**base, name: size}))
 
     def result(rule: str, hint: str) -> Undefined:
         return Undefined(name, failing, rule, hint, error)
@@ -141,7 +131,7 @@ def _explain(
     equal = [n for n, v in base.items() if n != name and works == [v]]
     if equal and len(results) > 2:
         return result(f"it is defined only where {name} equals {equal[0]}", "give both dims one name in --input")
-    for multiple in (m * rng.multiple for m in MULTIPLES):
+    for multiple in (m * rng.multiple for m in NAMED_MULTIPLES):
         if all((s % multiple == 0) == (s in works) for s in results) and _holds(rng, multiple, ok):
             low, opt, high = (_to(multiple, v, rng) for v in (rng.min, rng.opt, rng.max))
             fixed = DimRange(low, opt, high, multiple)
