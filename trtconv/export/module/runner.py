@@ -33,6 +33,9 @@ class ModuleRunner:
     unless `renames`, only to those whose own names are not among them, and only where their number fits.
     """
 
+    # A class attribute, as runners of a part have an __init__ of their own.
+    _resampled: tuple[Resampled, ...] | None = None
+
     def __init__(
         self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path(), *,
         output_names: Sequence[str] = (), renames: bool = True,
@@ -42,7 +45,6 @@ class ModuleRunner:
         self.base = base
         self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
-        self._resampled: tuple[Resampled, ...] | None = None
         self.binding = Binding(())
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
