@@ -112,7 +112,8 @@ def run_one(folder: str) -> dict[str, Any]:
     return {
         **found, "verdict": "equal" if report.passed else "differs, found by check",
         "points": len({c.point for c in report.comparisons}),
-        "max_abs": worst.max_abs if worst else None, "seconds": round(time.monotonic() - start, 1),
+        "max_abs": worst.max_abs if worst else None,
+        "max_share": max((c.max_share for c in report.comparisons if c.max_share is not None), default=None), "seconds": round(time.monotonic() - start, 1),
         "reason": (f"{failed.output} at {failed.point}: {failed.reason}; max_abs {failed.max_abs}" if failed else
                    "; ".join(f.message for f in report.errors)),
     }  # fmt: skip
