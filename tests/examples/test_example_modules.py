@@ -14,6 +14,7 @@ from tests.examples.catalogue import NAMES, ROOT, config_of, made, make, python_
 from trtconv.cli.assemble import input_specs, module_source, shape_space, tolerance  # noqa: E402
 from trtconv.cli.command_line import CommandLine  # noqa: E402
 from trtconv.core.tensors import require_ranges  # noqa: E402
+from trtconv.core.tolerance import NO_LIMITS  # noqa: E402
 from trtconv.export.module.outputs import flatten_outputs  # noqa: E402
 from trtconv.proof.points import sample_inputs, sample_points  # noqa: E402
 
@@ -49,10 +50,8 @@ def test_the_config_fits_the_module(name: str) -> None:
         assert (source.base / source.sample.partition(":")[0]).is_file()
     assert [s.name for s in specs] == list(inspect.signature(made(name).forward).parameters)
     require_ranges(specs, shape_space(config))
-    asked = tolerance(config.check, None, None)
-    assert asked is not None
-    assert (asked.rtol, asked.atol) == (1e-4, 1e-4)
-    assert not asked.mismatched
+    # Held to the noise floor: a limit of its own would allow more.
+    assert tolerance(config.check, None, None) in (None, NO_LIMITS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -141,7 +141,7 @@ def test_a_source_that_is_gone_is_code_2_unless_said(check, project):
     shutil.rmtree(project / "parts")
     code, out = check("out/model.onnx")
     assert code == 2
-    assert "parts/scaled.py, from which out/model.onnx was exported, is gone" in out
+    assert "parts/__init__.py and 3 more, from which out/model.onnx was exported, are gone" in out
     assert "--no-source-check" in out
     code, out = check(
         "out/model.onnx", "--no-source-check", "--json", "r.json", "--junit", "r.xml",

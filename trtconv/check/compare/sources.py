@@ -5,7 +5,7 @@ Without this a check in CI passes whatever happens to the module: it compares fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,9 @@ def compare_sources(request: CheckRequest) -> SourceVerdict:
         spec = str(manifest["source"].get("spec", ""))
     else:
         spec = ""
-    findings = tuple(_finding(change, model, spec) for change in changes)
+    gone = [c for c in changes if c.what not in ("changed", "absent")]
+    findings = tuple(_finding(change, model, spec) for change in changes if len(gone) == 1 or change not in gone)
+    findings += (_gone(gone, model),) if len(gone) > 1 else ()
     wrong = any(f.level == "error" for f in findings)
     files = len({n for r in records for group in ("files", "outside") for n in r[group]})
     return SourceVerdict("changed" if wrong else "unchanged", files, findings)
@@ -90,6 +92,12 @@ def _finding(change: SourceChange, model: Path, spec: str) -> Finding:
         words = f"{change.name}, which was read when {subject} was exported, is not on this machine"
         return Finding("note", "usage", words)
     words = f"{change.name}, from which {subject} was exported, is gone"
+    return Finding("error", "usage", words, SKIP)
+
+
+def _gone(changes: Sequence[SourceChange], model: Path) -> Finding:
+    """One line for an artifact that was moved away from all of its sources."""
+    words = f"{changes[0].name} and {len(changes) - 1} more, from which {_from_here(model)} was exported, are gone"
     return Finding("error", "usage", words, SKIP)
 
 
