@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.model.dim_names import DimName, axis_name, name_dims
@@ -14,7 +14,10 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import Dim, TensorSpec, lay_over
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 STRING = 8
 MOST_SHOWN = 6
@@ -22,10 +25,11 @@ MOST_SHOWN = 6
 
 @dataclass(frozen=True)
 class Interface:
-    """The inputs with their dims named, and what was renamed or split, in words."""
+    """The inputs with their dims named, what was renamed, in words, and the inputs that the user fixed at one value."""
 
     inputs: tuple[TensorSpec, ...]
     notes: tuple[str, ...] = ()
+    fixed: tuple[TensorSpec, ...] = ()
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -39,7 +43,8 @@ def read_interface(
     """The inputs of a file as `load_model` gives it. `named` are laid over them; `space` may call axes apart.
 
     An axis may always be called `<input>_dim<i>`: where `space` has such a name, that axis gets it, so that two axes
-    that the file calls alike can differ. Raises InvalidRequestError for an input that no engine can have.
+    that the file calls alike can differ. An input whose named range is one value (`sr:int64[]=16000:16000`) is fixed:
+    the engine has it inside. Raises InvalidRequestError for an input that no engine can have.
     """
     values = _input_values(model)
     overrides = {s.name: s for s in named}
@@ -54,7 +59,22 @@ def read_interface(
     specs = [lay_over(_spec(v, overrides.get(v.name)), overrides.get(v.name)) for v in values]
     specs = [_apart(s, overrides, space or ShapeSpace()) for s in specs]
     changes = [c for c in original_names(path) if c.tensor not in overrides]
-    return Interface(tuple(specs), _in_words(changes))
+    fixed = tuple(s for s in specs if s.name in overrides and is_fixed(s))
+    words = [f"fixed, and no input of the engine: {', '.join(str(s) for s in fixed)}"] if fixed else []
+    return Interface(tuple(s for s in specs if s not in fixed), (*_in_words(changes), *words), fixed)
+
+
+def is_fixed(spec: TensorSpec) -> bool:
+    """True for an input of fixed dims that has one value only."""
+    return spec.value_range is not None and spec.value_range[0] == spec.value_range[1] and not spec.names()
+
+
+def fixed_value(spec: TensorSpec) -> Array:
+    """The value of a fixed input, of its shape and dtype."""
+    import numpy as np
+
+    assert spec.value_range is not None
+    return np.full(spec.shape({}), spec.value_range[0]).astype(spec.dtype.numpy())
 
 
 def original_names(path: Path) -> tuple[DimName, ...]:

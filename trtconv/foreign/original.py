@@ -11,6 +11,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import all_tensors, load_model
 from trtconv.foreign.twins import in_float64, with_moved_weights
+from trtconv.proof.original import Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,21 +28,24 @@ PLAUSIBLE = 1e-2
 class FileOriginal:
     """Runs an ONNX file as it is written, without ONNX Runtime's fusions: arrays by name in, arrays by name out.
 
+    `fixed` are values of inputs that are fed beside those of every call.
+
     Raises TrtconvError when ONNX Runtime refuses the file or a run fails.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fixed: Mapping[str, Array] | None = None) -> None:
         self.path = path
+        self._fixed = dict(fixed or {})
         self._run = OnnxRuntimeRunner(path)
         self.version = self._run.version
         self.output_names = self._run.output_names
-        self._moved: dict[int, OnnxRuntimeRunner | None] = {}
+        self._moved: dict[int, Run | None] = {}
         self._first: tuple[Mapping[str, Array], dict[str, Array]] | None = None
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError with the shapes for which it fails."""
         try:
-            outputs = self._run(inputs)
+            outputs = self._run({**inputs, **self._fixed})
         except TrtconvError as error:
             shapes = ", ".join(f"{n} {list(a.shape)}" for n, a in inputs.items())
             raise TrtconvError(
@@ -50,7 +54,7 @@ class FileOriginal:
                 "take with --input NAME:DTYPE[DIMS]=LOW:HIGH",
             ) from error
         if self._first is None:
-            self._first = (dict(inputs), outputs)
+            self._first = ({**inputs, **self._fixed}, outputs)
         return outputs
 
     @cached_property
@@ -63,18 +67,18 @@ class FileOriginal:
         sizes = {d.onnx: d.size for d in DTYPES}
         return sum(math.prod(t.dims) * sizes.get(t.data_type, 1) for t in all_tensors(load_model(self.path).graph))
 
-    def exact(self) -> OnnxRuntimeRunner | None:
+    def exact(self) -> Run | None:
         """The file in FP64; None where ONNX Runtime lacks one of its operators in FP64."""
         return self._exact
 
     @cached_property
-    def _exact(self) -> OnnxRuntimeRunner | None:
+    def _exact(self) -> Run | None:
         runner = self._twin(in_float64)
         if runner is None or self._first is None:
             return runner
         return runner if _plausible(runner, *self._first) else None
 
-    def perturbed(self, seed: int) -> OnnxRuntimeRunner | None:
+    def perturbed(self, seed: int) -> Run | None:
         """The file with each weight moved by at most one unit in its last place."""
         if seed not in self._moved:
             self._moved[seed] = self._twin(lambda model: with_moved_weights(model, seed))
@@ -84,17 +88,28 @@ class FileOriginal:
         """Run once; denormal inputs are zero already, and ONNX Runtime cannot be told to flush others for one run."""
         return self(inputs)
 
-    def _twin(self, change: Callable[[onnx.ModelProto], onnx.ModelProto | None]) -> OnnxRuntimeRunner | None:
+    def _twin(self, change: Callable[[onnx.ModelProto], onnx.ModelProto | None]) -> Run | None:
         if self.weight_bytes > LARGEST_COPY:
             return None
         try:
             twin = change(load_model(self.path, weights=True))
-            return OnnxRuntimeRunner(twin.SerializeToString()) if twin is not None else None
+            return _Twin(OnnxRuntimeRunner(twin.SerializeToString()), self._fixed) if twin is not None else None
         except (TrtconvError, ValueError):
             return None
 
 
-def _plausible(exact: OnnxRuntimeRunner, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
+class _Twin:
+    """A twin with the fixed inputs, in FP64 where it is."""
+
+    def __init__(self, run: OnnxRuntimeRunner, fixed: Mapping[str, Array]) -> None:
+        self._run, self._fixed = run, fixed
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        return self._run({**self._fixed, **inputs})
+
+
+def _plausible(exact: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
     """False where FP64 does not run after all, or gives what no rounding explains."""
     import numpy as np
 

@@ -49,10 +49,11 @@ def propose_ranges(
 ) -> Proposal | None:
     """Ranges for the dims of `inputs` that `space` lacks; None where the file ran at no size that was tried."""
     missing = list(dict.fromkeys(n for s in inputs for n in s.names() if n not in space))
-    runs = _Runs(run, inputs, space, time.monotonic() + seconds)
-    base = next((sizes for sizes in _candidates(missing, batch_dims(inputs)) if runs.works(sizes)), None)
+    deadline = time.monotonic() + seconds
+    runs, base = _first_that_runs(run, inputs, space, missing, deadline)
     if base is None:
         return None
+    small = runs.inputs
     ranges: dict[str, DimRange] = {}
     stuck = []
     for name in missing:
@@ -65,21 +66,38 @@ def propose_ranges(
     ranges |= joined
     ranges |= {n: DimRange(base[n], base[n], base[n]) for n in stuck if n not in ranges and n not in together}
     ordered = ShapeSpace(tuple((n, ranges[n]) for n in missing if n in ranges))
-    return Proposal(ordered, _renamed(inputs, together))
+    return Proposal(ordered, _renamed(inputs, small, together))
+
+
+def _first_that_runs(
+    run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, missing: Sequence[str], deadline: float
+) -> tuple[_Runs, dict[str, int] | None]:
+    """Sizes at which the file runs, with whole numbers as they are drawn, else with 0 and 1: indices into a table."""
+    small = [
+        replace(s, value_range=(0.0, 1.0)) if s.dtype.kind == "int" and s.value_range is None else s for s in inputs
+    ]
+    runs = _Runs(run, inputs, space, deadline)
+    for specs in [inputs, small] if small != list(inputs) else [inputs]:
+        runs = _Runs(run, specs, space, deadline)
+        base = next((sizes for sizes in _candidates(missing, batch_dims(inputs)) if runs.works(sizes)), None)
+        if base is not None:
+            return runs, base
+    return runs, None
 
 
 class _Runs:
     """Does the file run at these sizes? Until the time is up; then nothing works."""
 
     def __init__(self, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, deadline: float) -> None:
-        self._run, self._inputs, self._space, self._deadline = run, inputs, space, deadline
+        self._run, self.inputs, self._space, self._deadline = run, inputs, space, deadline
+        self.refusal = ""
 
     def works(self, sizes: Mapping[str, int]) -> bool:
         if time.monotonic() > self._deadline:
             return False
         point = SamplePoint("proposal", tuple({**self._space.pick("opt"), **sizes}.items()))
         try:
-            self._run(sample_inputs(self._inputs, point))
+            self._run(sample_inputs(self.inputs, point))
         except (TrtconvError, InvalidRequestError):
             return False
         return True
@@ -139,12 +157,15 @@ def _join(
     return together, ranges
 
 
-def _renamed(inputs: Sequence[TensorSpec], together: Mapping[str, str]) -> tuple[TensorSpec, ...]:
+def _renamed(
+    inputs: Sequence[TensorSpec], runs: Sequence[TensorSpec], together: Mapping[str, str]
+) -> tuple[TensorSpec, ...]:
+    """The inputs that have to be named: with shared dims, or with values other than those that are drawn."""
     changed = []
-    for spec in inputs:
+    for spec, other in zip(inputs, runs, strict=True):
         dims = tuple(together.get(d, d) if isinstance(d, str) else d for d in spec.dims)
-        if dims != spec.dims:
-            changed.append(replace(spec, dims=dims))
+        if dims != spec.dims or other != spec:
+            changed.append(replace(other, dims=dims))
     return tuple(changed)
 
 

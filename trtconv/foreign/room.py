@@ -21,7 +21,7 @@ from trtconv.core.tolerance import NO_LIMITS
 from trtconv.foreign.request import ForeignRequest
 from trtconv.foreign.result import ForeignResult
 from trtconv.foreign.samples import FilePoints, points_for, write_samples
-from trtconv.foreign.write_dims import write_dims
+from trtconv.foreign.write_dims import fix_inputs, write_dims
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.proving import Verdict, prove
 from trtconv.proof.sampling import Samples
@@ -51,6 +51,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)
     samples = file.samples()
     model = load_model(request.original)
+    fix_inputs(model, file.fixed)
     notes = (*file.notes, *write_dims(model, file.inputs, samples.items))
     set_metadata(model, SPACE_KEY, str(file.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in file.inputs))

@@ -13,7 +13,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model, signature
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.foreign.interface import read_interface
+from trtconv.foreign.interface import fixed_value, read_interface
 from trtconv.foreign.original import FileOriginal
 from trtconv.foreign.proposal import require_complete, require_shared_sizes
 from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_points
@@ -37,6 +37,7 @@ class FilePoints:
     space: ShapeSpace
     notes: tuple[str, ...] = ()
     seed: int = 0
+    fixed: tuple[TensorSpec, ...] = ()
 
     def points(self) -> tuple[SamplePoint, ...]:
         """The sample points, the traced size first."""
@@ -63,17 +64,17 @@ def points_for(
     Raises InvalidRequestError for a dim without a range, with the line to type.
     """
     model = load_model(path)
-    original = FileOriginal(path)
     ranges = space or ShapeSpace()
     recorded = signature(model)
     interface = read_interface(path, model, named, ranges)
+    original = FileOriginal(path, {s.name: fixed_value(s) for s in interface.fixed})
     inputs = tuple(_with_values(s, recorded.inputs) for s in interface.inputs)
     names = interface.dims
     whole = ShapeSpace(tuple((n, r) for n, r in recorded.space.dims if n in names)).merged(ranges)
     require_complete(str(path), original, inputs, whole)
     require_shared_sizes(str(path), original, inputs, whole)
     ordered = ShapeSpace(tuple((n, whole[n]) for n in names))
-    return FilePoints(original, inputs, ordered, interface.notes, seed)
+    return FilePoints(original, inputs, ordered, interface.notes, seed, interface.fixed)
 
 
 def _with_values(spec: TensorSpec, recorded: Sequence[TensorSpec]) -> TensorSpec:

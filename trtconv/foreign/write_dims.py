@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trtconv.core.tensors import TensorSpec
+from trtconv.foreign.interface import fixed_value
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -39,6 +40,19 @@ def write_dims(
     return (f"sizes that the file states of its outputs and that are others: {', '.join(wrong)}; they were dropped",)
 
 
+def fix_inputs(model: onnx.ModelProto, fixed: Sequence[TensorSpec]) -> None:
+    """Make constants of the inputs that have one value, in place."""
+    from onnx import numpy_helper
+
+    names = {s.name for s in fixed}
+    if not names:
+        return
+    inputs = [v for v in model.graph.input if v.name not in names]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    model.graph.initializer.extend(numpy_helper.from_array(fixed_value(s), s.name) for s in fixed)
+
+
 def _correct(value: onnx.ValueInfoProto, samples: Sequence[ReferenceSample]) -> list[str]:
     """Drop the dims of an output that some run contradicts."""
     kind = value.type.tensor_type
@@ -51,6 +65,9 @@ def _correct(value: onnx.ValueInfoProto, samples: Sequence[ReferenceSample]) -> 
     wrong = []
     for axis, dim in enumerate(kind.shape.dim):
         stated = dim.dim_value if dim.HasField("dim_value") else dim.dim_param
+        if isinstance(stated, int) and stated < 1:
+            dim.Clear()
+            continue
         if any(stated != "" and sizes.get(str(stated), stated) != shape[axis] for sizes, shape in shapes):
             named = isinstance(stated, str)
             promised = named and any(stated in sizes for sizes, _ in shapes)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities, NodeProblem
+from trtconv.backends.tensorrt.builder.nested_ifs import ASSERTION, nested_error
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.provenance import Origin, origin_of
 
@@ -80,6 +81,8 @@ def build_failure(
 ) -> TrtconvError:
     """The error for a build that returned nothing: its lines, and the nodes whose names they mention."""
     text = "\n".join(lines).lower()
+    if ASSERTION in text and (nested := nested_error(model, str(capabilities), path)) is not None:
+        return nested
     if any(word in text for word in _MEMORY):
         return TrtconvError(
             f"{capabilities} ran out of memory while building {path}", details=lines[:_SHOWN],
