@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
@@ -32,10 +32,14 @@ BATCH = DimRange(1, 1, 4)
 
 @dataclass(frozen=True)
 class Proposal:
-    """Ranges for the missing dims and, where some move together only, the inputs with those dims under one name."""
+    """Ranges for the missing dims and, where some move together only, the inputs with those dims under one name.
 
-    space: ShapeSpace
+    `refusal` is what the file said last where it ran at no size that was tried.
+    """
+
+    space: ShapeSpace = field(default_factory=ShapeSpace)
     inputs: tuple[TensorSpec, ...] = ()
+    refusal: str = ""
 
     @property
     def options(self) -> str:
@@ -44,15 +48,13 @@ class Proposal:
         return " ".join([*inputs, *([f"--dynamic {self.space}"] if self.space.dims else [])])
 
 
-def propose_ranges(
-    run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, seconds: float = SECONDS
-) -> Proposal | None:
-    """Ranges for the dims of `inputs` that `space` lacks; None where the file ran at no size that was tried."""
+def propose_ranges(run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, seconds: float = SECONDS) -> Proposal:
+    """Ranges for the dims of `inputs` that `space` lacks."""
     missing = list(dict.fromkeys(n for s in inputs for n in s.names() if n not in space))
     deadline = time.monotonic() + seconds
     runs, base = _first_that_runs(run, inputs, space, missing, deadline)
     if base is None:
-        return None
+        return Proposal(refusal=runs.refusal or "the time was up")
     small = runs.inputs
     ranges: dict[str, DimRange] = {}
     stuck = []
@@ -98,7 +100,8 @@ class _Runs:
         point = SamplePoint("proposal", tuple({**self._space.pick("opt"), **sizes}.items()))
         try:
             self._run(sample_inputs(self.inputs, point))
-        except (TrtconvError, InvalidRequestError):
+        except (TrtconvError, InvalidRequestError) as error:
+            self.refusal = error.message
             return False
         return True
 
@@ -169,9 +172,7 @@ def _renamed(
     return tuple(changed)
 
 
-def require_complete(
-    path: str, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace
-) -> None:
+def require_complete(path: str, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace) -> None:
     """Raise InvalidRequestError for dims without a range, with the line to type; and for ranges of unknown dims."""
     names = list(dict.fromkeys(n for s in inputs for n in s.names()))
     unknown = [n for n in space if n not in names]
@@ -184,16 +185,20 @@ def require_complete(
     missing = [n for n in names if n not in space]
     if not missing:
         return
-    proposal = propose_ranges(run, inputs, space) or _proposal_apart(run, inputs, missing, space)
+    proposal = propose_ranges(run, inputs, space)
+    if proposal.refusal:
+        proposal = _proposal_apart(run, inputs, missing, space) or proposal
     dims = "the dim" if len(missing) == 1 else "the dims"
-    if proposal is None:
+    details = [listed]
+    if proposal.refusal:
         example = " ".join(f"{n}=1:1:4" for n in missing)
-        hint = f"give ranges for which it works: --dynamic {example} (or one size: {missing[0]}=1); it ran at no size "
-        hint += "that was tried"
+        details.append(f"it ran at no size that was tried: {proposal.refusal}")
+        hint = f"give ranges for which it works: --dynamic {example}; and the values that its inputs take: "
+        hint += "--input NAME:DTYPE[DIMS]=LOW:HIGH"
     else:
         hint = f"add {proposal.options} (small sizes at which it ran; widen them to what you serve)"
     raise InvalidRequestError(
-        f"nothing says how large {dims} {', '.join(missing)} of '{path}' can be", hint=hint, details=[listed]
+        f"nothing says how large {dims} {', '.join(missing)} of '{path}' can be", hint=hint, details=details
     )
 
 
@@ -205,7 +210,7 @@ def require_shared_sizes(path: str, run: Run, inputs: Sequence[TensorSpec], spac
     for name, uses in shared.items():
         rest = ShapeSpace(tuple((n, r) for n, r in space.dims if n != name))
         proposal = propose_ranges(run, split_dim(inputs, name), rest)
-        if proposal is not None and proposal.space.dims:
+        if proposal.space.dims:
             axes = " and ".join(f"axis {axis} of '{tensor}'" for tensor, axis in uses)
             raise InvalidRequestError(
                 f"'{path}' calls {axes} '{name}', and does not run where both have one size",
@@ -220,4 +225,5 @@ def _proposal_apart(
     split = tuple(inputs)
     for name in shared_axes(inputs):
         split = split_dim(split, name) if name in missing else split
-    return propose_ranges(run, split, space) if split != tuple(inputs) else None
+    proposal = propose_ranges(run, split, space) if split != tuple(inputs) else None
+    return None if proposal is None or proposal.refusal else proposal

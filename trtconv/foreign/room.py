@@ -18,6 +18,7 @@ from trtconv.core.model.file import load_model, model_files, save_model, set_met
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
 from trtconv.core.tolerance import NO_LIMITS
+from trtconv.foreign.operators import require_operators
 from trtconv.foreign.request import ForeignRequest
 from trtconv.foreign.result import ForeignResult
 from trtconv.foreign.samples import FilePoints, points_for, write_samples
@@ -38,13 +39,16 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     """Write the file under its new name, with named dims and ranges, and what it computes at the sample points.
 
     Nothing is written when it fails. Raises InvalidRequestError for dims without a range (with the line to type) and
-    inputs that no engine can have, TrtconvError where the file itself fails.
+    inputs that no engine can have, UnsupportedError for operators of trees and the like, TrtconvError where the file
+    itself fails.
     """
     started = time.monotonic()
     reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
     for output in (request.output, reference, manifest):
         require_writable(output)
-    sources = model_files(request.original, load_model(request.original))
+    opened = load_model(request.original)
+    require_operators(opened, request.original)
+    sources = model_files(request.original, opened)
     require_distinct((request.output, reference, manifest), sources)
     progress.stage("export")
     progress.phase("running the ONNX file at the sample points")

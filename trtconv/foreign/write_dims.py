@@ -41,12 +41,11 @@ def write_dims(
 
 
 def fix_inputs(model: onnx.ModelProto, fixed: Sequence[TensorSpec]) -> None:
-    """Make constants of the inputs that have one value, in place."""
+    """Make constants of the inputs that the user fixed and of those with a default, in place."""
     from onnx import numpy_helper
 
-    names = {s.name for s in fixed}
-    if not names:
-        return
+    # An input with a default (older files list every weight as one) is no input of an engine either.
+    names = {s.name for s in fixed} | {t.name for t in model.graph.initializer}
     inputs = [v for v in model.graph.input if v.name not in names]
     del model.graph.input[:]
     model.graph.input.extend(inputs)
