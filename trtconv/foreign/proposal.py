@@ -21,6 +21,7 @@ from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs
 
 # Sizes that are tried together for all dims but the batch, the usual ones first.
 COMMON = (64, 32, 128, 48, 224, 256, 16, 320, 640, 512, 8, 80, 112, 96, 4, 2, 1, 160, 400, 1024, 16000)
+BATCHES = (1, 2, 4, 8, 16, 32)
 STEPS = (1, 2, 4, 8, 16, 32, 64)
 APART = (48, 64, 1, 16, 128, 80, 224, 2)
 MOST_APART = 3
@@ -66,6 +67,9 @@ def propose_ranges(run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, se
             ranges[name] = dim_range
     together, joined = _join(stuck, base, inputs, runs)
     ranges |= joined
+    tied = _tied(ranges, base, runs)
+    together |= tied
+    ranges = {n: r for n, r in ranges.items() if n not in tied}
     ranges |= {n: DimRange(base[n], base[n], base[n]) for n in stuck if n not in ranges and n not in together}
     ordered = ShapeSpace(tuple((n, ranges[n]) for n in missing if n in ranges))
     return Proposal(ordered, _renamed(inputs, small, together))
@@ -114,7 +118,7 @@ def _candidates(missing: Sequence[str], batch: Sequence[str]) -> Iterator[dict[s
     ones = {n: 1 for n in missing if n in batch}
     others = [n for n in missing if n not in batch]
     if not others:
-        yield from (dict.fromkeys(missing, size) for size in (1, 2, 4, 8, *COMMON))
+        yield from (dict.fromkeys(missing, size) for size in BATCHES)
         return
     for size in COMMON:
         yield {**ones, **dict.fromkeys(others, size)}
@@ -158,6 +162,22 @@ def _join(
                 ranges[members[0]] = shared_range
                 together |= dict.fromkeys(members[1:], members[0])
     return together, ranges
+
+
+def _tied(ranges: Mapping[str, DimRange], base: Mapping[str, int], runs: _Runs) -> dict[str, str]:
+    """Dims that must equal an earlier one, although each could move alone: beside a size of 1, any size broadcasts."""
+    tied: dict[str, str] = {}
+    names = list(ranges)
+    for index, name in enumerate(names):
+        for earlier in names[:index]:
+            if name in tied or earlier in tied or ranges[earlier] != ranges[name]:
+                continue
+            values = ranges[name].values()
+            largest, other = values[-1], values[len(values) // 2]
+            apart = {**base, earlier: largest, name: other}
+            if not runs.works(apart) and runs.works({**apart, name: largest}):
+                tied[name] = earlier
+    return tied
 
 
 def _renamed(

@@ -65,8 +65,8 @@ def points_for(
     """
     model = load_model(path)
     ranges = space or ShapeSpace()
-    recorded = signature(model)
     interface = read_interface(path, model, named, ranges)
+    recorded = signature(model)
     original = FileOriginal(path, {s.name: fixed_value(s) for s in interface.fixed})
     inputs = tuple(_with_values(s, recorded.inputs) for s in interface.inputs)
     names = interface.dims

@@ -19,11 +19,10 @@ MOST_SHOWN = 3
 
 @dataclass(frozen=True)
 class NestedIf:
-    """An If of the main graph that holds another one; `options` are the lines that fix an input that decides it."""
+    """An If of the main graph that holds another one."""
 
     outer: str
     inner: str
-    options: tuple[str, ...]
 
 
 def nested_ifs(model: onnx.ModelProto) -> tuple[NestedIf, ...]:
@@ -32,7 +31,7 @@ def nested_ifs(model: onnx.ModelProto) -> tuple[NestedIf, ...]:
     for node in model.graph.node:
         inner = next((n for n in _inside(node) if n.op_type == "If"), None) if node.op_type == "If" else None
         if inner is not None:
-            nested.append(NestedIf(_label(node), _label(inner), tuple(_options(model, node.input[0]))))
+            nested.append(NestedIf(_label(node), _label(inner)))
     return tuple(nested)
 
 
@@ -42,15 +41,21 @@ def nested_error(model: onnx.ModelProto, what: str, path: object) -> Unsupported
     if not nested:
         return None
     first = nested[0]
-    options = list(dict.fromkeys(o for n in nested for o in n.options))
-    hint = "take the branch that you need: cut the other one off with `trtconv rewrite --script`"
-    if options:
-        others = f" (or {', '.join(options[1:])})" if len(options) > 1 else ""
-        hint = f"an input decides: fix it where it has one value, add {options[0]}{others}"
+    hint = fixing_hint(model) or "take the branch that you need: cut the other one off with `trtconv rewrite --script`"
     return UnsupportedError(
         f"{what} does not take the If '{first.inner}' inside the If '{first.outer}' of {path}",
         hint=hint, details=[f"If '{n.inner}' inside If '{n.outer}'" for n in nested[1 : MOST_SHOWN + 1]],
     )  # fmt: skip
+
+
+def fixing_hint(model: onnx.ModelProto) -> str:
+    """What to add where an input of whole numbers decides an If, both branches of which have to build; else empty."""
+    ifs = [n for n in model.graph.node if n.op_type == "If"]
+    options = list(dict.fromkeys(o for n in ifs for o in _options(model, n.input[0])))
+    if not options:
+        return ""
+    others = f" (or {', '.join(options[1:])})" if len(options) > 1 else ""
+    return f"an input decides an If, and both branches are built: where it has one value, add {options[0]}{others}"
 
 
 def _inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
