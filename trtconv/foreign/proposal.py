@@ -25,6 +25,7 @@ BATCHES = (1, 2, 4, 8, 16, 32)
 STEPS = (1, 2, 4, 8, 16, 32, 64)
 APART = (48, 64, 1, 16, 128, 80, 224, 2)
 MOST_APART = 3
+# Of the processor, so that a busy machine proposes the same.
 SECONDS = 30.0
 # The width of a proposed range, in elements.
 WIDTH = 32
@@ -52,7 +53,7 @@ class Proposal:
 def propose_ranges(run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, seconds: float = SECONDS) -> Proposal:
     """Ranges for the dims of `inputs` that `space` lacks."""
     missing = list(dict.fromkeys(n for s in inputs for n in s.names() if n not in space))
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     runs, base = _first_that_runs(run, inputs, space, missing, deadline)
     if base is None:
         return Proposal(refusal=runs.refusal or "the time was up")
@@ -99,7 +100,7 @@ class _Runs:
         self.refusal = ""
 
     def works(self, sizes: Mapping[str, int]) -> bool:
-        if time.monotonic() > self._deadline:
+        if time.process_time() > self._deadline:
             return False
         point = SamplePoint("proposal", tuple({**self._space.pick("opt"), **sizes}.items()))
         try:
@@ -225,7 +226,7 @@ def require_complete(path: str, run: Run, inputs: Sequence[TensorSpec], space: S
 def require_shared_sizes(path: str, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace) -> None:
     """Raise InvalidRequestError for a dim that the file calls alike on axes that cannot have one size."""
     shared = shared_axes(inputs)
-    if not shared or _Runs(run, inputs, space, time.monotonic() + SECONDS).works({}):
+    if not shared or _Runs(run, inputs, space, time.process_time() + SECONDS).works({}):
         return
     for name, uses in shared.items():
         rest = ShapeSpace(tuple((n, r) for n, r in space.dims if n != name))
