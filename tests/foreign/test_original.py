@@ -2,8 +2,9 @@
 
 import numpy as np
 import onnx
+from onnx import helper
 
-from tests.foreign.models import conv_net, recurrent_net
+from tests.foreign.models import conv_net, recurrent_net, save, value
 from trtconv.foreign import FileOriginal
 from trtconv.foreign.twins import in_float64
 
@@ -29,6 +30,22 @@ def test_moved_weights_differ_by_roundings(tmp_path):
     assert original.perturbed(0) is original.perturbed(0)
     # ONNX Runtime has no Conv in FP64.
     assert original.exact() is None
+
+
+def test_coordinates_are_moved_too(tmp_path):
+    """The twins of other seeds only round the weights, of which there are none before the Resize."""
+    scales = np.array([1, 1, 1.7, 1.7], np.float32)
+    nodes = [
+        helper.make_node("Resize", ["x", "", "scales"], ["r"], mode="linear"),
+        helper.make_node("Mul", ["r", "w"], ["y"]),
+    ]
+    weights = [("scales", scales), ("w", np.ones((17, 17), np.float32))]
+    path = save(tmp_path / "m.onnx", nodes, [value("x", [1, 1, 10, 10])], [value("y", None)], weights)
+    original = FileOriginal(path)
+    image = {"x": np.random.default_rng(0).standard_normal((1, 1, 10, 10)).astype(np.float32)}
+    plain = original(image)["y"]
+    errors = [np.abs(original.perturbed(seed)(image)["y"] - plain).max() for seed in (0, 2)]
+    assert errors[0] > errors[1]
 
 
 def test_a_twin_that_computes_something_else_is_not_believed(tmp_path):

@@ -11,6 +11,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import all_tensors, load_model
 from trtconv.foreign.twins import in_float64, with_moved_weights
+from trtconv.proof.coordinates import move_coordinates
 from trtconv.proof.original import Run
 
 if TYPE_CHECKING:
@@ -79,9 +80,16 @@ class FileOriginal:
         return runner if _plausible(runner, *self._first) else None
 
     def perturbed(self, seed: int) -> Run | None:
-        """The file with each weight moved by at most one unit in its last place."""
+        """The file with each weight moved by at most one unit in its last place.
+
+        For the first two seeds also with the coordinates of interpolations moved to either side, which every library
+        rounds in its own way; without those where they make another size.
+        """
         if seed not in self._moved:
-            self._moved[seed] = self._twin(lambda model: with_moved_weights(model, seed))
+            plain = self._twin(lambda model: with_moved_weights(model, seed))
+            sign = {0: 1, 1: -1}.get(seed, 0)
+            beside = self._twin(lambda model: _beside(model, seed, sign)) if plain is not None and sign else None
+            self._moved[seed] = _Either(beside, plain) if beside is not None and plain is not None else plain
         return self._moved[seed]
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -96,6 +104,25 @@ class FileOriginal:
             return _Twin(OnnxRuntimeRunner(twin.SerializeToString()), self._fixed) if twin is not None else None
         except (TrtconvError, ValueError):
             return None
+
+
+def _beside(model: onnx.ModelProto, seed: int, sign: int) -> onnx.ModelProto | None:
+    moved = with_moved_weights(model, seed)
+    return None if moved is None else move_coordinates(moved, sign)
+
+
+class _Either:
+    """A run, and another one for inputs at which the first fails."""
+
+    def __init__(self, first: Run, second: Run) -> None:
+        self._first, self._second = first, second
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError when both fail."""
+        try:
+            return self._first(inputs)
+        except TrtconvError:
+            return self._second(inputs)
 
 
 class _Twin:
