@@ -77,10 +77,10 @@ def _pairs(originals: Sequence[str], others: Sequence[str], what: str) -> dict[s
 
 def _taken_sizes(subject: Subject, inputs: Sequence[TensorSpec], names: Mapping[str, str]) -> ShapeSpace:
     """The ranges that the subject says it takes, under the file's names: an engine's first profile, a file's record."""
-    taken = {s.name: s for s in subject.inputs}
+    subject_specs = {s.name: s for s in subject.inputs}
     ranges: dict[str, DimRange] = {}
     for spec in inputs:
-        other = taken.get(names[spec.name])
+        other = subject_specs.get(names[spec.name])
         if other is None or len(other.dims) != len(spec.dims):
             continue
         triple: Any = subject.profiles[0].get(other.name) if subject.profiles else None

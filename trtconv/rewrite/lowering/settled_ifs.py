@@ -73,12 +73,12 @@ def _answers(model: onnx.ModelProto, setting: Setting) -> dict[int, bool]:
     """By index of an If of the main graph, the one answer that its condition gives."""
     makers = {o: n for n in model.graph.node for o in n.output if o}
     constants = {t.name for t in model.graph.initializer}
-    asked = {
+    conditions = {
         i: n.input[0]
         for i, n in enumerate(model.graph.node)
         if n.op_type == "If" and _by_size(n.input[0], makers, constants)
     }
-    names = list(dict.fromkeys(asked.values()))
+    names = list(dict.fromkeys(conditions.values()))
     if not names:
         return {}
     try:
@@ -87,7 +87,7 @@ def _answers(model: onnx.ModelProto, setting: Setting) -> dict[int, bool]:
     except TrtconvError:
         return {}
     truths = {n: {bool(np.asarray(values[n]).reshape(-1)[0]) for values in runs} for n in names}
-    return {i: next(iter(truths[n])) for i, n in asked.items() if len(truths[n]) == 1}
+    return {i: next(iter(truths[n])) for i, n in conditions.items() if len(truths[n]) == 1}
 
 
 def _points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> list[SamplePoint]:
