@@ -104,8 +104,9 @@ def build_failure(
     if problems and any(word in text for word in _REFUSALS):
         return unsupported_error(problems, model, path, capabilities)
     origins = [describe(p, origin_in(model, p)) for p in problems]
-    otherwise = fixing_hint(model) or "run again with -v for all of the builder's messages"
-    hint = next((h for word, h in _KNOWN.items() if word in text), otherwise)
+    otherwise = "run again with -v for all of the builder's messages"
+    # The branch that nobody takes fails first.
+    hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
         f"{capabilities} could not build {path}", details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,
