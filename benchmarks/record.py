@@ -23,11 +23,13 @@ def _version(package: str) -> str:
 
 
 def machine(*packages: str) -> dict[str, Any]:
-    """Date, GPU, driver, the versions of `packages` that are installed here, and the command that is running."""
+    """Date, GPU and driver if any, the versions of `packages` that are installed here, and the running command."""
     from trtconv.backends.cuda.driver import probe_cuda
 
     state = probe_cuda()
-    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "gpu": state.gpus[0].name, "cuda_driver": state.driver}
+    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d")}
+    if state.gpus:
+        found |= {"gpu": state.gpus[0].name, "cuda_driver": state.driver}
     for package in packages:
         if text := _version(package):
             found[package] = text

@@ -10,7 +10,7 @@ from trtconv.core.model.file import Signature
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
-from trtconv.core.tensors import TensorSpec
+from trtconv.core.tensors import TensorSpec, lay_over
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def named_inputs(
                 f"{request.model} has no input '{name}'{did_you_mean(name, input_names)}",
                 hint="it has " + ", ".join(input_names),
             )
-    specs = tuple(_laid_over(s, overrides.get(s.name)) for s in described.inputs)
+    specs = tuple(lay_over(s, overrides.get(s.name)) for s in described.inputs)
     pins = tuple(
         (was.name, axis, new)
         for was, now in zip(described.inputs, specs, strict=True)
@@ -68,28 +68,6 @@ def named_inputs(
         if isinstance(old, str) and isinstance(new, int)
     )
     return specs, pins
-
-
-def _laid_over(model: TensorSpec, override: TensorSpec | None) -> TensorSpec:
-    if override is None:
-        return model
-    if override.dtype != model.dtype:
-        raise InvalidRequestError(
-            f"input '{model.name}' is {model.dtype.name} in the model, not {override.dtype.name}",
-            hint=f"write {TensorSpec(model.name, model.dtype, override.dims)}",
-        )
-    if len(override.dims) != len(model.dims):
-        raise InvalidRequestError(
-            f"input '{model.name}' has {len(model.dims)} dims in the model, not {len(override.dims)}",
-            hint=f"it is {model}",
-        )
-    for axis, (old, new) in enumerate(zip(model.dims, override.dims, strict=True)):
-        if isinstance(old, int) and old != new:
-            raise InvalidRequestError(
-                f"dim {axis} of input '{model.name}' is fixed at {old} in the model, not {new}",
-                hint="export the module with that dim dynamic",
-            )
-    return TensorSpec(model.name, model.dtype, override.dims, override.value_range or model.value_range)
 
 
 def _require_known(dim_names: tuple[str, ...], names: tuple[str, ...], inputs: tuple[TensorSpec, ...]) -> None:

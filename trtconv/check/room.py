@@ -20,6 +20,7 @@ from trtconv.check.compare.intermediates import (
     heat_by_module,
     tensor_differences,
 )
+from trtconv.check.compare.original import OriginalSamples
 from trtconv.check.compare.power import check_power, power_findings
 from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
@@ -40,6 +41,7 @@ from trtconv.core.errors import InvalidRequestError, MissingDependencyError, Trt
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tolerance import NO_LIMITS
 from trtconv.proof.allowance import Arithmetic, allowances
 from trtconv.proof.comparison import compare_outputs, shows_nothing
@@ -58,9 +60,9 @@ if TYPE_CHECKING:
 
 def check_model(
     request: CheckRequest, progress: Progress | None = None, *, module_runner: ModuleRunner | None = None,
-    module_outputs: ModuleOutputs | None = None, heat: bool = False,
+    module_outputs: ModuleOutputs | None = None, original: OriginalSamples | None = None, heat: bool = False,
 ) -> CheckReport:  # fmt: skip
-    """Run the subject at every sample point and compare it with the reference, or with `module_runner`.
+    """Run the subject at every sample point and compare it with the reference, `module_runner` or `original`.
 
     An engine that this machine cannot run gives a report without comparisons and a finding that says why; it is an
     error unless `request.allow_unrunnable`. When the subject differs, `blame` says where: the inner tensors of the
@@ -74,8 +76,9 @@ def check_model(
         wrong = engine_problems(request.subject, request.reference, foreign=request.foreign)
         if wrong:
             return _not_compared(request, wrong)
-    bound = _binding(request) if module_runner is None or request.reference else ()
-    sources = compare_sources(request) if module_runner is None else SourceVerdict("")
+    live = module_runner is not None or original is not None
+    bound = _binding(request) if not live or request.reference else ()
+    sources = SourceVerdict("") if live else compare_sources(request)
     bound = (*sources.findings, *bound)
     recorded = {"sources": sources.as_dict()} if sources.status else {}
     if any(f.level == "error" for f in bound):
@@ -89,7 +92,7 @@ def check_model(
     arithmetic = arithmetic_of(request.subject)
     watch = _Watch(request, arithmetic)
     try:
-        samples, reference, findings = _samples(request, subject, module_runner)
+        samples, reference, findings = _samples(request, subject, module_runner, original)
         passing = watch.passing(samples, subject.profiles)
         compared, advisory, more, telling_sample = _compare(request, subject, passing, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
@@ -101,7 +104,7 @@ def check_model(
     if request.power and compared and not differs:
         progress.phase("putting faults in")
         seconds = max(request.power_seconds, 0.2 * (time.monotonic() - started))
-        again = lambda: _samples(request, subject, module_runner)[0]  # noqa: E731
+        again = lambda: _samples(request, subject, module_runner, original)[0]  # noqa: E731
         power = check_power(request, watch.judge, watch.telling.chosen(), again, seconds)
     if compared and not differs:
         more += power_findings(power, watch.idle.idle(), shows_nothing(c for c in compared if c.point in watch.random))
@@ -168,13 +171,15 @@ def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> Check
 
 
 def _samples(
-    request: CheckRequest, subject: Subject, runner: ModuleRunner | None
+    request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
 ) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+    if original is not None:
+        return original.samples(subject), original.label, ()
     if runner is not None and request.reference is None:
         if subject.kind != "onnx":
             path = find_reference(request.subject, None)
             return _rerun(runner, read_samples(path)), "the module itself", ()
-        return _run_module(runner, subject), "the module itself", ()
+        return _run_module(runner, subject, request.space), "the module itself", ()
     path = find_reference(request.subject, request.reference)
     info = read_reference_info(path)
     require_fit(subject, info, path)
@@ -184,15 +189,16 @@ def _samples(
     )  # fmt: skip
 
 
-def _run_module(runner: ModuleRunner, subject: Subject) -> Iterator[ReferenceSample]:
-    named = {n for s in subject.inputs for n in s.names()}
-    missing = sorted(named - set(subject.space))
+def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> Iterator[ReferenceSample]:
+    space = subject.space.merged(ranges)
+    missing = list(dict.fromkeys(n for s in subject.inputs for n in s.names() if n not in space))
     if missing:
         raise InvalidRequestError(
             f"'{subject.path}' does not record a range for its dim '{missing[0]}'",
-            hint="check it with --reference FILE, whose points are recorded",
-        )
-    for point in sample_points(subject.space, subject.inputs):
+            hint="give it: --dynamic " + " ".join(f"{n}=1:1:4" for n in missing)
+            + "; or check it with --reference FILE, whose points are recorded",
+        )  # fmt: skip
+    for point in sample_points(space, subject.inputs):
         inputs = sample_inputs(subject.inputs, point)
         yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
 

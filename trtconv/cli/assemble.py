@@ -10,12 +10,16 @@ from trtconv.cli.command_line import CommandLine
 from trtconv.cli.options import ToleranceOptions
 from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.option import described_fields
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.requests.export import ALIGN_FLAG, PAD_FLAG
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
 from trtconv.core.tolerance import Tolerance
+from trtconv.foreign.request import ForeignRequest
 from trtconv.pipeline import ConvertRequest, default_target, installed_target, lay_out
+from trtconv.pipeline.foreign import is_onnx
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
 FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 5.0
@@ -116,6 +120,37 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
     return replace(request, source=source, tolerance=tolerance, config=config.path)
 
 
+def original_request(
+    config: Config, module: str | None, output: Path, line: CommandLine
+) -> ExportRequest | ForeignRequest:
+    """What a conversion begins with: the export of a module, or a foreign ONNX file as it is.
+
+    Raises InvalidRequestError for options that a file has no use for.
+    """
+    spec = module or config.model.module
+    if not is_onnx(spec):
+        return export_request(config, module, output, line)
+    useless = {**described_fields(ModuleSource), **described_fields(ExportRequest)}
+    for name in ("seed", "inputs", "space"):
+        del useless[name]
+    for option in useless.values():
+        if line.has(option):
+            remedy = "run `trtconv rewrite` with it first, and convert what that writes"
+            raise InvalidRequestError(
+                f"{option.flag} is for modules, and '{spec}' is an ONNX file",
+                hint=remedy if option.flag in (ALIGN_FLAG, PAD_FLAG) else "leave it out",
+            )
+    return ForeignRequest(
+        original=(Path() if module else config.base) / spec,
+        output=output,
+        inputs=input_specs(config, line),
+        space=shape_space(config, line),
+        tolerance=tolerance_of(config, line),
+        seed=line.field_value(ModuleSource, "seed", config),
+        config=config.path,
+    )
+
+
 def rewrite_request(
     config: Config, model: Path, output: Path, line: CommandLine, tell: Callable[[str], None] = lambda text: None
 ) -> RewriteRequest:
@@ -150,7 +185,7 @@ def convert_request(
     from trtconv.check.gate.judge import read_gate
 
     # The export request comes first: it names what is wrong on the command line before a backend is looked for.
-    export = export_request(config, module, directory / "model.onnx", line)
+    export = original_request(config, module, directory / "model.onnx", line)
     dynamic = None if static or not config.build.dynamic else ShapeSpace()
     build = line.request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.report import OutputComparison
 from trtconv.core.sizes import format_bytes
+from trtconv.foreign.result import ForeignResult
+from trtconv.pipeline.originals import FILE
+from trtconv.proof.sampling import MODULE
 
 if TYPE_CHECKING:
     from trtconv.build import BuildResult
@@ -81,9 +84,33 @@ def export_summary(result: ExportResult) -> Summary:
     return Summary(tuple(lines), data)
 
 
-def _sizes(result: ExportResult) -> list[tuple[str, str]]:
+def original_summary(result: ExportResult | ForeignResult) -> Summary:
+    """Of the first room of a conversion: an export, or a foreign file that was taken over."""
+    if not isinstance(result, ForeignResult):
+        return export_summary(result)
+    lines = [("original", str(result.original)), *(("note", note) for note in result.notes)]
+    data = {
+        "original": result.original,
+        "model": result.model,
+        "reference": result.reference,
+        "manifest": result.manifest,
+        "space": str(result.space),
+        "comparisons": [c.as_dict() for c in result.comparisons],
+        "notes": list(result.notes),
+        "seconds": dict(result.seconds),
+    }
+    return Summary(tuple(lines), data)
+
+
+def _original(result: ExportResult | ForeignResult) -> str:
+    if isinstance(result, ForeignResult):
+        return f"{result.original}, run by {result.runner} at {len(result.points)} sample points"
+    return f"{result.exporter}, {worst_error(result.comparisons)}"
+
+
+def _sizes(result: ExportResult | ForeignResult) -> list[tuple[str, str]]:
     """How much of the shape space was tried, where there is more than one joint size."""
-    if result.sizes is None or result.sizes.total == 1:
+    if isinstance(result, ForeignResult) or result.sizes is None or result.sizes.total == 1:
         return []
     return [("sizes", str(result.sizes).removeprefix("sizes "))]
 
@@ -134,12 +161,10 @@ def convert_summary(result: ConvertResult) -> Summary:
     engine_text = worst_error(result.engine.comparisons) if result.engine.comparisons else "; ".join(
         f.message for f in result.engine.findings
     )  # fmt: skip
-    exported = export_summary(result.export)
+    exported = original_summary(result.export)
+    is_file = isinstance(result.export, ForeignResult)
     lines = [
-        (
-            "export",
-            f"{result.export.exporter}, {worst_error(result.export.comparisons)}  [{_seconds(result, 'export')}]",
-        ),
+        (exported.lines[0][0] if is_file else "export", f"{_original(result.export)}  [{_seconds(result, 'export')}]"),
         ("rewrite", f"{rewrite_summary(result.rewrite).lines[1][1]}  [{_seconds(result, 'rewrite')}]"),
         ("check", f"model.trt.onnx: {worst_error(result.rewritten.comparisons)}  [{_seconds(result, 'check')}]"),
         (
@@ -151,7 +176,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         *_power(result),
         ("shape space", str(result.export.space) or "static"),
         *_sizes(result.export),
-        ("verdict", _verdict(result)),
+        ("verdict", _verdict(result, FILE if is_file else MODULE)),
     ]
     directory = result.export.model.parent
     names = [
@@ -192,9 +217,9 @@ def _seconds(result: ConvertResult, name: str) -> str:
     return f"{result.seconds.get(name, 0.0):.1f} s"
 
 
-def _verdict(result: ConvertResult) -> str:
+def _verdict(result: ConvertResult, original: str) -> str:
     if not result.passed:
         return "FAILED"
     if not result.engine.comparisons:
-        return "the engine's graph equals the module; the engine itself was built but not run on this machine"
-    return "PASSED: the engine equals the module at every sample point"
+        return f"the engine's graph equals {original}; the engine itself was built but not run on this machine"
+    return f"PASSED: the engine equals {original} at every sample point"

@@ -12,7 +12,8 @@ from trtconv.core.shape_space.space import ShapeSpace, require_size
 
 _SPEC = re.compile(
     r"(?:(?P<parameter>[^:\[\]=]+)=)?"
-    r"(?P<name>[^:\[\]=]+)(?::(?P<dtype>\w+))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z"
+    # A name may hold a colon, as TensorFlow's `input:0` does; a dtype begins with a letter.
+    r"(?P<name>[^\[\]=]*?[^:\[\]=])(?::(?P<dtype>[A-Za-z]\w*))?\[(?P<dims>[^\]]*)\](?:=(?P<range>\S+))?\Z"
 )
 # A name, or the expression that an exporter gives an output's dim: `(H - 1)//2 + 1`, `Max(1, 4*N)`.
 _DIM_NAME = re.compile(r"(?=.*[A-Za-z_])[\w(][\w \t+*/%(),<>=-]*\Z")
@@ -109,6 +110,29 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
             f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1"
         )
     return bounds
+
+
+def lay_over(model: TensorSpec, override: TensorSpec | None) -> TensorSpec:
+    """An input of a model with the dims and the value range that a user named. Raises InvalidRequestError."""
+    if override is None:
+        return model
+    if override.dtype != model.dtype:
+        raise InvalidRequestError(
+            f"input '{model.name}' is {model.dtype.name} in the model, not {override.dtype.name}",
+            hint=f"write {TensorSpec(model.name, model.dtype, override.dims)}",
+        )
+    if len(override.dims) != len(model.dims):
+        raise InvalidRequestError(
+            f"input '{model.name}' has {len(model.dims)} dims in the model, not {len(override.dims)}",
+            hint=f"it is {model}",
+        )
+    for axis, (old, new) in enumerate(zip(model.dims, override.dims, strict=True)):
+        if isinstance(old, int) and old != new:
+            raise InvalidRequestError(
+                f"dim {axis} of input '{model.name}' is fixed at {old} in the model, not {new}",
+                hint="export the module with that dim dynamic",
+            )
+    return TensorSpec(model.name, model.dtype, override.dims, override.value_range or model.value_range)
 
 
 def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:

@@ -205,7 +205,10 @@ def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tu
     scale = np.maximum(own, part.scale / (LEAST_SHARE if rows.shape[1] >= ENOUGH else 1.0))
     # What is left of a column that is mostly zero says little of its own.
     scale = np.where(part.mostly_zero, np.maximum(scale, np.median(scale) / SMALLER_BY), scale)
-    noise = part.noise * scale
+    # A column that is nearly zero at random values has errors as large as itself. Where it is large, and errors were
+    # measured, that ratio says nothing.
+    relative = part.noise if errors is None else np.minimum(part.noise, CHAOTIC / TYPICAL)
+    noise = relative * scale
     if errors is not None:
         noise = np.maximum(noise, typical_errors(rows_of(errors, part.axis), scale))
     return np.where(part.mostly_zero, np.maximum(noise, np.median(noise)), noise), scale

@@ -31,6 +31,8 @@ MEASURED_EVERYWHERE = 64 << 20
 # inputs); points with random values are measured from the cheapest on, at least two of them.
 SHARE_IN_FP64 = 0.5
 FEWEST_MEASURED = 2
+# What notes call an original.
+MODULE = "the module"
 # Noise of this share of an output's magnitude at special values is told to the user.
 REMARKABLE = 0.01
 
@@ -66,11 +68,12 @@ class Samples:
 
 def run_samples(
     original: Original, specs: Sequence[TensorSpec], points: Sequence[SamplePoint], make: MakeInputs,
-    only_random: bool, budget: Budget,
+    only_random: bool, budget: Budget, *, label: str = MODULE,
 ) -> Samples:  # fmt: skip
     """Run the original at the points that fit the budget; the first point (the traced size) sets the rate.
 
-    `only_random` leaves out zero, large and other special values, for inputs that a user's function makes.
+    `only_random` leaves out zero, large and other special values, for inputs that a user's function makes. `label` is
+    what notes call the original.
     """
     started = time.monotonic()
     candidates = [p for p in points if p.values == "random" or not only_random]
@@ -87,11 +90,11 @@ def run_samples(
             # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
             if point.values == "random":
                 raise
-            refused.append(f"not compared at {point}: the module itself raises there")
+            refused.append(f"not compared at {point}: {label} itself raises there")
     samples = Samples(tuple(items), (*notes, *refused))
     errors = _measure(original, samples, specs)
     samples = with_floors(replace(samples, errors=errors))
-    notes = (*samples.notes, *_shows_little(samples.items))
+    notes = (*samples.notes, *_shows_little(samples.items, label))
     return replace(samples, notes=notes, seconds=time.monotonic() - started)
 
 
@@ -162,7 +165,7 @@ def _has_flips(errors: Mapping[str, Array], outputs: Mapping[str, Array]) -> boo
     return any(float(e.max(initial=0.0)) > 1e-3 * float(np.abs(outputs[n]).max(initial=0.0)) for n, e in errors.items())
 
 
-def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
+def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
     """Notes on outputs whose own noise is so large that equality there says hardly anything."""
     import numpy as np
 
@@ -172,9 +175,10 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
             output = sample.outputs[name]
             scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
             if floor.chaotic:
+                remedy = "; with random weights that is usual for deep networks, load real ones with --weights"
                 notes.append(
-                    f"at {sample.point} the module is chaotic: its FP32 and FP64 '{name}' differ by as much as they "
-                    "are large; with random weights that is usual for deep networks, load real ones with --weights"
+                    f"at {sample.point} {label} is chaotic: its FP32 and FP64 '{name}' differ by as much as they are "
+                    f"large{remedy if label == MODULE else ''}"
                 )
             elif floor.largest > REMARKABLE * scale > 0 and sample.point.values not in ("random", "nan"):
                 exact = "its FP64"
@@ -182,7 +186,7 @@ def _shows_little(items: Sequence[ReferenceSample]) -> list[str]:
                     exact = "its FP64 or from what it is where denormals count as zero, as on GPUs"
                 where = " at some elements" if float(np.median(floor.error)) < floor.largest else ""
                 notes.append(
-                    f"at {sample.point} the module itself is ill conditioned: its FP32 '{name}' is "
+                    f"at {sample.point} {label} itself is ill conditioned: its FP32 '{name}' is "
                     f"{floor.largest:.2g} from {exact}{where}, so the comparison there shows little"
                 )
     return notes

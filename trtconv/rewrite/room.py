@@ -35,6 +35,7 @@ from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.lower import lower_opset
+from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 from trtconv.rewrite.precision.typed import apply_precision, require_half
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
@@ -175,6 +176,7 @@ def rewrite_graph(
     model, inlined = inline_functions(model)
     if inlined:
         record.notes.append(f"{inlined} local functions were written out at their calls")
+    model = settle_ifs(model, setting, record)
     tidies = TIDY in [r.name for r in rules]
     for _ in range(MAX_PASSES):
         apply_rules(model, rules, setting, progress, record)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+# A larger file is not read twice.
+MOST_BYTES_READ = 1 << 29
 BFLOAT16, BFLOAT16_NUMBER = "tensor(bfloat16)", 16
 
 
@@ -35,7 +38,8 @@ class OnnxRuntimeRunner:
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
         # Two sizes in a row differ in every buffer, so a remembered memory pattern only costs memory.
         options.enable_mem_pattern = False
-        subject = str(model) if isinstance(model, Path) else model
+        # A glance costs a read of the file, which the session reads as well.
+        subject = _as_defined(model)
         try:
             self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises many unrelated classes
@@ -76,6 +80,23 @@ class OnnxRuntimeRunner:
                 value = ort.OrtValue.ortvalue_from_numpy(array)
             ort_values[name] = value
         return [_array_of(value) for value in self._session.run_with_ort_values(names, ort_values)]
+
+
+def _as_defined(model: Path | bytes) -> str | bytes:
+    """What a session is made of: the file or bytes as they are, but for products of bytes that would saturate."""
+    try:
+        small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
+        data = model if isinstance(model, bytes) else model.read_bytes() if small else b""
+    except OSError:
+        data = b""  # what is wrong with the file is told by the session
+    if not multiplies_bytes(data):
+        return str(model) if isinstance(model, Path) else model
+    import onnx
+
+    changed = onnx.load_model_from_string(data)
+    if any(t.data_location == onnx.TensorProto.EXTERNAL for t in changed.graph.initializer):
+        return str(model) if isinstance(model, Path) else model
+    return bytes(with_unsigned_weights(changed).SerializeToString())
 
 
 def bfloat16_bits(array: Array) -> Array:

@@ -70,6 +70,7 @@ def command(subject: Path, line: CommandLine) -> None:
     from trtconv.cli.console import ConsoleProgress, make_console
     from trtconv.core.artifacts import write_report_json
     from trtconv.pipeline import bench
+    from trtconv.pipeline.foreign import FileInterface
 
     options, output = line.of(BenchOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
@@ -79,7 +80,8 @@ def command(subject: Path, line: CommandLine) -> None:
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("bench")
         report = bench(
-            subject, source, progress, reference=files.reference, seconds=options.seconds, plugins=files.plugins,
+            subject, source, progress, interface=FileInterface(files.inputs, files.space), reference=files.reference,
+            seconds=options.seconds, plugins=files.plugins,
             **({"points": options.points} if options.points else {}),
         )  # fmt: skip
     if options.json is not None:

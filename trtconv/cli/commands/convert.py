@@ -52,11 +52,12 @@ class ConvertOptions:
     JsonOption, OutputOptions,
 )  # fmt: skip
 def command(module: str | None, line: CommandLine) -> None:
-    """Export, rewrite, build and check MODULE; write all files and manifests into a directory.
+    """Export, rewrite, build and check MODULE, or an ONNX file; write all files and manifests into a directory.
 
     \b
     trtconv convert net.py:make_net -o out --input images:float32[N,3,H,W] \\
         --dynamic N=1:4:16 H=320:640:1280%32 W=320:640:1280%32
+    trtconv convert third.onnx -o out --dynamic N=1:1:4
     trtconv convert --config examples/refinedet.toml -o out
     """
     from trtconv.cli.summary import Summary, show
@@ -76,6 +77,7 @@ def command(module: str | None, line: CommandLine) -> None:
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.summary import convert_summary
     from trtconv.pipeline import convert
+    from trtconv.pipeline.originals import original_files
 
     with FilesRead() as files_read, ConsoleProgress(output.verbosity) as progress:
         config = load_config(line.of(ConfigOption).config)
@@ -83,8 +85,7 @@ def command(module: str | None, line: CommandLine) -> None:
         result = convert(request, progress, cache=None if options.force else user_cache())
     summary = convert_summary(result)
     if result.passed:
-        source = request.export.source
-        files = [str(f) for f in (source.weights, source.base / source.spec, *request.build.plugins) if f]
+        files = [str(f) for f in (*original_files(request.export), *request.build.plugins)]
         write_stamp(
             options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data, config=config.path
         )

@@ -11,8 +11,8 @@ import click
 from trtconv.cli.click_options import options_of
 from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
-from trtconv.cli.files import FILE, FileCommand
-from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, ToleranceOptions
+from trtconv.cli.files import FILE
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP32, TYPED_NAMES
 from trtconv.core.requests import CheckRequest
@@ -59,7 +59,7 @@ class ReproOptions:
     )
 
 
-@click.command("repro", cls=FileCommand)
+@click.command("repro", cls=ListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
     CheckRequest, ReproOptions, ToleranceOptions, ConfigOption, JsonOption, OutputOptions,
@@ -70,17 +70,17 @@ def command(subject: Path, line: CommandLine) -> int:
 
     Exit code 0 when a failure was found and written, 1 when nothing fails.
     """
-    from trtconv.check.repro.cut import make_repro
     from trtconv.cli.assemble import load_config, tolerance_of
     from trtconv.cli.console import ConsoleProgress
     from trtconv.core.sizes import format_bytes
+    from trtconv.pipeline import repro as find_repro
 
     options, output = line.of(ReproOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
     request = line.request(CheckRequest, config, subject=subject, tolerance=tolerance_of(config, line))
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("repro")
-        repro = make_repro(
+        repro = find_repro(
             request, options.output, kind=options.kind, backend=options.backend, precision=options.precision,
             progress=progress,
         )  # fmt: skip

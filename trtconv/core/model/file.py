@@ -13,6 +13,7 @@ from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.model.dim_names import axis_name, name_dims
 from trtconv.core.model.form import require_form
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
@@ -37,7 +38,8 @@ class Signature:
 def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX.
 
-    What later steps rely on is checked here, once for all of them (`require_form`).
+    What later steps rely on is checked here, once for all of them (`require_form`), and dims of inputs get names that
+    can be typed (`name_dims`).
     """
     import onnx.parser
     from google.protobuf import json_format, text_format
@@ -53,6 +55,7 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
         raise _no_model(path)
     require_form(model, path)
+    name_dims(model)
     if weights:
         load_weights(model, path.parent)
     return model
@@ -214,10 +217,10 @@ def tensor_spec(value: onnx.ValueInfoProto) -> TensorSpec:
         )
     dims: list[Dim] = []
     for index, dim in enumerate(kind.shape.dim):
-        if dim.HasField("dim_value"):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
             dims.append(int(dim.dim_value))
         else:
-            dims.append(dim.dim_param or f"{value.name}_dim{index}")
+            dims.append(dim.dim_param or axis_name(value.name, index))
     return TensorSpec(value.name, dtype_from_onnx(kind.elem_type), tuple(dims))
 
 

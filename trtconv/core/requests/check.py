@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.option import option
+from trtconv.core.requests.export import INPUT_METAVAR, RANGE_METAVAR, parse_ranges, parse_tensors
 from trtconv.core.requests.module_source import ModuleSource
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
 from trtconv.core.tolerance import Tolerance
 
 POWER_FLAG, BARE_POWER = "--power", 60
@@ -18,7 +21,9 @@ class CheckRequest:
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
     trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
-    export are an error. `power` is the number of faults to try (0: none), within about `power_seconds`.
+    export are an error. `space` and `inputs` are laid over what the subject, or a foreign file
+    that it is compared with, says of its inputs. `power` is the number of faults to try (0: none), within about
+    `power_seconds`.
     """
 
     subject: Path
@@ -77,3 +82,27 @@ class CheckRequest:
         ),
     )
     power_seconds: float = float("inf")
+    space: ShapeSpace = field(
+        default_factory=ShapeSpace,
+        metadata=option(
+            "--dynamic",
+            help="Ranges of the dims, where SUBJECT does not record them.",
+            completes="range",
+            group="Shapes",
+            metavar=RANGE_METAVAR,
+            many=True,
+            parse=parse_ranges,
+        ),
+    )
+    inputs: tuple[TensorSpec, ...] = field(
+        default=(),
+        metadata=option(
+            "--input",
+            help="Names dims, and gives value ranges, of the inputs of a foreign ONNX file.",
+            completes="input",
+            group="Shapes",
+            metavar=INPUT_METAVAR,
+            many=True,
+            parse=parse_tensors,
+        ),
+    )

@@ -51,8 +51,8 @@ def downstream_of(graph: FaultGraph, index: int, reads: list[set[str]]) -> Downs
     own = [i for i in range(len(graph.nodes)) if graph.nodes[i].op_type == "Constant" and
            set(graph.nodes[i].output) & entering]  # fmt: skip
     entering -= {n for i in own for n in graph.nodes[i].output}
-    fed = {v.name for v in graph.model.graph.input}
-    entering = {n for n in entering if n in fed or n not in constants}
+    # An input with a default is a constant too: samples hold values of real inputs only.
+    entering -= constants
     outputs = tuple(n for n in _outputs(graph) if n in changed)
     return Downstream(tuple(sorted({*chosen, *own})), tuple(sorted(entering)), outputs)
 
@@ -63,7 +63,8 @@ def _outputs(graph: FaultGraph) -> list[str]:
 
 def everything(graph: FaultGraph) -> Downstream:
     """The whole graph, for a fault whose surroundings do not fit the memory."""
-    inputs = tuple(v.name for v in graph.model.graph.input)
+    constants = {t.name for t in graph.model.graph.initializer}
+    inputs = tuple(v.name for v in graph.model.graph.input if v.name not in constants)
     return Downstream(tuple(range(len(graph.nodes))), inputs, tuple(_outputs(graph)))
 
 

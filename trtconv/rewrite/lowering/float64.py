@@ -63,7 +63,8 @@ def without_float64(model: onnx.ModelProto) -> Narrowed:
     _cast_inputs(copy.graph)
     _cast_outputs(copy.graph)
     origins = [origin_of(n) for n in double_nodes]
-    first = next((o.source for o in origins if o.source), double_nodes[0].name if double_nodes else "the constants")
+    unnamed = (double_nodes[0].name or double_nodes[0].output[0]) if double_nodes else "the constants"
+    first = next((o.source for o in origins if o.source), unnamed)
     return Narrowed(copy, tuple(n.name or n.output[0] for n in double_nodes) or (tensors[0].name,), first)
 
 

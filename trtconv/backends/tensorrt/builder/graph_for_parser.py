@@ -46,7 +46,7 @@ def refuse(model: onnx.ModelProto, path: Path, capabilities: Capabilities) -> No
     """Raise UnsupportedError listing every node that the parser would misread."""
     problems = tuple(known_problems(model, capabilities))
     if problems:
-        raise unsupported_error(problems, model, path, capabilities, hint=_hint(capabilities))
+        raise unsupported_error(problems, model, path, capabilities, otherwise=_hint(capabilities))
     if capabilities.generation == 8:
         opset = signature(model).opset
         if opset > _OPSET_8_6:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities, NodeProblem
+from trtconv.backends.tensorrt.builder.nested_ifs import ASSERTION, fixing_hint, nested_error
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.provenance import Origin, origin_of
 
@@ -19,6 +20,8 @@ _REFUSALS = (
     "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
 )  # fmt: skip
 _SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
+# Operators that quantising a network with ONNX Runtime leaves, and that no rule could put into floats.
+_QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "QEmbed", "MatMulNBits")
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
 # What a builder says (in lower case) that something else than the graph's operators is at fault for.
 _KNOWN = {
@@ -34,16 +37,26 @@ _KNOWN = {
 
 
 def unsupported_error(
-    problems: Iterable[NodeProblem], model: onnx.ModelProto, path: Path, capabilities: Capabilities, *, hint: str = ""
-) -> UnsupportedError:
-    """One error that lists every node; `where` is the source line of the first one that has one."""
+    problems: Iterable[NodeProblem], model: onnx.ModelProto, path: Path, capabilities: Capabilities, *,
+    otherwise: str = "",
+) -> UnsupportedError:  # fmt: skip
+    """One error that lists every node, with the remedy for its kind, else `otherwise`.
+
+    `where` is the source line of the first node that has one.
+    """
     listed = tuple(problems)
     origins = [origin_in(model, p) for p in listed]
     details = [describe(p, o) for p, o in zip(listed, origins, strict=True)]
     more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
-    if not hint and any(p.op_type in _SIZED_BY_DATA for p in listed):
+    hint = otherwise
+    if any(p.op_type in _SIZED_BY_DATA for p in listed):
         hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
+    elif any(word in p.op_type for p in listed for word in _QUANTISED):
+        hint = "convert the file from before it was quantised, or quantise that one anew to QuantizeLinear and "
+        hint += "DequantizeLinear pairs (quant_format=QDQ, int8, symmetric)"
+    elif any(n.domain == "com.microsoft" for n in model.graph.node):
+        hint = "ONNX Runtime's own operators: convert the file from before its optimizer ran"
     return UnsupportedError(
         f"{capabilities} does not take {nodes} of {path}",
         details=details[:_SHOWN] + more,
@@ -80,6 +93,8 @@ def build_failure(
 ) -> TrtconvError:
     """The error for a build that returned nothing: its lines, and the nodes whose names they mention."""
     text = "\n".join(lines).lower()
+    if ASSERTION in text and (nested := nested_error(model, str(capabilities), path)) is not None:
+        return nested
     if any(word in text for word in _MEMORY):
         return TrtconvError(
             f"{capabilities} ran out of memory while building {path}", details=lines[:_SHOWN],
@@ -89,9 +104,9 @@ def build_failure(
     if problems and any(word in text for word in _REFUSALS):
         return unsupported_error(problems, model, path, capabilities)
     origins = [describe(p, origin_in(model, p)) for p in problems]
-    hint = next(
-        (h for word, h in _KNOWN.items() if word in text), "run again with -v for all of the builder's messages"
-    )
+    otherwise = "run again with -v for all of the builder's messages"
+    # The branch that nobody takes fails first.
+    hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
         f"{capabilities} could not build {path}", details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,

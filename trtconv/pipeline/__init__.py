@@ -23,32 +23,30 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS
+from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
+from trtconv.pipeline.originals import make_model, module_of, original_in_words
 from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.sampling import MODULE
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from trtconv.build import BuildResult
     from trtconv.build.cache.store import EngineCache
-    from trtconv.check.blame.find import ModuleOutputs
     from trtconv.check.gate.bench import BenchReport
     from trtconv.check.gate.judge import Gate
+    from trtconv.check.repro.cut import Repro
     from trtconv.check.target.report import TargetReport
     from trtconv.core.tolerance import Tolerance
     from trtconv.export import ExportResult
+    from trtconv.foreign import ForeignRequest, ForeignResult
     from trtconv.rewrite import RewriteResult
     from trtconv.rewrite.precision.search.fp32_nodes import Fp32Nodes
-
-    ModuleRunner = Callable[
-        [Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]], dict[str, "np.ndarray[Any, np.dtype[Any]]"]
-    ]
 
 
 @dataclass(frozen=True)
 class ConvertRequest:
-    """The four requests of one conversion. Their paths are laid out by `lay_out`."""
+    """The four requests of one conversion; `export` says where the model is from. `lay_out` fills in the paths."""
 
-    export: ExportRequest
+    export: ExportRequest | ForeignRequest
     rewrite: RewriteRequest
     build: BuildRequest
     check: CheckRequest
@@ -59,7 +57,7 @@ class ConvertRequest:
 class ConvertResult:
     """What each room returned, and the seconds that it took."""
 
-    export: ExportResult
+    export: ExportResult | ForeignResult
     rewrite: RewriteResult
     rewritten: CheckReport
     build: BuildResult
@@ -69,7 +67,7 @@ class ConvertResult:
 
     @property
     def passed(self) -> bool:
-        """True when the rewritten model equals the module and the engine, where it could run, does too."""
+        """True when the rewritten model equals the original and the engine, where it could run, does too."""
         return self.rewritten.passed and (self.engine.passed or not self.engine.comparisons)
 
 
@@ -90,16 +88,16 @@ def convert(
 ) -> ConvertResult:
     """Export, rewrite, build (or take the engine from `cache`) and check.
 
-    Raises AccuracyError when a step changes what the module computes (the wrong file then has `.rejected` after its
-    name), OverBudgetError when the engine exceeds a limit of `request.gate`, UnsupportedError when the target lacks a
-    node, InvalidRequestError and MissingDependencyError as the rooms do.
+    Raises AccuracyError when a step changes what the module or the ONNX file computes (the wrong file then has
+    `.rejected` after its name), OverBudgetError when the engine exceeds a limit of `request.gate`, UnsupportedError
+    when the target lacks a node, InvalidRequestError and MissingDependencyError as the rooms do.
     """
     from trtconv.build.cache.lookup import build_cached
     from trtconv.check import check_model
-    from trtconv.export import export_model
     from trtconv.rewrite import rewrite_model
 
     require_possible(request)
+    original = original_in_words(request.export)
     progress = progress or SilentProgress()
     seconds: dict[str, float] = {}
 
@@ -110,9 +108,9 @@ def convert(
         seconds[name] = time.monotonic() - start
         return result
 
-    exported = timed("export", lambda: export_model(request.export, progress))
+    exported = timed("export", lambda: make_model(request.export, progress))
     rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
-    if request.export.align:
+    if isinstance(request.export, ExportRequest) and request.export.align:
         steps = tuple((n, r.multiple) for n, r in exported.space.dims if r.multiple > 1)
         request = dataclasses.replace(request, build=dataclasses.replace(request.build, multiples=steps))
     judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
@@ -121,7 +119,7 @@ def convert(
         judged = dataclasses.replace(judged, power=0)
     graph = timed("check", lambda: check_model(judged, progress, heat=True))
     report = write_report(graph, request.build.output)
-    keep_if_equal(graph, request.rewrite.output)
+    keep_if_equal(graph, request.rewrite.output, original)
     built = timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
     engine_request = dataclasses.replace(request.check, reference=exported.reference)
     engine = timed("check engine", lambda: check_model(engine_request, progress, heat=True))
@@ -129,7 +127,7 @@ def convert(
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.
         engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
         write_report(engine, request.build.output)
-        keep_if_equal(engine, request.build.output)
+        keep_if_equal(engine, request.build.output, original)
     else:
         # Now the engine is there to be shown, with the reason for which it was not run.
         graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
@@ -177,23 +175,23 @@ def write_report(report: CheckReport, engine: Path) -> Path:
     return html
 
 
-def keep_if_equal(report: CheckReport, artifact: Path) -> None:
+def keep_if_equal(report: CheckReport, artifact: Path, original: str = MODULE) -> None:
     """Raise as `require_equal` does, after the wrong file was moved away from the name under which it would be used."""
     try:
-        require_equal(report)
+        require_equal(report, original)
     except TrtconvError:
         artifact.replace(artifact.with_name(artifact.name + ".rejected"))
         raise
 
 
-def require_equal(report: CheckReport) -> None:
+def require_equal(report: CheckReport, original: str = MODULE) -> None:
     """Raise AccuracyError for the first comparison that failed, or the error of the first finding."""
     failure = first_failure(report.comparisons)
     if failure is not None:
         inner = next((f for f in report.errors if f.kind == "accuracy" and f.source), None)
         source_line = report.extras.get("origins", {}).get(failure.output, {}).get("source")
         raise AccuracyError(
-            f"{report.subject} does not compute what the module computes: {describe_failure(failure)}",
+            f"{report.subject} does not compute what {original} computes: {describe_failure(failure)}",
             hint=(inner.hint if inner else "") or f"see `trtconv check {report.subject}` for all outputs and points",
             details=[inner.message] if inner else [],
             where=(inner.source if inner else source_line) or None,
@@ -210,36 +208,16 @@ def check(
     from trtconv.check import check_model
 
     progress = progress or SilentProgress()
-    runner: ModuleRunner | None = None
-    outputs: ModuleOutputs | None = None
-    if request.against:
-        from trtconv.core.shape_space.padding import recorded_padding
-        from trtconv.export.module.runner import ModuleRunner as Runner
-        from trtconv.export.module.source import load_module
-        from trtconv.export.module.submodule_outputs import submodule_outputs
-
-        module = runner = Runner(load_module(request.against), output_names=_outputs_of(request.subject), renames=False)
-        padding = recorded_padding(request.subject)
-        if padding is not None:
-            # What a padded model computes is the module on padded inputs, its outputs cut back.
-            runner, pad = padding.around(module), padding.pad
-            outputs = lambda inputs: submodule_outputs(module, pad(inputs))  # noqa: E731
-        else:
-            outputs = lambda inputs: submodule_outputs(module, inputs)  # noqa: E731
-    report = check_model(request, progress, module_runner=runner, module_outputs=outputs, heat=heat)
+    if request.against and is_onnx(request.against.spec):
+        report = check_model(request, progress, original=against_file(request), heat=heat)
+    else:
+        runner, outputs = module_of(request) if request.against else (None, None)
+        report = check_model(request, progress, module_runner=runner, module_outputs=outputs, heat=heat)
     if gate is None:
         return report
     from trtconv.check.gate.judge import apply_gate
 
     return apply_gate(report, request, gate, progress)
-
-
-def _outputs_of(subject: Path) -> tuple[str, ...]:
-    """The names of an ONNX file's outputs; an engine's are those of its reference."""
-    from trtconv.core.model.file import load_model, signature
-
-    graph = subject if subject.suffix == ".onnx" else beside(subject, ".onnx")
-    return tuple(o.name for o in signature(load_model(graph)).outputs) if graph.is_file() else ()
 
 
 def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:
@@ -333,8 +311,11 @@ def exit_code(report: CheckReport) -> int:
     return report.exit_code
 
 
-def bench(subject: Path, source: ModuleSource | None, progress: Progress, **options: Any) -> BenchReport:
-    """`trtconv bench`, beside the module in torch when `source` names one."""
+def bench(
+    subject: Path, source: ModuleSource | None, progress: Progress, *, interface: FileInterface | None = None,
+    **options: Any,
+) -> BenchReport:  # fmt: skip
+    """`trtconv bench`, beside the module in torch when `source` names one; an ONNX file needs no reference."""
     from trtconv.check.gate.bench import bench_model
 
     module = None
@@ -342,4 +323,14 @@ def bench(subject: Path, source: ModuleSource | None, progress: Progress, **opti
         from trtconv.export.module.source import load_module
 
         module = load_module(source)
-    return bench_model(subject, module=module, progress=progress, **options)
+    with file_reference(subject, options.pop("reference", None), interface, options.get("points")) as reference:
+        return bench_model(subject, reference=reference, module=module, progress=progress, **options)
+
+
+def repro(request: CheckRequest, output: Path, **options: Any) -> Repro | None:
+    """`trtconv repro`; an ONNX file needs no reference."""
+    from trtconv.check.repro.cut import make_repro
+
+    interface = FileInterface(request.inputs, request.space)
+    with file_reference(request.subject, request.reference, interface) as reference:
+        return make_repro(dataclasses.replace(request, reference=reference), output, **options)

@@ -1,0 +1,52 @@
+"""Ifs of one answer."""
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tests.foreign.models import rate_net
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.targets import parse_target
+from trtconv.core.tensors import parse_tensor
+from trtconv.rewrite.engine.rounds import RewriteRecord, Setting
+from trtconv.rewrite.lowering.settled_ifs import settle_ifs
+
+SETTING = Setting(
+    parse_target("tensorrt-rtx"), parse_space(["N=1:2:3"]),
+    (parse_tensor("x:float32[N,8]"), parse_tensor("sr:int64[]")), True,
+)  # fmt: skip
+X = np.arange(16, dtype=np.float32).reshape(2, 8)
+
+
+def operators(model):
+    return {n.op_type for n in model.graph.node}
+
+
+def test_both_ifs_go_when_the_rate_is_a_constant(tmp_path):
+    model = onnx.load(rate_net(tmp_path / "m.onnx"))
+    del model.graph.input[1]
+    model.graph.initializer.append(numpy_helper.from_array(np.array(16000, np.int64), "sr"))
+    record = RewriteRecord()
+    settled = settle_ifs(model, SETTING, record)
+    assert "If" not in operators(settled)
+    assert [e.node for e in record.entries] == ["outer", "if0/inner"]
+    onnx.checker.check_model(settled)
+    assert np.array_equal(OnnxRuntimeRunner(settled.SerializeToString())({"x": X})["y"], 3 * X)
+
+
+def test_an_if_on_a_value_stays(tmp_path):
+    model = onnx.load(rate_net(tmp_path / "m.onnx"))
+    before = model.SerializeToString()
+    assert settle_ifs(model, SETTING, RewriteRecord()).SerializeToString() == before
+
+
+def test_an_if_whose_answer_changes_with_the_size_stays(tmp_path):
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,8] x) => (float[N,8] y) <int64 zero = {0}, int64 two = {2}> {
+      shape = Shape(x)
+      rows = Gather(shape, zero)
+      few = Less(rows, two)
+      y = If(few)<then_branch = a () => (float[N,8] p) {p = Relu(x)}, else_branch = b () => (float[N,8] q) {q = Neg(x)}>
+    }""")
+    assert "If" in operators(settle_ifs(model, SETTING, RewriteRecord()))

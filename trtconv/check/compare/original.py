@@ -1,0 +1,17 @@
+"""What a check compares with where it is no reference file: samples that are made while the check runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from trtconv.check.compare.subjects import Subject
+from trtconv.proof.reference import ReferenceSample
+
+
+@dataclass(frozen=True)
+class OriginalSamples:
+    """`label` is what the report calls it; `samples` gives them for a subject, under the subject's names."""
+
+    label: str
+    samples: Callable[[Subject], Iterable[ReferenceSample]]

@@ -1,0 +1,119 @@
+"""Taking over a foreign ONNX file: the counterpart of an export, without a module and without torch."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trtconv
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.artifacts import beside, manifest_path, require_writable, sha256_file, write_json
+from trtconv.core.errors import AccuracyError
+from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.source_record import record_sources
+from trtconv.core.model.file import load_model, model_files, save_model, set_metadata
+from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
+from trtconv.core.progress import Progress
+from trtconv.core.tolerance import NO_LIMITS
+from trtconv.foreign.operators import require_operators
+from trtconv.foreign.request import ForeignRequest
+from trtconv.foreign.result import ForeignResult
+from trtconv.foreign.samples import FilePoints, points_for, write_samples
+from trtconv.foreign.write_dims import fix_inputs, write_dims
+from trtconv.proof.comparison import describe_failure
+from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.sampling import Samples
+
+if TYPE_CHECKING:
+    import onnx
+
+SCHEMA = 1
+# The file that is taken over has the same nodes as the original: a few points show that nothing was lost on the way.
+COMPARED = 3
+
+
+def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
+    """Write the file under its new name, with named dims and ranges, and what it computes at the sample points.
+
+    Nothing is written when it fails. Raises InvalidRequestError for dims without a range (with the line to type) and
+    inputs that no engine can have, UnsupportedError for operators of trees and the like, TrtconvError where the file
+    itself fails.
+    """
+    started = time.monotonic()
+    reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
+    for output in (request.output, reference, manifest):
+        require_writable(output)
+    opened = load_model(request.original)
+    require_operators(opened, request.original)
+    sources = model_files(request.original, opened)
+    require_distinct((request.output, reference, manifest), sources)
+    progress.stage("export")
+    progress.phase("running the ONNX file at the sample points")
+    file = points_for(request.original, request.inputs, request.space, seed=request.seed)
+    samples = file.samples()
+    model = load_model(request.original)
+    fix_inputs(model, file.fixed)
+    notes = (*file.notes, *write_dims(model, file.inputs, samples.items))
+    set_metadata(model, SPACE_KEY, str(file.space))
+    set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in file.inputs))
+    write_samples(reference, file, samples)
+    set_metadata(model, REFERENCE_KEY, sha256_file(reference))
+    save_model(model, request.output, weights_from=request.original)
+    verdict = prove(lambda: OnnxRuntimeRunner(request.output), samples.items[:COMPARED], request.tolerance)
+    if verdict.failure is not None:
+        for path in (request.output, reference):
+            path.unlink()
+        raise AccuracyError(
+            f"'{request.original}' with named dims differs from itself: {describe_failure(verdict.failure)}",
+            hint="please report this file",
+        )
+    seconds = {"total": time.monotonic() - started}
+    notes = (*notes, *samples.notes)
+    write_json(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
+    runner = f"onnxruntime {file.original.version}"
+    return ForeignResult(
+        request.original, request.output, reference, manifest, runner, file.space, samples.points,
+        verdict.comparisons, notes, seconds,
+    )  # fmt: skip
+
+
+def _manifest(
+    request: ForeignRequest, file: FilePoints, samples: Samples, verdict: Verdict, notes: tuple[str, ...],
+    model: onnx.ModelProto, seconds: dict[str, float],
+) -> dict[str, Any]:  # fmt: skip
+    """How the model came to be, in the form of an export's manifest."""
+    import onnx
+    import onnxruntime
+
+    sources = model_files(request.original, load_model(request.original))
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    return {
+        "schema": SCHEMA,
+        "kind": "onnx",
+        "source": {"spec": _seen_from_here(request.original), "foreign": True, "seed": request.seed},
+        "inputs": [str(s) for s in file.inputs],
+        "outputs": list(samples.items[0].outputs),
+        "space": str(file.space),
+        "exporter": f"{model.producer_name} {model.producer_version}".strip(),
+        "opset": opset,
+        "sha256": sha256_file(request.output),
+        "reference_sha256": sha256_file(beside(request.output, ".reference.safetensors")),
+        "tolerance": asdict(request.tolerance or NO_LIMITS),
+        "largest_error": verdict.worst,
+        "comparisons": [c.as_dict() for c in verdict.comparisons],
+        "versions": {
+            "trtconv": trtconv.__version__, "python": platform.python_version(), "onnx": onnx.__version__,
+            "onnxruntime": onnxruntime.__version__,
+        },
+        "notes": list(notes),
+        "seconds": {k: round(v, 3) for k, v in seconds.items()},
+        "sources": record_sources(sources, request.output, named=sources, config=request.config),
+    }  # fmt: skip
+
+
+def _seen_from_here(path: Path) -> str:
+    here, resolved = Path.cwd().resolve(), path.resolve()
+    return resolved.relative_to(here).as_posix() if resolved.is_relative_to(here) else path.as_posix()

@@ -1,0 +1,76 @@
+"""What others are proved equal to: a module, which is exported, or a foreign ONNX file, which is taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.artifacts import beside
+from trtconv.core.progress import Progress
+from trtconv.core.requests import CheckRequest, ExportRequest
+from trtconv.foreign.request import ForeignRequest
+from trtconv.proof.sampling import MODULE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.check.blame.find import ModuleOutputs
+    from trtconv.export import ExportResult
+    from trtconv.foreign import ForeignResult
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    ModuleRunner = Callable[[Mapping[str, Array]], dict[str, Array]]
+
+FILE = "the ONNX file"
+
+
+def original_in_words(request: ExportRequest | ForeignRequest) -> str:
+    """What verdicts and errors call the original."""
+    return FILE if isinstance(request, ForeignRequest) else MODULE
+
+
+def original_files(request: ExportRequest | ForeignRequest) -> tuple[Path, ...]:
+    """The files that the original is in, by which a conversion knows that nothing changed; weights among them."""
+    if isinstance(request, ForeignRequest):
+        from trtconv.core.model.file import load_model, model_files
+
+        return model_files(request.original, load_model(request.original))
+    source = request.source
+    return (*((source.weights,) if source.weights else ()), source.base / source.spec)
+
+
+def make_model(request: ExportRequest | ForeignRequest, progress: Progress) -> ExportResult | ForeignResult:
+    """The first room: `model.onnx` and its reference out of a module or a foreign file."""
+    if isinstance(request, ForeignRequest):
+        from trtconv.foreign import adopt_model
+
+        return adopt_model(request, progress)
+    from trtconv.export import export_model
+
+    return export_model(request, progress)
+
+
+def module_of(request: CheckRequest) -> tuple[ModuleRunner, ModuleOutputs]:
+    """The module that a check runs, and what gives the outputs of its submodules; around both what padding adds."""
+    from trtconv.core.shape_space.padding import recorded_padding
+    from trtconv.export.module.runner import ModuleRunner as Runner
+    from trtconv.export.module.source import load_module
+    from trtconv.export.module.submodule_outputs import submodule_outputs
+
+    assert request.against is not None
+    module = Runner(load_module(request.against), output_names=_outputs_of(request.subject), renames=False)
+    padding = recorded_padding(request.subject)
+    if padding is not None:
+        # What a padded model computes is the module on padded inputs, its outputs cut back.
+        pad = padding.pad
+        return padding.around(module), lambda inputs: submodule_outputs(module, pad(inputs))
+    return module, lambda inputs: submodule_outputs(module, inputs)
+
+
+def _outputs_of(subject: Path) -> tuple[str, ...]:
+    """The names of an ONNX file's outputs; an engine's are those of its reference."""
+    from trtconv.core.model.file import load_model, signature
+
+    graph = subject if subject.suffix == ".onnx" else beside(subject, ".onnx")
+    return tuple(o.name for o in signature(load_model(graph)).outputs) if graph.is_file() else ()

@@ -1,0 +1,211 @@
+"""Ifs whose condition is the same in the whole shape space: the branch that is taken, written out in their place.
+
+The TorchScript exporter writes an If for every `squeeze` and every question about a rank, one inside another, and no
+TensorRT takes nested ones. What such an If asks is a constant, or is worked out from shapes alone: then it is
+evaluated at sizes all over the space, in ONNX Runtime, and where the answer is one and the same the branch goes in
+place of the If. The whole graph is compared afterwards. The rule `known-branch` needs no run, but neither looks into
+nested branches nor behind an If whose branches differ in rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.model.file import external_files
+from trtconv.core.model.provenance import origin_of
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.probes.decisions import values_of
+from trtconv.rewrite.engine.result import LedgerEntry, Proof
+from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, node_text
+from trtconv.rewrite.graph.bodies import bodies_of
+
+NAME = "settled-ifs"
+WHY = "No TensorRT takes an If inside an If; one that asks the same of every size needs no If."
+BRANCHES = {True: "then_branch", False: "else_branch"}
+# The size of what these give depends on values, and they draw numbers: no shape behind them is one of sizes alone.
+BY_DATA = ("NonZero", "NonMaxSuppression", "Unique", "Compress", "RandomNormal", "RandomUniform", "Loop", "Bernoulli")
+MOST_TURNS = 64
+# Sizes of one dim that are tried beside the sample points.
+SCANNED = 6
+
+
+def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) -> onnx.ModelProto:
+    """The model without Ifs of one answer, in place; each is an entry of the record."""
+    if not any(n.op_type == "If" for n in model.graph.node) or external_files(model):
+        return model
+    inlined = 0
+    for _ in range(MOST_TURNS):
+        answers = _answers(model, setting)
+        if not answers:
+            break
+        for index in sorted(answers, reverse=True):
+            node = model.graph.node[index]
+            before = (node_text(node),)
+            branch = next(a.g for a in node.attribute if a.name == BRANCHES[answers[index]])
+            nodes = _written_out(model.graph, node, branch, f"if{inlined}")
+            inlined += 1
+            entry = LedgerEntry(
+                NAME, WHY, node.name or node.output[0], origin_of(node), "", before, tuple(map(node_text, nodes)),
+                Proof(None, note="compared with the whole graph"),
+                f"the condition is {str(answers[index]).lower()} at every size that was tried",
+            )  # fmt: skip
+            record.entries.append(entry)
+            rest = [*model.graph.node[:index], *nodes, *model.graph.node[index + 1 :]]
+            copies = [_copied(n) for n in rest]
+            del model.graph.node[:]
+            model.graph.node.extend(copies)
+    if inlined:
+        # Recorded types of what an If gave may be those of the other branch.
+        del model.graph.value_info[:]
+    return model
+
+
+def _answers(model: onnx.ModelProto, setting: Setting) -> dict[int, bool]:
+    """By index of an If of the main graph, the one answer that its condition gives."""
+    makers = {o: n for n in model.graph.node for o in n.output if o}
+    constants = {t.name for t in model.graph.initializer}
+    conditions = {
+        i: n.input[0]
+        for i, n in enumerate(model.graph.node)
+        if n.op_type == "If" and _by_size(n.input[0], makers, constants)
+    }
+    names = list(dict.fromkeys(conditions.values()))
+    if not names:
+        return {}
+    try:
+        run = OnnxRuntimeRunner(_leading_to(model, names).SerializeToString())
+        runs = [run(sample_inputs(setting.specs, p)) for p in _points(setting.space, setting.specs)]
+    except TrtconvError:
+        return {}
+    truths = {n: {bool(np.asarray(values[n]).reshape(-1)[0]) for values in runs} for n in names}
+    return {i: next(iter(truths[n])) for i, n in conditions.items() if len(truths[n]) == 1}
+
+
+def _points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> list[SamplePoint]:
+    """One point for each of the sizes at which a model is compared, and each dim scanned on its own."""
+    points = {p.dims: p for p in sample_points(space, specs) if p.values == "random"}
+    opt = next(p for p in points.values() if p.label == "opt")
+    for name, dim_range in space.dims:
+        values = dim_range.values()
+        scanned = {*values[:SCANNED], *values[-SCANNED:], *values[:: max(1, len(values) // SCANNED)]}
+        for size in sorted(scanned):
+            dims = tuple((n, size if n == name else v) for n, v in opt.dims)
+            points.setdefault(dims, replace(opt, label=f"{name}-{size}", dims=dims))
+    return list(points.values())
+
+
+def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) -> bool:
+    """True when a value is worked out from constants and shapes alone."""
+    waiting, visited = [name], {name}
+    while waiting:
+        value = waiting.pop()
+        if value in constants:
+            continue
+        node = makers.get(value)
+        if node is None or node.op_type in BY_DATA or node.op_type == "If":
+            return False
+        if node.op_type in ("Shape", "Size"):
+            if _sized_by_data(node.input[0], makers):
+                return False
+            continue
+        for read in values_of(node) - visited:
+            visited.add(read)
+            waiting.append(read)
+    return True
+
+
+def _sized_by_data(name: str, makers: dict[str, onnx.NodeProto]) -> bool:
+    waiting, visited = [name], {name}
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is None:
+            continue
+        if node.op_type in BY_DATA:
+            return True
+        for read in values_of(node) - visited:
+            visited.add(read)
+            waiting.append(read)
+    return False
+
+
+def _leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """The part of a model that makes these values, which are its outputs."""
+    graph, needed, nodes = model.graph, set(names), []
+    for node in reversed(graph.node):
+        if needed & set(node.output):
+            nodes.append(node)
+            needed |= values_of(node)
+    weights = [t for t in graph.initializer if t.name in needed]
+    part = helper.make_graph(nodes[::-1], graph.name, list(graph.input), [], weights)
+    part.sparse_initializer.extend(graph.sparse_initializer)
+    part.output.extend(onnx.ValueInfoProto(name=n) for n in names)
+    cut = helper.make_model(part, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+    cut.functions.extend(model.functions)
+    return cut
+
+
+def _written_out(
+    graph: onnx.GraphProto, node: onnx.NodeProto, branch: onnx.GraphProto, prefix: str
+) -> list[onnx.NodeProto]:
+    """The nodes of a branch under names of their own, the last ones under those of the If's outputs."""
+    names: dict[str, str] = {}
+    for tensor in branch.initializer:
+        names[tensor.name] = f"{prefix}/{tensor.name}"
+        weight = graph.initializer.add()
+        weight.CopyFrom(tensor)
+        weight.name = names[tensor.name]
+    inner_names = {o for n in branch.node for o in n.output if o}
+    names |= {o: f"{prefix}/{o}" for o in inner_names}
+    extra = []
+    for outer, inner in zip(node.output, branch.output, strict=True):
+        if inner.name in inner_names and names[inner.name].startswith(f"{prefix}/"):
+            names[inner.name] = outer
+        else:
+            source = names.get(inner.name, inner.name)
+            extra.append(helper.make_node("Identity", [source], [outer], name=f"{prefix}/{outer}/identity"))
+    nodes = [_renamed(n, names, prefix) for n in branch.node]
+    return [*nodes, *extra]
+
+
+def _renamed(node: onnx.NodeProto, names: dict[str, str], prefix: str) -> onnx.NodeProto:
+    copied = _copied(node)
+    copied.name = f"{prefix}/{node.name}" if node.name else ""
+    _rename(copied, names)
+    return copied
+
+
+def _rename(node: onnx.NodeProto, names: dict[str, str]) -> None:
+    node.input[:] = [names.get(i, i) for i in node.input]
+    node.output[:] = [names.get(o, o) for o in node.output]
+    for body in bodies_of(node):
+        # What a body defines itself hides the value around that has the same name.
+        inner = {n: new for n, new in names.items() if n not in _defined(body)}
+        for part in body.node:
+            _rename(part, inner)
+        for value in body.output:
+            value.name = inner.get(value.name, value.name)
+
+
+def _defined(body: onnx.GraphProto) -> set[str]:
+    return set(_defined_names(body))
+
+
+def _defined_names(body: onnx.GraphProto) -> Iterator[str]:
+    yield from (v.name for v in body.input)
+    yield from (t.name for t in body.initializer)
+    yield from (o for n in body.node for o in n.output)
+
+
+def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
+    copied = onnx.NodeProto()
+    copied.CopyFrom(node)
+    return copied

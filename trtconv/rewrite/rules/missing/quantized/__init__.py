@@ -1,0 +1,1 @@
+"""Quantised operators that no target has, in floats."""
