@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from trtconv.core.errors import TrtconvError
 from trtconv.sweep.engine.schedule import Schedule
 from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.cells import Model
 from trtconv.sweep.plan.commands import steps_of
 from trtconv.sweep.plan.jobs import Job, JobGraph
-from trtconv.sweep.plan.sections import EnvironmentSection
+from trtconv.sweep.plan.sections import EXPORT, EnvironmentSection
 from trtconv.sweep.store.keys import KeyMaker
 from trtconv.sweep.store.store import Store, source_key
 from trtconv.sweep.workers.outcome import OK, JobResult
@@ -110,7 +111,7 @@ class Driver:
         return versions
 
     def _environment(self, job: Job) -> EnvironmentSection:
-        return self.setting.environments.get(job.cell.target, EnvironmentSection())
+        return self.setting.environments.get(job.cell.target or EXPORT, EnvironmentSection())
 
     def _program(self, job: Job) -> tuple[str, ...]:
         return tuple(self._environment(job).command) or OWN_PROGRAM
@@ -146,9 +147,9 @@ class Driver:
         """The result of a job that need not run, and its key; an export's is known with what it read the last time."""
         try:
             key = keys.key(job, self._keys)
-        except OSError as error:
-            text = f"{error.filename}: {error.strerror}"
-            return JobResult(job.id, "usage", message=text, exit_code=2), ""
+        except (OSError, TrtconvError) as error:
+            # A file of the model is gone or broken: a verdict on that model, the others go on.
+            return JobResult(job.id, "usage", message=str(error), exit_code=2), ""
         full = self._full_key(key, keys) if job.kind == "export" else key
         previous = earlier.get(job.id)
         if previous is not None and not previous.is_fault and not previous.ok and previous.key == key:

@@ -13,7 +13,7 @@ from trtconv.core.precision import TYPED_NAMES, precision_named
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.sections import KINDS, ModelSection, SweepFile, SweepSection
+from trtconv.sweep.plan.sections import EXPORT, KINDS, ModelSection, SweepFile, SweepSection
 
 HINT = "docs/how-to/sweep.md lists every key"
 
@@ -107,4 +107,5 @@ def _require_resources(sweep: SweepFile) -> None:
         if section.memory:
             parse_bytes(section.memory)
     for target in sweep.environments:
-        parse_target(target)
+        if target != EXPORT:
+            parse_target(target)

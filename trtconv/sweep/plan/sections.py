@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 _STRICT = {"extra": "forbid"}
 # The kinds of jobs, in the order in which a cell walks through them.
-KINDS = ("export", "rewrite", "check", "build", "engine", "bench")
+EXPORT = "export"
+KINDS = (EXPORT, "rewrite", "check", "build", "engine", "bench")
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class ResourceSection:
 
 @dataclass(frozen=True)
 class EnvironmentSection:
-    """`[environments."tensorrt==8.6"]`: with what a target is built and checked, where that is another installation.
+    """`[environments."tensorrt==8.6"]`: what a target's jobs run with, where that is another installation.
+
+    `[environments.export]` is for exports, which have no target.
 
     `command` stands for `python -m trtconv`, `variables` are added to the environment, `runtime_env` goes to Ray.
     """

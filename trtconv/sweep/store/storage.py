@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError
 
 
@@ -38,6 +39,9 @@ class Storage(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
+
+    def is_whole(self, name: str, sha256: str, size: int) -> bool:
+        """True when a file that is there is what it should be, as far as that can be told cheaply."""
 
 
 class FolderStorage:
@@ -90,6 +94,13 @@ class FolderStorage:
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
         (self.root / name).unlink(missing_ok=True)
+
+    def is_whole(self, name: str, sha256: str, size: int) -> bool:
+        """All bytes are compared."""
+        try:
+            return sha256_file(self.root / name) == sha256
+        except FileNotFoundError:
+            return False
 
     def _temporary(self) -> Path:
         # In the root, since a link stays on one file system.
@@ -189,6 +200,13 @@ class RemoteStorage:
         with suppress(FileNotFoundError):
             self._files.rm_file(self._path(name))
         self._files.invalidate_cache()
+
+    def is_whole(self, name: str, sha256: str, size: int) -> bool:
+        """The size is compared: the bytes would have to be downloaded."""
+        try:
+            return int(self._files.size(self._path(name))) == size
+        except FileNotFoundError:
+            return False
 
 
 def open_storage(location: str) -> Storage:

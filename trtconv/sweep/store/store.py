@@ -70,7 +70,10 @@ class Store:
         stored = []
         for path in paths:
             file = StoredFile(path.name, sha256_file(path), path.stat().st_size)
-            self._storage.put(_content(file.sha256), path)
+            name = _content(file.sha256)
+            if not self._storage.put(name, path) and not self._storage.is_whole(name, file.sha256, file.size):
+                self._storage.remove(name)
+                self._storage.put(name, path)
             stored.append(file)
         return tuple(stored)
 

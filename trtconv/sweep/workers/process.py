@@ -37,7 +37,7 @@ def run_command(
     The command has a process group of its own, all of which is killed when it runs over `seconds` and at its end.
     Raises OSError when it cannot be started.
     """
-    launcher = [sys.executable, str(Path(child.__file__)), str(os.getpid()), "--"]
+    launcher = [sys.executable, "-I", "-S", str(Path(child.__file__)), str(os.getpid()), "--"]
     # The kernel binds it to the thread that starts it: only where that is the main one, which lives as long as we do.
     bound = launcher if threading.current_thread() is threading.main_thread() else []
     start = time.monotonic()

@@ -83,7 +83,7 @@ def _run_steps(task: Task, store: Store, folder: Path) -> JobResult:
         ended = run_command(
             [*task.program, *_placed(step["words"], folder)], folder=Path(task.base), log=folder / LOG,
             seconds=task.seconds if step["when"] == "always" else min(task.seconds, REPRO_SECONDS),
-            variables={"TRTCONV_CACHE": "off", **task.variables, "TRTCONV_JOB_FOLDER": str(folder)},
+            variables={"TRTCONV_CACHE": "off", **task.variables, "TRTCONV_JOB": task.job},
             stdout=folder / step["output"] if step["output"] else None,
         )  # fmt: skip
         if step["when"] != "always":
