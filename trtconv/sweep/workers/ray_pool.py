@@ -76,7 +76,8 @@ class RayPool:
         self._marker.write_text(str(self._folder))
         self._ray.init(
             address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-            object_store_memory=OBJECT_STORE_BYTES, _temp_dir=str(self._folder),
+            # Ray opens its own folder to everybody; the one above keeps others out.
+            object_store_memory=OBJECT_STORE_BYTES, _temp_dir=str(self._folder / "r"),
         )  # fmt: skip
 
     def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: Placement) -> dict[str, str]:
