@@ -46,15 +46,20 @@ def write_atlas(
     again = {job: len(entries) for job, entries in attempts.items() if len(entries) > 1}
     shown = {
         "name": sweep.sweep.name, "number": number, "written": time.strftime("%Y-%m-%d %H:%M"),
-        "version": trtconv.__version__, "counts": count_states(verdicts), "changes": displayable(changes),
-        "tables": tables(displayable(verdicts), links), "bars": latency_bars(displayable(verdicts)),
-        "plots": pareto_points(displayable(verdicts)), "attempts": sum(map(len, attempts.values())),
+        "version": trtconv.__version__, "counts": count_states(verdicts), "changes": changes,
+        "tables": tables(verdicts, links), "bars": latency_bars(verdicts),
+        "plots": pareto_points(verdicts), "attempts": sum(map(len, attempts.values())),
         "again": sorted(again.items()), "costs": costs(verdicts, sweep.prices),
     }  # fmt: skip
-    write_text(folder / INDEX, render("index.html.jinja", package="trtconv.sweep.atlas", **shown))
+    write_text(folder / INDEX, page_text(shown))
     write_json(folder / DATA, _data(sweep, number, verdicts, changes, links))
     write_text(folder / BADGE, badge_svg(verdicts))
     return Atlas(folder / INDEX, folder / DATA, folder / BADGE, changes)
+
+
+def page_text(facts: Mapping[str, Any]) -> str:
+    """The page; names and messages of models can neither break out of it nor hide anything."""
+    return render("index.html.jinja", package="trtconv.sweep.atlas", **displayable(facts))
 
 
 def tables(verdicts: Sequence[Verdict], links: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:

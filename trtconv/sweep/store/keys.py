@@ -45,6 +45,7 @@ class KeyMaker:
         self._models = models
         self._versions = versions
         self._digests: dict[tuple[str, int, int], str] = {}
+        self._configs: dict[tuple[str, int, int], dict[str, Any]] = {}
 
     def key(self, job: Job, upstream: Mapping[str, str]) -> str:
         """The key of a job whose upstream keys are known; that of an export lacks what its module imports.
@@ -72,7 +73,7 @@ class KeyMaker:
         """The digests of the files that a model names: its module or graph, weights, and weights beside a graph."""
         paths = [Path(model.spec.rpartition(":")[0] or model.spec)] if model.spec else []
         if model.config:
-            sections = _read_toml(model.config).get("model", {})
+            sections = self._config(model.config).get("model", {})
             for text in (str(sections.get("module", "")), str(sections.get("sample", "")), sections.get("weights", "")):
                 head, _, tail = str(text).rpartition(":")
                 paths += [model.config.parent / (head or tail)] if text else []
@@ -97,12 +98,19 @@ class KeyMaker:
     def _config_parts(self, model: Model, kind: str) -> dict[str, Any]:
         if model.config is None:
             return {}
-        data = _read_toml(model.config)
+        data = self._config(model.config)
         parts = {name: data[name] for name in _SECTIONS[kind] if name in data}
         if kind == "export":
             # An export holds to the tolerance; budgets and limits of outputs are for later.
             parts["tolerance"] = {k: data.get("check", {}).get(k) for k in ("rtol", "atol")}
         return parts
+
+    def _config(self, path: Path) -> dict[str, Any]:
+        status = path.stat()
+        identity = (str(path), status.st_size, status.st_mtime_ns)
+        if identity not in self._configs:
+            self._configs[identity] = _read_toml(path)
+        return self._configs[identity]
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
