@@ -91,7 +91,8 @@ def audit(bench: Bench, workers_log: bool) -> dict[str, int]:
         "results_in_store": len(results), "done_in_ledger": finished_jobs(bench),
         "started_after_it_was_published": again,
         "published_twice": sum(n > 1 for n in published.values()) if workers_log else -1,
-        "commands_begun": sum(starts.values()), "commands_begun_again_after_a_kill": sum(starts.values()) - len(starts),
+        "commands_begun": sum(starts.values()),
+        "commands_begun_again_after_a_kill": sum(starts.values()) - len(starts),
         "half_written_results": sum(p.stat().st_size == 0 for p in results),
     }  # fmt: skip
 

@@ -19,8 +19,8 @@ from trtconv.sweep.plan.cells import Cell
 HOSTILE = "<script>alert(1)</script>|`\x1b[31m"
 
 
-def verdict(state="green", reason="equal", *, model="net", target="tensorrt==10", precision="fp32", gpu="H100", **facts):
-    return Verdict(Cell(model, "own", target, precision, gpu), state, reason, **facts)
+def verdict(state="green", reason="equal", *, model="net", precision="fp32", **facts):
+    return Verdict(Cell(model, "own", "tensorrt==10", precision, "H100"), state, reason, **facts)
 
 
 def proved(precision, milliseconds, error, **facts):
@@ -78,7 +78,8 @@ def test_names_and_messages_steer_nothing(bench):
     bad = (verdict("red", HOSTILE, model=HOSTILE, message=HOSTILE),)
     shown = {
         "name": HOSTILE, "number": 1, "written": "", "version": "", "changes": (),
-        "counts": dict.fromkeys(("green", "amber", "red", "open"), 1), "tables": tables(bad, {bad[0].cell.id: {"report": "reports/x\"><b>"}}), "bars": {}, "plots": {},
+        "counts": dict.fromkeys(("green", "amber", "red", "open"), 1), "bars": {}, "plots": {},
+        "tables": tables(bad, {bad[0].cell.id: {"report": 'reports/x"><b>'}}),
         "attempts": 0, "again": [(HOSTILE, 2)], "costs": [],
     }  # fmt: skip
     page = Page(page_text(shown))

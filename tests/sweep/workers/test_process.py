@@ -18,8 +18,9 @@ PYTHON = (sys.executable, "-I", "-S")
 
 def run(tmp_path, code, seconds=30.0, stdout=None):
     return run_command(
-        [*PYTHON, "-c", code], folder=tmp_path, log=tmp_path / "log", seconds=seconds, variables={"A": "1"}, stdout=stdout
-    )
+        [*PYTHON, "-c", code], folder=tmp_path, log=tmp_path / "log", seconds=seconds, variables={"A": "1"},
+        stdout=stdout,
+    )  # fmt: skip
 
 
 def test_output_and_code(tmp_path):

@@ -1,7 +1,7 @@
 """The process of a job's command: it ends with the worker that started it, and with everything that it started.
 
-`python -I -S child.py PARENT -- PROGRAM ARGUMENTS...` becomes PROGRAM after it asked the kernel for that. It is run as a
-file, so that it costs no import of trtconv's package, and PROGRAM may belong to another installation.
+`python -I -S child.py PARENT -- PROGRAM ARGUMENTS...` becomes PROGRAM after it asked the kernel for that. It is run as
+a file, so that it costs no import of trtconv's package, and PROGRAM may belong to another installation.
 """
 
 from __future__ import annotations
