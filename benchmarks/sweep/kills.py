@@ -116,7 +116,8 @@ def run_rounds(kills: int, start, longest: float, seed: int, workers_log: bool) 
             assert status == 0, "the last run of a round failed"
             rounds.append({"kills": hits - hits_before, **audit(bench, workers_log)})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
-    return {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": round(time.monotonic() - began), "rounds": rounds}
+    took = round(time.monotonic() - began)
+    return {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
 
 
 def verdict(part: dict[str, object]) -> bool:
