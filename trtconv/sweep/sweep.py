@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def run_sweep(
 ) -> SweepResult:  # fmt: skip
     """Run a sweep, or go on with the last one, and write the atlas.
 
-    An interrupt (Ctrl-C) ends the running jobs, writes the atlas of what there is, and is told by `interrupted`.
+    An interrupt (Ctrl-C, SIGTERM) ends the running jobs, writes the atlas of what there is, and is told by `interrupted`.
     Raises InvalidRequestError and MissingDependencyError before anything runs; a model that is wrong is a verdict.
     """
     progress = progress or SilentProgress()
@@ -108,17 +109,17 @@ def run_sweep(
             plan.sweep.sweep.retries,
         )  # fmt: skip
         driver = Driver(plan.graph, setting, pool, store, ledger, sweep, view)
-        interrupted = False
+        state = "interrupted"
         try:
-            driver.run(earlier)
-        except KeyboardInterrupt:
-            interrupted = True
+            with suppress(KeyboardInterrupt):
+                driver.run(earlier)
+                state = "ended"
         finally:
-            ledger.end(sweep, "interrupted" if interrupted else "ended", time.time())
+            ledger.end(sweep, state, time.time())
             pool.close()
         verdicts = judge_cells(plan.graph, ledger.results(sweep))
         atlas = write_atlas(request.atlas, plan.sweep, verdicts, ledger, sweep, store)
-    return SweepResult(verdicts, atlas, interrupted)
+    return SweepResult(verdicts, atlas, state == "interrupted")
 
 
 def _begin(

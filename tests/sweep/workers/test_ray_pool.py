@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from trtconv.sweep.workers.pool import Placement
-from trtconv.sweep.workers.ray_pool import PREFIX, RayPool, _remove_marked
+from trtconv.sweep.workers.ray_pool import PREFIX, RayPool, remove_marked
 
 NEEDS_RAY = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install ray")
 
@@ -24,7 +24,7 @@ def test_a_sweep_in_a_ray_of_our_own(bench, capsys):
     bench.atlas.mkdir()
     before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(None, 2, marker)
-    folder = Path(marker.read_text())
+    folder = Path(marker.read_text().splitlines()[-1])
     assert (folder.stat().st_mode & 0o777) == 0o700
     assert signal.getsignal(signal.SIGTERM) is before
     result = bench.run(pool=pool)
@@ -87,12 +87,12 @@ def test_only_a_folder_of_ours_is_removed(tmp_path, monkeypatch):
         folder.mkdir()
         marker = tmp_path / "marker"
         marker.write_text(str(folder))
-        _remove_marked(marker)
+        assert remove_marked(marker) == []
         assert folder.exists() is stays
     nested = tmp_path / "x" / f"{PREFIX}abc"
     nested.mkdir(parents=True)
     marker.write_text(str(nested))
-    _remove_marked(marker)
+    assert remove_marked(marker) == []
     assert nested.exists()
 
 
@@ -106,3 +106,17 @@ def test_without_ray_one_error_says_what_to_install(tmp_path):
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "pip install 'trtconv[sweep]'\n"
+
+
+def test_a_folder_that_cannot_be_removed_yet_is_tried_the_next_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folders = [tmp_path / f"{PREFIX}{n}" for n in "ab"]
+    for folder in folders:
+        folder.mkdir()
+    marker = tmp_path / "marker"
+    marker.write_text("\n".join(map(str, folders)))
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", lambda path, ignore_errors: path == folders[1] and path.rmdir())
+        assert remove_marked(marker) == [str(folders[0])]
+    assert remove_marked(marker) == []
+    assert not any(f.exists() for f in folders)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.errors import InvalidRequestError, MissingDependencyError
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.files.private_folder import belongs_to_current_user
 from trtconv.sweep.workers.outcome import JobResult, result_from
 from trtconv.sweep.workers.pool import Placement
@@ -33,7 +33,7 @@ OBJECT_STORE_BYTES = 128 << 20
 class RayPool:
     """A cluster at `address`, or a Ray of our own with `cpus` CPUs (None: all of this machine).
 
-    `marker` is a file that names our Ray's folder, so that the next sweep can remove it after a kill -9. Raises
+    `marker` is a file that names our Ray's folder, so that a later sweep can remove it after a kill -9. Raises
     MissingDependencyError without ray, InvalidRequestError when there is no cluster at the address.
     """
 
@@ -71,14 +71,21 @@ class RayPool:
             ) from error
 
     def _start(self, cpus: int | None) -> None:
-        _remove_marked(self._marker)
+        remains = remove_marked(self._marker)
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._marker.write_text(str(self._folder))
-        self._ray.init(
-            address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-            # Ray opens its own folder to everybody; the one above keeps others out.
-            object_store_memory=OBJECT_STORE_BYTES, _temp_dir=str(self._folder / "r"),
-        )  # fmt: skip
+        self._marker.write_text("\n".join([*remains, str(self._folder)]))
+        try:
+            self._ray.init(
+                address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+                # Ray opens its own folder to everybody; the one above keeps others out.
+                object_store_memory=OBJECT_STORE_BYTES, _temp_dir=str(self._folder / "r"),
+            )  # fmt: skip
+        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+            reason = _first_line(error)
+            self.close()
+            raise TrtconvError(
+                f"Ray does not start on this machine: {reason}", hint="TMPDIR has to be a short path with free space"
+            ) from error
 
     def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: Placement) -> dict[str, str]:
         """Ask a machine of the placement. Raises InvalidRequestError when none answers, or its trtconv does not run."""
@@ -119,10 +126,15 @@ class RayPool:
             time.sleep(min(seconds, 0.05))
             return []
         pending = list(self._tasks)
-        ready, rest = self._ray.wait(pending, num_returns=1, timeout=seconds, fetch_local=False)
-        if ready and rest:
-            more, _ = self._ray.wait(rest, num_returns=len(rest), timeout=0, fetch_local=False)
-            ready += more
+        try:
+            ready, rest = self._ray.wait(pending, num_returns=1, timeout=seconds, fetch_local=False)
+            if ready and rest:
+                more, _ = self._ray.wait(rest, num_returns=len(rest), timeout=0, fetch_local=False)
+                ready += more
+        except self._ray.exceptions.RayError as error:
+            raise TrtconvError(
+                f"the connection to Ray was lost: {_first_line(error)}", hint="--resume goes on when Ray is there again"
+            ) from error
         return [self._result(reference) for reference in ready]
 
     def _result(self, reference: Any) -> JobResult:
@@ -148,8 +160,10 @@ class RayPool:
         """Leave the cluster; stop our own Ray and remove its folder."""
         self._ray.shutdown()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._marker.unlink(missing_ok=True)
+            remains = remove_marked(self._marker)
+            self._marker.write_text("\n".join(remains))
+            if not remains:
+                self._marker.unlink()
 
     def _options(self, placement: Placement) -> dict[str, Any]:
         options: dict[str, Any] = {"num_cpus": placement.cpus}
@@ -189,13 +203,27 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _remove_marked(marker: Path) -> None:
-    """Remove the folder of a Ray whose driver was killed: only one of ours, by name and owner."""
+def remove_marked(marker: Path) -> list[str]:
+    """Remove the folders of Rays whose drivers were killed, only those of ours, by name and owner; returns what stays.
+
+    Processes of such a Ray may write for some seconds after its driver was killed, and a folder then stays.
+    """
     try:
-        folder = Path(marker.read_text().strip())
+        names = marker.read_text().splitlines()
+    except OSError:
+        return []
+    return [name for name in names if _is_ours(Path(name)) and not _remove(Path(name))]
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
         status = os.lstat(folder)
     except (OSError, ValueError):
-        return
-    ours = folder.name.startswith(PREFIX) and folder.parent == Path(tempfile.gettempdir())
-    if ours and belongs_to_current_user(status):
-        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    in_place = folder.name.startswith(PREFIX) and folder.parent == Path(tempfile.gettempdir())
+    return in_place and belongs_to_current_user(status)
+
+
+def _remove(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
