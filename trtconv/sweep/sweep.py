@@ -90,7 +90,7 @@ def run_sweep(
 ) -> SweepResult:  # fmt: skip
     """Run a sweep, or go on with the last one, and write the atlas.
 
-    An interrupt (Ctrl-C, SIGTERM) ends the running jobs, writes the atlas of what there is, and is told by `interrupted`.
+    An interrupt (Ctrl-C, SIGTERM) ends the running jobs; the atlas shows what there is, and `interrupted` is set.
     Raises InvalidRequestError and MissingDependencyError before anything runs; a model that is wrong is a verdict.
     """
     progress = progress or SilentProgress()
