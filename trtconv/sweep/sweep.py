@@ -14,7 +14,7 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.sweep.atlas.atlas import Atlas, write_atlas
 from trtconv.sweep.engine.driver import Driver, Setting, View
 from trtconv.sweep.engine.verdicts import Verdict, judge_cells
-from trtconv.sweep.ledger.ledger import Ledger
+from trtconv.sweep.ledger.ledger import Ledger, read_timings
 from trtconv.sweep.plan.cells import Matrix, make_matrix, select_cells
 from trtconv.sweep.plan.estimate import Estimate, estimate_jobs
 from trtconv.sweep.plan.file import read_sweep
@@ -69,11 +69,7 @@ def plan_sweep(request: SweepRequest) -> Plan:
 
     Raises InvalidRequestError for a sweep file that is wrong, and for `only` patterns that match nothing.
     """
-    timings: dict[str, float] = {}
-    if (request.atlas / "ledger.db").exists():
-        with Ledger(request.atlas) as ledger:
-            timings = ledger.timings()
-    return _plan(request, timings)
+    return _plan(request, read_timings(request.atlas))
 
 
 def _plan(request: SweepRequest, timings: dict[str, float]) -> Plan:

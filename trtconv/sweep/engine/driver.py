@@ -106,7 +106,9 @@ class Driver:
             if same not in answers:
                 # As little of a machine as will do.
                 placement = placement_of(replace(job, cpus=min(1.0, job.cpus), memory=0), section.runtime_env, "")
-                answers[same] = self.pool.probe(program, section.variables, placement)
+                installed = self.pool.probe(program, self._variables(job), placement)
+                # Whatever GPUs the node has that answered: jobs of this class see none.
+                answers[same] = installed if job.accelerator else {**installed, "gpu": ""}
             versions[pair] = answers[same]
         return versions
 
@@ -173,8 +175,13 @@ class Driver:
         steps = tuple(s.as_dict() for s in steps_of(job, self.setting.models[job.cell.model]))
         return Task(
             job.id, job.kind, key, self._program(job), steps, tuple(self._keys[n] for n in job.reads),
-            self.setting.store, str(self.setting.base), job.seconds, dict(self._environment(job).variables),
+            self.setting.store, str(self.setting.base), job.seconds, self._variables(job),
         )  # fmt: skip
+
+    def _variables(self, job: Job) -> dict[str, str]:
+        """What is added to the environment; a job without a GPU of its own must not disturb what runs on one."""
+        hidden = {} if job.accelerator else {"CUDA_VISIBLE_DEVICES": ""}
+        return {**hidden, **self._environment(job).variables}
 
     def _settle(self, results: list[JobResult]) -> None:
         if results:

@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
   sweep INTEGER NOT NULL, cell TEXT NOT NULL, state TEXT NOT NULL, latency TEXT NOT NULL, PRIMARY KEY (sweep, cell)
 ) WITHOUT ROWID;
 """
+_TIMINGS = "SELECT job, seconds FROM attempts WHERE outcome = 'ok' AND seconds > 0 ORDER BY sweep, number"
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,22 @@ class Ledger:
 
     def timings(self) -> dict[str, float]:
         """Seconds that each job took when it last did its work, over all sweeps."""
-        rows = self._db.execute(
-            "SELECT job, seconds FROM attempts WHERE outcome = 'ok' AND seconds > 0 ORDER BY sweep, number"
-        )
-        return dict(rows.fetchall())
+        return dict(self._db.execute(_TIMINGS).fetchall())
+
+
+def read_timings(folder: Path) -> dict[str, float]:
+    """`Ledger.timings` of an atlas in which a sweep may be running; empty where there is none. Nothing is written."""
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            return dict(connection.execute(_TIMINGS).fetchall())
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise InvalidRequestError(f"'{path}' cannot be read: {error}", hint="name another folder") from error
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -127,7 +127,8 @@ def probe() -> dict[str, str]:
 
     state = probe_cuda()
     gpu = f"{state.gpus[0].name}, driver {state.driver}" if state.gpus else ""
-    return {"platform": platform.platform(), "gpu": gpu, "source": source_digest()}
+    # Not the kernel's release, in which the nodes of a cluster differ.
+    return {"platform": f"{platform.system()}-{platform.machine()}", "gpu": gpu, "source": source_digest()}
 
 
 def probe_program(program: tuple[str, ...], variables: Mapping[str, str]) -> dict[str, str]:
