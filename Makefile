@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test lint zoo power clean venv
+.PHONY: demo test lint zoo power sweep-kill clean venv
 
 venv: $(STAMP)
 
@@ -43,6 +43,10 @@ zoo: venv
 # How many small faults `trtconv check` reports on every example and 20 networks of the zoo (an hour on two cores).
 power: venv
 	$(BIN)/python -m benchmarks proof.power $(POWER)
+
+# 200 kills of a sweep's driver at random moments, each resumed: nothing is lost, nothing is done twice (half an hour).
+sweep-kill: venv
+	$(BIN)/python -m benchmarks sweep.kills $(KILLS)
 
 clean:
 	rm -rf out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -46,11 +46,11 @@ def _outputs(report: CheckReport) -> str:
         failed = sum(not r.passed for r in results)
         rows.append((
             f"`{_code(name)}`", f"{len(results) - failed} of {len(results)}", _number(worst.max_abs),
-            _number(worst.max_scaled), _number(worst.cosine, "{:.6f}"), _cell(worst.point),
+            _number(worst.max_scaled), _number(worst.cosine, "{:.6f}"), cell_text(worst.point),
         ))  # fmt: skip
     heads = ("output", "points equal", "max abs error", "of 1+\\|x\\|", "cosine", "worst at")
     allowed = f"{report.tolerance}, {report.runner}"
-    return table(heads, rows) + f"\n\n<sub>{_cell(allowed)}</sub>"
+    return table(heads, rows) + f"\n\n<sub>{cell_text(allowed)}</sub>"
 
 
 def _problems(report: CheckReport) -> str:
@@ -59,8 +59,9 @@ def _problems(report: CheckReport) -> str:
     lines = []
     for problem in sorted_problems[:MOST_PROBLEMS]:
         location = f"  \n  at `{_code(problem.location)}`" if problem.location else ""
-        hint = f"  \n  → {_cell(problem.hint)}" if problem.hint else ""
-        lines.append(f"- {signs.get(problem.level, '')} **{problem.kind}** {_cell(problem.message)}{location}{hint}")
+        hint = f"  \n  → {cell_text(problem.hint)}" if problem.hint else ""
+        text = cell_text(problem.message)
+        lines.append(f"- {signs.get(problem.level, '')} **{problem.kind}** {text}{location}{hint}")
     if len(sorted_problems) > MOST_PROBLEMS:
         lines.append(f"- and {len(sorted_problems) - MOST_PROBLEMS} more")
     return "\n".join(lines)
@@ -68,7 +69,7 @@ def _problems(report: CheckReport) -> str:
 
 def _limits(report: CheckReport) -> str:
     rows = [
-        (_cell(str(b["name"])), _cell(str(b["measured"])), _cell(str(b["limit"])), "✅" if b["passed"] else "❌")
+        (*(cell_text(str(b[key])) for key in ("name", "measured", "limit")), "✅" if b["passed"] else "❌")
         for b in report.extras.get("budgets", ())
     ]
     return table(("budget", "measured", "limit", ""), rows) if rows else ""
@@ -77,13 +78,13 @@ def _limits(report: CheckReport) -> str:
 def _power(report: CheckReport) -> str:
     if not power_line(report):
         return ""
-    listed = "\n".join(f"- missed: {_cell(line)}" for line in missed_lines(report))
-    return f"**power** {_cell(power_line(report))}" + (f"\n\n{listed}" if listed else "")
+    listed = "\n".join(f"- missed: {cell_text(line)}" for line in missed_lines(report))
+    return f"**power** {cell_text(power_line(report))}" + (f"\n\n{listed}" if listed else "")
 
 
 def _environment(report: CheckReport) -> str:
     text = ", ".join(f"{k} {v}" for k, v in report.environment.items())
-    return f"<sub>{_cell(text)}, {report.seconds:.1f} s</sub>" if text else ""
+    return f"<sub>{cell_text(text)}, {report.seconds:.1f} s</sub>" if text else ""
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -98,7 +99,7 @@ def _number(value: float | None, form: str = "{:.2g}") -> str:
     return "-" if value is None else form.format(value)
 
 
-def _cell(text: str) -> str:
+def cell_text(text: str) -> str:
     """Text that cannot break out of its cell, nor be read as HTML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("\n", " ")
 

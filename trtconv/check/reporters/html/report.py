@@ -17,25 +17,25 @@ def html_text(report: CheckReport) -> str:
     return render("report.html.jinja", **page_facts(report))
 
 
-def render(template: str, **values: Any) -> str:
-    """Fill a template of this package; `style(name)` and `script(name)` put a file of the package inside."""
+def render(template: str, *, package: str = FOLDER, **values: Any) -> str:
+    """Fill a template of `package`; `inside(name)` in it puts a file of that package or of this one inside."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError as error:
         raise MissingDependencyError("an HTML report needs jinja2", hint="pip install jinja2") from error
     environment = Environment(
-        loader=PackageLoader(FOLDER, ""), autoescape=True, undefined=StrictUndefined,
+        loader=PackageLoader(package, ""), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
 
-    def inside(name: str) -> Markup:
-        return Markup(package_text(name))
+    def inside(name: str, owner: str = package) -> Markup:
+        return Markup(package_text(name, owner))
 
     environment.globals["inside"] = inside
     return environment.get_template(template).render(**values)
 
 
-def package_text(name: str) -> str:
-    """A text file that is shipped beside the reporters."""
-    return resources.files(FOLDER).joinpath(name).read_text(encoding="utf-8")
+def package_text(name: str, package: str = FOLDER) -> str:
+    """A text file that is shipped in a package, beside the reporters if none is named."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Sweeps under kills, and simulated at scale."""

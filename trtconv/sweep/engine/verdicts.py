@@ -1,0 +1,79 @@
+"""What the jobs of a cell say about it: green, amber, red or open, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from trtconv.sweep.plan.cells import Cell
+from trtconv.sweep.plan.jobs import JobGraph, jobs_kind
+from trtconv.sweep.workers.outcome import FAULTS, JobResult
+
+State = Literal["green", "amber", "red", "open"]
+# Exit codes of a sweep with red cells, the first that applies; what only faults caused is a plain failure.
+CODES = {"accuracy": 3, "unsupported": 4, "budget": 6, "environment": 5, "usage": 2, "failed": 1}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A cell's verdict. `job` is the one that decided, `kind` an outcome; `latency_s` in seconds by sample point."""
+
+    cell: Cell
+    state: State
+    reason: str
+    job: str = ""
+    kind: str = ""
+    message: str = ""
+    latency_s: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def proved(self) -> bool:
+        """True when the engine itself was run and equals the reference."""
+        return self.state == "green"
+
+
+def judge_cells(graph: JobGraph, results: Mapping[str, JobResult]) -> tuple[Verdict, ...]:
+    """The verdict of each cell, in the order of the matrix."""
+    return tuple(judge_cell(cell, chain, results) for cell, chain in graph.of_cell.items())
+
+
+def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult]) -> Verdict:
+    """The verdict of one cell from the results of its jobs.
+
+    Green: the engine ran and equals the reference. Amber: nothing is wrong, but the engine was not run, or what was
+    compared shows little. Red: a job did not succeed. Open: a job has not run.
+    """
+    seconds = sum(results[job].seconds for job in chain if job in results)
+    facts: dict[str, Any] = {}
+    for job in chain:
+        result = results.get(job)
+        if result is None:
+            return Verdict(cell, "open", "not run", job, seconds=seconds)
+        facts[jobs_kind(job)] = result.facts
+        if not result.ok:
+            what = FAULTS.get(result.outcome, result.outcome)
+            return Verdict(cell, "red", f"{jobs_kind(job)}: {what}", job, result.outcome, result.message,
+                           facts=facts, seconds=seconds)  # fmt: skip
+    latency = facts.get("bench", {}).get("latency_s", {})
+    decisive = next((job for job in reversed(chain) if jobs_kind(job) in ("engine", "check")), chain[-1])
+    compared = facts.get("engine") or facts.get("check") or {}
+    if "engine" not in facts:
+        what = "built, not run (no GPU)" if "build" in facts else "graph only (no GPU)"
+        return Verdict(cell, "amber", f"the graph is equal; {what}", decisive, "ok", facts=facts, seconds=seconds)
+    if compared.get("weak"):
+        return Verdict(cell, "amber", "equal, but the check shows little", decisive, "ok", latency_s=latency,
+                       facts=facts, seconds=seconds)  # fmt: skip
+    return Verdict(cell, "green", f"equal at {compared.get('points', 0)} sample points", decisive, "ok",
+                   latency_s=latency, facts=facts, seconds=seconds)  # fmt: skip
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 without red cells; else the exit code of their worst kind, 1 for faults and cells that were not run."""
+    kinds = {v.kind for v in verdicts if v.state == "red"}
+    for kind, code in CODES.items():
+        if kind in kinds:
+            return code
+    return 1 if kinds or any(v.state == "open" for v in verdicts) else 0

@@ -1,0 +1,113 @@
+"""`sweep.toml` as plain frozen dataclasses; pydantic validates what comes from a file (`trtconv.sweep.plan.file`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+_STRICT = {"extra": "forbid"}
+# The kinds of jobs, in the order in which a cell walks through them.
+EXPORT = "export"
+KINDS = (EXPORT, "rewrite", "check", "build", "engine", "bench")
+
+
+@dataclass(frozen=True)
+class SweepSection:
+    """`[sweep]`: the axes of the matrix. `spaces` holds texts like "N=1:4:16 H=32:64:96"; empty takes the model's own.
+
+    `gpus` are names as Ray has them (`H100`, `T4`), or `none` for what is done on CPUs alone. `store` is a folder, seen
+    from the atlas, or a URL that fsspec can open. `retries` counts further attempts after a fault of the machines.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    name: str = "sweep"
+    targets: list[str] = field(default_factory=lambda: ["tensorrt-rtx"])
+    precisions: list[str] = field(default_factory=lambda: ["fp32"])
+    spaces: list[str] = field(default_factory=list)
+    gpus: list[str] = field(default_factory=lambda: ["none"])
+    store: str = "store"
+    retries: int = 2
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    """`[[model]]`: one of `config` (a trtconv.toml, or a pattern of several), or `module` with its inputs.
+
+    `module` is `file.py:factory`, `package.module:factory` or a .pt2 file. The lists that are not empty stand
+    for those of `[sweep]`. `options` are further words for `trtconv export`.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    name: str = ""
+    config: str = ""
+    module: str = ""
+    inputs: list[str] = field(default_factory=list)
+    weights: str = ""
+    options: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    precisions: list[str] = field(default_factory=list)
+    spaces: list[str] = field(default_factory=list)
+    gpus: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CellPattern:
+    """`[[exclude]]`: cells all of whose named parts match; patterns as a shell has them (`resnet*`)."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    model: str = "*"
+    space: str = "*"
+    target: str = "*"
+    precision: str = "*"
+    gpu: str = "*"
+
+
+@dataclass(frozen=True)
+class CellSection:
+    """`[[include]]`: one cell beside the matrix."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    model: str
+    target: str
+    precision: str = "fp32"
+    gpu: str = "none"
+    space: str = ""
+
+
+@dataclass(frozen=True)
+class ResourceSection:
+    """`[resources.KIND]`: what one job of a kind takes. `memory` like "4GiB", `seconds` before it counts as hung."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    cpus: float = 1.0
+    memory: str = ""
+    seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
+class EnvironmentSection:
+    """`[environments."tensorrt==8.6"]`: what a target's jobs run with, where that is another installation.
+
+    `[environments.export]` is for exports, which have no target.
+
+    `command` stands for `python -m trtconv`, `variables` are added to the environment, `runtime_env` goes to Ray.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    command: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    runtime_env: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A whole `sweep.toml`. `prices` are those of one hour of a GPU by its name, or of a CPU by `cpu`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    sweep: SweepSection = field(default_factory=SweepSection)
+    model: list[ModelSection] = field(default_factory=list)
+    include: list[CellSection] = field(default_factory=list)
+    exclude: list[CellPattern] = field(default_factory=list)
+    resources: dict[str, ResourceSection] = field(default_factory=dict)
+    environments: dict[str, EnvironmentSection] = field(default_factory=dict)
+    prices: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,153 @@
+"""`run_sweep` and `plan_sweep`: what `trtconv sweep` does, from the file to the atlas."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.progress import Progress, SilentProgress
+from trtconv.sweep.atlas.atlas import Atlas, write_atlas
+from trtconv.sweep.engine.driver import Driver, Setting, View
+from trtconv.sweep.engine.verdicts import Verdict, judge_cells
+from trtconv.sweep.ledger.ledger import Ledger, read_timings
+from trtconv.sweep.plan.cells import Matrix, make_matrix, select_cells
+from trtconv.sweep.plan.estimate import Estimate, estimate_jobs
+from trtconv.sweep.plan.file import read_sweep
+from trtconv.sweep.plan.jobs import JobGraph, make_jobs
+from trtconv.sweep.plan.sections import SweepFile
+from trtconv.sweep.store.storage import open_storage
+from trtconv.sweep.store.store import Store
+from trtconv.sweep.workers.outcome import JobResult
+from trtconv.sweep.workers.pool import Pool
+
+RETRIES = ("", "failed", "faults")
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A sweep. `only` are patterns of cells; `resume` goes on with the last sweep into `atlas`.
+
+    `retry` runs again, in the last sweep, what did not succeed (`failed`) or what the machines spoilt (`faults`).
+    `address` is that of a Ray cluster, None starts one here with `workers` CPUs (None: all).
+    """
+
+    file: Path
+    atlas: Path
+    only: tuple[str, ...] = ()
+    resume: bool = False
+    retry: str = ""
+    address: str | None = None
+    workers: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be done. `estimates` are by kind of job and class of machines."""
+
+    sweep: SweepFile
+    matrix: Matrix
+    graph: JobGraph
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What came out: the verdict of each cell, the atlas, and whether the sweep was ended before its time."""
+
+    verdicts: tuple[Verdict, ...]
+    atlas: Atlas
+    interrupted: bool = False
+
+
+def plan_sweep(request: SweepRequest) -> Plan:
+    """The jobs of a sweep, with the hours that earlier sweeps into the same atlas let expect; nothing is written.
+
+    Raises InvalidRequestError for a sweep file that is wrong, and for `only` patterns that match nothing.
+    """
+    return _plan(request, read_timings(request.atlas))
+
+
+def _plan(request: SweepRequest, timings: dict[str, float]) -> Plan:
+    sweep = read_sweep(request.file)
+    matrix = make_matrix(sweep, request.file.absolute().parent)
+    matrix = Matrix(matrix.models, select_cells(matrix.cells, request.only), matrix.notes)
+    graph = make_jobs(sweep, matrix)
+    return Plan(sweep, matrix, graph, estimate_jobs(graph.jobs.values(), timings, sweep.prices))
+
+
+def run_sweep(
+    request: SweepRequest, view: View, progress: Progress | None = None, *,
+    open_pool: Callable[[], Pool] | None = None,
+) -> SweepResult:  # fmt: skip
+    """Run a sweep, or go on with the last one, and write the atlas.
+
+    An interrupt (Ctrl-C, SIGTERM) ends the running jobs; the atlas shows what there is, and `interrupted` is set.
+    Raises InvalidRequestError and MissingDependencyError before anything runs; a model that is wrong is a verdict.
+    """
+    progress = progress or SilentProgress()
+    if request.retry not in RETRIES:
+        raise InvalidRequestError(f"cannot retry '{request.retry}'", hint="failed or faults")
+    with Ledger(request.atlas) as ledger:
+        plan = _plan(request, ledger.timings())
+        for note in plan.matrix.notes:
+            progress.warn(note)
+        location = store_location(plan.sweep.sweep.store, request.atlas)
+        store = Store(open_storage(location))
+        sweep, earlier = _begin(request, plan, ledger, progress)
+        pool = open_pool() if open_pool is not None else _ray_pool(request)
+        setting = Setting(
+            plan.matrix.models, plan.sweep.environments, location, request.file.absolute().parent,
+            plan.sweep.sweep.retries,
+        )  # fmt: skip
+        driver = Driver(plan.graph, setting, pool, store, ledger, sweep, view)
+        state = "interrupted"
+        try:
+            with suppress(KeyboardInterrupt):
+                driver.run(earlier)
+                state = "ended"
+        finally:
+            ledger.end(sweep, state, time.time())
+            pool.close()
+        verdicts = judge_cells(plan.graph, ledger.results(sweep))
+        atlas = write_atlas(request.atlas, plan.sweep, verdicts, ledger, sweep, store)
+    return SweepResult(verdicts, atlas, state == "interrupted")
+
+
+def _begin(
+    request: SweepRequest, plan: Plan, ledger: Ledger, progress: Progress
+) -> tuple[int, dict[str, JobResult]]:  # fmt: skip
+    """The number of the sweep, and the results that it has already."""
+    sweeps = ledger.sweeps()
+    record = {"name": plan.sweep.sweep.name, "cells": [cell.id for cell in plan.matrix.cells]}
+    if not (request.resume or request.retry):
+        if sweeps and sweeps[0].state != "ended":
+            progress.warn("the last sweep was not finished; --resume goes on with it, this is a new one")
+        return ledger.begin(record, time.time()), {}
+    if not sweeps:
+        if request.retry:
+            raise InvalidRequestError(f"there is no sweep in '{request.atlas}'", hint="leave out --retry")
+        return ledger.begin(record, time.time()), {}
+    last = sweeps[0].id
+    ledger.resume(last, record)
+    results = ledger.results(last)
+    if request.retry == "failed":
+        results = {job: r for job, r in results.items() if r.ok}
+    elif request.retry == "faults":
+        results = {job: r for job, r in results.items() if not r.is_fault}
+    return last, results
+
+
+def store_location(text: str, atlas: Path) -> str:
+    """The store as workers see it: a URL as it is, a folder as an absolute path."""
+    return text if "://" in text else os.path.abspath(atlas / text)
+
+
+def _ray_pool(request: SweepRequest) -> Pool:
+    from trtconv.sweep.workers.ray_pool import RayPool
+
+    return RayPool(request.address, request.workers, request.atlas / ".ray")
