@@ -9,9 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from trtconv.cli.assemble import build_request, export_request, module_source, rewrite_request
+from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
+from trtconv.frontend.command_line import CommandLine
 from trtconv.cli.help_groups import GroupedCommand
 from trtconv.cli.main import COMMANDS
 from trtconv.core.config import Config, validate_config
@@ -163,9 +163,9 @@ def test_no_proof_is_the_negative_of_a_field():
 
 
 def test_a_fallback_is_asked_only_where_neither_side_says_anything(monkeypatch):
-    monkeypatch.setattr("trtconv.cli.assemble.installed_target", lambda backend: ("tensorrt==10.3", ""))
+    monkeypatch.setattr("trtconv.frontend.assemble.installed_target", lambda backend: ("tensorrt==10.3", ""))
     assert str(rewrite_request(Config(), Path("m"), Path("o"), line()).target) == "tensorrt==10.3"
-    monkeypatch.setattr("trtconv.cli.assemble.installed_target", lambda backend: pytest.fail("asked"))
+    monkeypatch.setattr("trtconv.frontend.assemble.installed_target", lambda backend: pytest.fail("asked"))
     assert str(rewrite_request(Config(), Path("m"), Path("o"), line(target="tensorrt==8.6")).target) == "tensorrt==8.6"
 
 

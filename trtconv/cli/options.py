@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from trtconv.cli.files import FileCommand
+from trtconv.cli.help_groups import JSON
 from trtconv.core.option import option
 from trtconv.core.requests.check import BARE_POWER, POWER_FLAG
 from trtconv.core.requests.export import PAD_FLAG as PAD
@@ -96,11 +97,18 @@ class ConfigOption:
 
 @dataclass(frozen=True)
 class JsonOption:
-    """Whether the result is printed for a machine."""
+    """Where the result goes for a machine: a file, `-` for stdout, or nowhere."""
 
-    as_json: bool = field(
-        default=False,
-        metadata=option("--json", help="Print the result as JSON on stdout.", group="Output", form="flag"),
+    file: Path | None = field(
+        default=None,
+        metadata=option(
+            JSON,
+            help="The result as JSON, on stdout or into FILE.",
+            group="Output",
+            form="path",
+            role="report",
+            metavar="[=FILE]",
+        ),
     )
 
 
@@ -122,29 +130,3 @@ class OutputOptions:
     def verbosity(self) -> int:
         """-1 quiet, 0 normal, 1 and more verbose."""
         return -1 if self.quiet else self.verbose
-
-
-@dataclass(frozen=True)
-class ToleranceOptions:
-    """A tolerance of the command line; None leaves it to the config or the default."""
-
-    rtol: float | None = field(
-        default=None,
-        metadata=option(
-            "--rtol",
-            help="Relative tolerance (default: the noise floor).",
-            group="Check",
-            form="number",
-            bounds=(0.0, 1e30),
-        ),
-    )
-    atol: float | None = field(
-        default=None,
-        metadata=option(
-            "--atol",
-            help="Absolute tolerance (default: the noise floor).",
-            group="Check",
-            form="number",
-            bounds=(0.0, 1e30),
-        ),
-    )

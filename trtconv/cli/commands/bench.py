@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions
 from trtconv.core.option import option
 from trtconv.core.requests import CheckRequest, ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.check.gate.bench import BenchReport
@@ -66,9 +66,9 @@ class BenchOptions:
 )  # fmt: skip
 def command(subject: Path, line: CommandLine) -> None:
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""
-    from trtconv.cli.assemble import load_config, module_source
     from trtconv.cli.console import ConsoleProgress, make_console
     from trtconv.core.artifacts import write_report_json
+    from trtconv.frontend.assemble import load_config, module_source
     from trtconv.pipeline import bench
 
     options, output = line.of(BenchOptions), line.of(OutputOptions)

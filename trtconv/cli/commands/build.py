@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import described_fields, option
 from trtconv.core.requests import BuildRequest
 from trtconv.core.requests.export import ALIGN_FLAG, ALIGN_HELP
+from trtconv.frontend.command_line import CommandLine
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,11 @@ def command(model: Path, line: CommandLine) -> None:
     trtconv build model.trt.onnx -o model.engine --dynamic
     trtconv build other.onnx -o other.engine --input x:float32[N,3,H,W] --dynamic N=1:4:8 H=32:64:128 W=32:64:128
     """
-    from trtconv.cli.assemble import build_request, load_config
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import build_summary, show
+    from trtconv.cli.show import show
     from trtconv.core.artifacts import beside
+    from trtconv.frontend.assemble import build_request, load_config
+    from trtconv.frontend.summary import build_summary
     from trtconv.pipeline import aligned_build
 
     options, output = line.of(BuildOptions), line.of(OutputOptions)
@@ -75,4 +76,4 @@ def command(model: Path, line: CommandLine) -> None:
     summary = build_summary(built.result)
     lines = (*summary.lines, ("cache", built.reason))
     data = {**summary.data, "cached": built.hit, "cache": built.reason}
-    show(replace(summary, lines=lines, data=data), as_json=line.of(JsonOption).as_json, quiet=output.quiet)
+    show(replace(summary, lines=lines, data=data), line.of(JsonOption), quiet=output.quiet)

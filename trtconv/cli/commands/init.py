@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, TYPED_NAMES
 from trtconv.core.requests import ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.export.signature.likely_inputs import LikelyInput
@@ -88,10 +88,10 @@ class InitOptions:
 @options_of(ModuleSource, InitOptions)
 def command(module: str, line: CommandLine) -> None:
     """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""
-    from trtconv.cli.assemble import module_source
     from trtconv.core.artifacts import write_text
     from trtconv.core.config import Config
     from trtconv.core.errors import InvalidRequestError
+    from trtconv.frontend.assemble import module_source
 
     options = line.of(InitOptions)
     output = options.output
