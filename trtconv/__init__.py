@@ -52,16 +52,18 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Load the public Python API on first use, so that `import trtconv` stays as light as the interpreter."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # with it any misspelt name would be typed
 
-    if name == "check":
-        return import_module("trtconv.check")
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module 'trtconv' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Load the public Python API on first use, so that `import trtconv` stays as light as the interpreter."""
+        from importlib import import_module
+
+        if name == "check":
+            return import_module("trtconv.check")
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module 'trtconv' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

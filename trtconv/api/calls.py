@@ -14,7 +14,7 @@ from trtconv.api.results import Conversion, Verdict, conversion
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, LiveModule, ModuleSource, RewriteRequest
-from trtconv.frontend.options import GateOptions, ToleranceOptions
+from trtconv.frontend.options import ConfigOption, ConversionOptions, GateOptions, ToleranceOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,8 +36,16 @@ class TorchModule(Protocol):
 
 
 Module = TorchModule | str | PathLike[str]
-_CONVERT = (ModuleSource, ExportRequest, BuildRequest, RewriteRequest, ToleranceOptions)
-_CHECK = (CheckRequest, ModuleSource, ToleranceOptions, GateOptions)
+_CONVERT = (
+    ModuleSource,
+    ExportRequest,
+    BuildRequest,
+    RewriteRequest,
+    ToleranceOptions,
+    ConfigOption,
+    ConversionOptions,
+)
+_CHECK = (CheckRequest, GateOptions, *_ALWAYS)
 
 
 def convert(
@@ -60,13 +68,11 @@ def convert(
     from trtconv.frontend.conversion import ConversionOrder, run_conversion
 
     keywords: dict[str, Any] = dict(options)
-    config, static, force = (keywords.pop(name, None) for name in ("config", "static", "force"))
     with _module(model) as module:
         keywords["input"] = input_texts(inputs, dims, lambda: _parameters(model, module)) or None
-        keywords["dynamic"] = range_texts(dynamic) or None
+        keywords |= {"dynamic": range_texts(dynamic) or None, "output": output}
         line = command_line("convert", _CONVERT, keywords)
-        order = ConversionOrder(module, Path(output), line, _path(config), bool(static), bool(force))
-        return conversion(*run_conversion(order, progress or SilentProgress()))
+        return conversion(*run_conversion(ConversionOrder(module, line), progress or SilentProgress()))
 
 
 def check(
@@ -83,9 +89,8 @@ def check(
     from trtconv.frontend.assemble import check_gate, check_request, load_config
     from trtconv.pipeline import check as run_check
 
-    keywords: dict[str, Any] = dict(options)
-    config = load_config(_path(keywords.pop("config", None)))
-    line = command_line("check", _CHECK, keywords)
+    line = command_line("check", _CHECK, options)
+    config = load_config(line.of(ConfigOption).config)
     path = subject.engine if isinstance(subject, Conversion) else Path(subject)
     with _module(against) as module:
         request = check_request(config, path, module, line)
@@ -147,7 +152,3 @@ def _parameters(model: Module, module: str | LiveModule | None) -> Sequence[str]
     from trtconv.export.live import parameter_names
 
     return parameter_names(model)
-
-
-def _path(value: str | PathLike[str] | None) -> Path | None:
-    return None if value is None else Path(value)

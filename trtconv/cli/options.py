@@ -15,6 +15,9 @@ from trtconv.core.option import option
 from trtconv.core.requests.check import BARE_POWER, POWER_FLAG
 from trtconv.core.requests.export import PAD_FLAG as PAD
 from trtconv.core.shape_space.padding import MODES
+from trtconv.frontend.options import ConfigOption as ConfigOption
+from trtconv.frontend.options import GateOptions as GateOptions
+from trtconv.frontend.options import ToleranceOptions as ToleranceOptions
 
 # Where a command keeps its words for the completion of lists.
 _WORDS = "trtconv.words"
@@ -83,16 +86,6 @@ def spread_lists(args: list[str]) -> list[str]:
             else:
                 result.append(word)
     return result
-
-
-@dataclass(frozen=True)
-class ConfigOption:
-    """The config of a command; `Config()` where none is named."""
-
-    config: Path | None = field(
-        default=None,
-        metadata=option("--config", help="A trtconv.toml; options given here win over it.", group="Model", form="path"),
-    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from trtconv.core.files.conversion_stamp import FilesRead, write_stamp
 from trtconv.core.progress import Progress
 from trtconv.core.requests import LiveModule
 from trtconv.frontend.command_line import CommandLine
+from trtconv.frontend.options import ConfigOption, ConversionOptions
 
 if TYPE_CHECKING:
     from trtconv.frontend.summary import Summary
@@ -22,14 +23,15 @@ _NOT_IN_FILES = ("verbose", "quiet", "json", "force", "output")
 
 @dataclass(frozen=True)
 class ConversionOrder:
-    """What is to be converted, into which folder. `force` builds although the engine cache holds the engine."""
+    """What is to be converted, and with which options."""
 
     module: str | LiveModule | None
-    output: Path
     line: CommandLine
-    config: Path | None = None
-    static: bool = False
-    force: bool = False
+
+    @property
+    def options(self) -> ConversionOptions:
+        """Where to, static or not, from the cache or not."""
+        return self.line.of(ConversionOptions)
 
     @property
     def key(self) -> Mapping[str, Any]:
@@ -49,10 +51,11 @@ def run_conversion(order: ConversionOrder, progress: Progress) -> tuple[ConvertR
     from trtconv.frontend.summary import convert_summary
     from trtconv.pipeline import convert
 
+    options = order.options
     with FilesRead() as files_read:
-        config = load_config(order.config)
-        request = convert_request(config, order.module, order.output, order.static, order.line)
-        result = convert(request, progress, cache=None if order.force else user_cache())
+        config = load_config(order.line.of(ConfigOption).config)
+        request = convert_request(config, order.module, options.output, options.static, order.line)
+        result = convert(request, progress, cache=None if options.force else user_cache())
     summary = convert_summary(result)
     if result.passed:
         source = request.export.source
@@ -60,6 +63,6 @@ def run_conversion(order: ConversionOrder, progress: Progress) -> tuple[ConvertR
         files = [str(f) for f in (source.weights, own, *request.build.plugins) if f]
         key = {} if source.live else order.key
         write_stamp(
-            order.output, key, {*files_read.paths, *files}, summary.lines, plain(summary.data), config=config.path
+            options.output, key, {*files_read.paths, *files}, summary.lines, plain(summary.data), config=config.path
         )
     return result, summary

@@ -57,3 +57,43 @@ class GateOptions:
             form="flag",
         ),
     )
+
+
+@dataclass(frozen=True)
+class ConfigOption:
+    """The config of a command; `Config()` where none is named."""
+
+    config: Path | None = field(
+        default=None,
+        metadata=option("--config", help="A trtconv.toml; options given here win over it.", group="Model", form="path"),
+    )
+
+
+@dataclass(frozen=True)
+class ConversionOptions:
+    """What a conversion takes besides the requests of its rooms."""
+
+    output: Path = field(
+        default=Path("out"),
+        metadata=option(
+            "-o",
+            "--output",
+            help="The directory to write into.",
+            group="Output",
+            form="path",
+            role="folder",
+            shows_default=True,
+        ),
+    )
+    static: bool = field(
+        default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
+    )
+    force: bool = field(
+        default=False,
+        metadata=option(
+            "--force",
+            help="Convert although nothing changed; build although the engine is cached.",
+            group="Output",
+            form="flag",
+        ),
+    )

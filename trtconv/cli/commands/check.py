@@ -12,12 +12,11 @@ from trtconv.check.reporters.registry import REPORTERS
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions
+from trtconv.cli.options import ConfigOption, GateOptions, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, FP32
 from trtconv.core.requests import CheckRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
-from trtconv.frontend.options import GateOptions, ToleranceOptions
 
 if TYPE_CHECKING:
     from trtconv.core.progress import Progress

@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
-from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
-from trtconv.core.option import option
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.frontend.command_line import CommandLine
-from trtconv.frontend.options import ToleranceOptions
-
-
-@dataclass(frozen=True)
-class ConvertOptions:
-    """What only this command asks."""
-
-    output: Path = field(
-        default=Path("out"),
-        metadata=option(
-            "-o",
-            "--output",
-            help="The directory to write into.",
-            group="Output",
-            form="path",
-            role="folder",
-            shows_default=True,
-        ),
-    )
-    static: bool = field(
-        default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
-    )
-    force: bool = field(
-        default=False,
-        metadata=option(
-            "--force",
-            help="Convert although nothing changed; build although the engine is cached.",
-            group="Output",
-            form="flag",
-        ),
-    )
+from trtconv.frontend.options import ConversionOptions
 
 
 @click.command("convert", cls=ListCommand)
 @click.argument("module", required=False, shell_complete=completer("factory"))
 @options_of(
-    ModuleSource, ExportRequest, BuildRequest, RewriteRequest, ToleranceOptions, ConvertOptions, ConfigOption,
+    ModuleSource, ExportRequest, BuildRequest, RewriteRequest, ToleranceOptions, ConversionOptions, ConfigOption,
     JsonOption, OutputOptions,
 )  # fmt: skip
 def command(module: str | None, line: CommandLine) -> None:
@@ -65,9 +31,8 @@ def command(module: str | None, line: CommandLine) -> None:
     from trtconv.frontend.conversion import ConversionOrder, run_conversion
     from trtconv.frontend.summary import Summary
 
-    options, output, json = line.of(ConvertOptions), line.of(OutputOptions), line.of(JsonOption)
-    config = line.of(ConfigOption).config
-    order = ConversionOrder(module, options.output, line, config, options.static, options.force)
+    options, output, json = line.of(ConversionOptions), line.of(OutputOptions), line.of(JsonOption)
+    order = ConversionOrder(module, line)
     stamp, _ = (None, "") if options.force else read_stamp(options.output, order.key)
     if stamp is not None:
         lines = (*stamp.lines, ("unchanged", "nothing changed since; --force converts again"))

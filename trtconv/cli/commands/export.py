@@ -9,11 +9,10 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
-from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
-from trtconv.frontend.options import ToleranceOptions
 
 
 @dataclass(frozen=True)

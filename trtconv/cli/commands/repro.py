@@ -10,12 +10,11 @@ import click
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, FileCommand
-from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions
+from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP32, TYPED_NAMES
 from trtconv.core.requests import CheckRequest
 from trtconv.frontend.command_line import CommandLine
-from trtconv.frontend.options import ToleranceOptions
 
 
 @dataclass(frozen=True)
