@@ -9,9 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
 from trtconv.cli.click_options import options_of
-from trtconv.frontend.command_line import CommandLine
 from trtconv.cli.help_groups import GroupedCommand
 from trtconv.cli.main import COMMANDS
 from trtconv.core.config import Config, validate_config
@@ -19,6 +17,8 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import GROUPS, described_fields, option
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
+from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
+from trtconv.frontend.command_line import CommandLine
 
 REQUESTS = (ModuleSource, ExportRequest, RewriteRequest, BuildRequest, CheckRequest)
 # Keys of trtconv.toml that no single option stands for.

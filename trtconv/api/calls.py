@@ -36,15 +36,8 @@ class TorchModule(Protocol):
 
 
 Module = TorchModule | str | PathLike[str]
-_CONVERT = (
-    ModuleSource,
-    ExportRequest,
-    BuildRequest,
-    RewriteRequest,
-    ToleranceOptions,
-    ConfigOption,
-    ConversionOptions,
-)
+_ALWAYS = (ModuleSource, ToleranceOptions, ConfigOption)
+_CONVERT = (ExportRequest, BuildRequest, RewriteRequest, ConversionOptions, *_ALWAYS)
 _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
 
 
