@@ -44,7 +44,7 @@ def test_an_unknown_option_is_a_usage_error(capsys):
 def test_version_as_json(capsys):
     code, out, _ = trtconv("version", "--json", capsys=capsys)
     assert code == 0
-    assert json.loads(out)["python"].startswith("3.")
+    assert json.loads(out)["versions"]["python"].startswith("3.")
 
 
 def test_nothing_reports_to_anybody(tmp_path):

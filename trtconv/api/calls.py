@@ -53,7 +53,7 @@ def convert(
     `inputs` are texts by name, {"images": "float32[N,3,H,W]"}, or example tensors, whose dims are fixed unless `dims`
     names them: dims={"images": "N,3,H,W"}. `dynamic` are the ranges of named dims as min:opt:max, {"N": "1:1:4"}.
     `options` are those of `trtconv convert`, with underscores: precision="fp16", target="tensorrt==10", config=...;
-    see docs/reference/python.md.
+    `trtconv help python` lists them.
 
     Raises AccuracyError when a step changes what the module computes, UnsupportedError when the target lacks a node,
     OverBudgetError, InvalidRequestError for arguments that do not fit, MissingDependencyError.

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "rules": "List the rewrite rules: what they match and why.",
     "plugins": "Build trtconv's plugin library for this machine, and show what there is.",
     "doctor": "What this machine can do, and what to install for the rest.",
+    "help": "The pages of the documentation, without a network: `trtconv help TOPIC`.",
     "version": "The versions of trtconv and of what it uses.",
 }
 

@@ -22,6 +22,8 @@ _VERSIONS: dict[str, int] = {}
 
 def document(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """The object that is written for `data`; `kind` is the name of its schema."""
+    clash = {"schema", "kind"} & set(data)
+    assert not clash, clash
     return {"schema": _VERSIONS.get(kind, 1), "kind": kind, **plain(data)}
 
 

@@ -32,6 +32,9 @@ class BuildOptions:
         ),
     )
     align: bool = field(default=False, metadata=option(ALIGN_FLAG, help=ALIGN_HELP, group="Shapes", form="flag"))
+    static: bool = field(
+        default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
+    )
     no_cache: bool = field(
         default=False,
         metadata=option(
@@ -47,7 +50,7 @@ class BuildOptions:
 @click.argument("model", type=FILE)
 @options_of(BuildRequest, BuildOptions, ConfigOption, JsonOption, OutputOptions)
 def command(model: Path, line: CommandLine) -> None:
-    """Build an engine from MODEL: static at opt, or with --dynamic for a range of shapes.
+    """Build an engine from MODEL: with --dynamic (or a config) for a range of shapes, else or with --static at opt.
 
     \b
     trtconv build model.trt.onnx -o model.engine --dynamic
@@ -56,13 +59,17 @@ def command(model: Path, line: CommandLine) -> None:
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.show import show
     from trtconv.core.artifacts import beside
+    from trtconv.core.errors import InvalidRequestError
     from trtconv.frontend.assemble import build_request, load_config
     from trtconv.frontend.summary import build_summary
     from trtconv.pipeline import aligned_build
 
     options, output = line.of(BuildOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
-    is_dynamic = line.has(described_fields(BuildRequest)["dynamic"]) or bool(config.path and config.build.dynamic)
+    has_ranges = line.has(described_fields(BuildRequest)["dynamic"])
+    if options.static and has_ranges:
+        raise InvalidRequestError("--static and --dynamic exclude each other", hint="leave out one of them")
+    is_dynamic = not options.static and (has_ranges or bool(config.path and config.build.dynamic))
     dynamic = line.field_value(BuildRequest, "dynamic", config) if is_dynamic else None
     request = build_request(config, model, options.output or beside(model, ".engine"), dynamic, line)
     with ConsoleProgress(output.verbosity) as progress:

@@ -159,14 +159,13 @@ def _check_target(model: Path, target: str, output: OutputOptions, reports: Dest
 
     from trtconv.check.reporters import write_reports
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
     from trtconv.pipeline import check_target
 
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("check")
         report = check_target(model, target, progress)
-    if reports.json is not None:
-        write_report_json(reports.json, report.as_dict())
+    write_document(reports.json, "target", report.as_dict())
     write_reports(report.as_check_report(), **reports.others)
     if not output.quiet and not reports.json_on_stdout:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
@@ -210,7 +209,7 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
 
     from trtconv.check.compare.precision import recorded_precision
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
     from trtconv.frontend.assemble import load_config, tolerance_of
     from trtconv.pipeline import find_fp32
 
@@ -223,9 +222,7 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     with ConsoleProgress(line.of(OutputOptions).verbosity) as progress:
         progress.stage("find-fp32")
         source, search = find_fp32(subject, request.reference, target, precision, chosen, progress)
-    if reports.json is not None:
-        write_report_json(reports.json, search.as_dict())
-    if reports.json_on_stdout:
+    if write_document(reports.json, "find-fp32", search.as_dict()):
         return 0
     allowed = f"{chosen or 'the noise floor'} and roundings to {precision} at {search.points} sample points"
     runs = f"({search.runs} emulated runs{'' if search.complete else ', not all that were needed'})"

@@ -53,7 +53,7 @@ class ReproOptions:
     precision: str = field(
         default=FP32.name,
         metadata=option(
-            "--precision", help="Element type.", group="Build", form="choice", choices=TYPED_NAMES
+            "--precision", help="Element type (default: fp32).", group="Build", form="choice", choices=TYPED_NAMES
         ),
     )
 
@@ -87,7 +87,9 @@ def command(subject: Path, line: CommandLine) -> int:
     if repro is None:
         echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
         return 1
-    if not write_document(line.of(JsonOption).file, "repro", vars(repro)) and not output.quiet:
+    # `kind` is the document's.
+    facts = {"failure" if name == "kind" else name: value for name, value in vars(repro).items()}
+    if not write_document(line.of(JsonOption).file, "repro", facts) and not output.quiet:
         sizes = f"{format_bytes(repro.bytes)} of {format_bytes(repro.bytes_before)}"
         echo(f"failure   {repro.kind}: {repro.reason}")
         echo(f"cut       {repro.nodes} of {repro.nodes_before} nodes, {sizes}")

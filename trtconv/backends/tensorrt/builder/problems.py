@@ -27,7 +27,7 @@ _KNOWN = {
     "whole ones: install both, or, if the plugin needs neither, build with "
     "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
     "violate shape constraints": "the graph is undefined at sizes of the range: add --align, or pad the inputs with "
-    "`trtconv rewrite --pad-to-multiple` (docs/how-to/odd-sizes.md)",
+    "`trtconv rewrite --pad-to-multiple` (`trtconv help odd-sizes`)",
     "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
     "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
 }
@@ -43,7 +43,7 @@ def unsupported_error(
     more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
     if not hint and any(p.op_type in _SIZED_BY_DATA for p in listed):
-        hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
+        hint = "the values decide the size of its result: give it a fixed size (`trtconv help data-dependent-sizes`)"
     return UnsupportedError(
         f"{capabilities} does not take {nodes} of {path}",
         details=details[:_SHOWN] + more,
