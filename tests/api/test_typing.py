@@ -10,7 +10,8 @@ CONFIG = """
 [mypy]
 strict = True
 follow_imports = silent
-[mypy-torch.*,onnx.*,onnxruntime.*,rich.*,click.*,jinja2.*,ml_dtypes.*,trtconv.pipeline,trtconv.export.*,\
+[mypy-torch.*,onnx.*,onnxruntime.*,rich.*,click.*,jinja2.*,ml_dtypes.*,trtconv.pipeline,trtconv.pipeline.*,\
+trtconv.export.*,trtconv.foreign.*,trtconv.tune.*,\
 trtconv.rewrite.*,trtconv.build.*,trtconv.backends.*,trtconv.plugins.*,trtconv.proof.*]
 follow_imports = skip
 ignore_missing_imports = True
