@@ -71,6 +71,16 @@ def test_the_module_is_put_back(page):
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
+def test_the_module_inside_of_a_compiled_one_is_taken(page):
+    import torch
+
+    from trtconv.export.live import live_module
+
+    live = live_module(torch.compile(page.net))
+    assert live.module is page.net
+    assert live.name == "net.Net"
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [

@@ -62,7 +62,7 @@ def convert(
 
     keywords: dict[str, Any] = dict(options)
     with _module(model) as module:
-        keywords["input"] = input_texts(inputs, dims, lambda: _parameters(model, module)) or None
+        keywords["input"] = input_texts(inputs, dims, lambda: _parameters(module)) or None
         keywords |= {"dynamic": range_texts(dynamic) or None, "output": output}
         line = command_line("convert", _CONVERT, keywords)
         return conversion(*run_conversion(ConversionOrder(module, line), progress or SilentProgress()))
@@ -139,9 +139,9 @@ def _module(model: Module | None) -> Iterator[str | LiveModule | None]:
         yield live_module(model)
 
 
-def _parameters(model: Module, module: str | LiveModule | None) -> Sequence[str]:
+def _parameters(module: str | LiveModule | None) -> Sequence[str]:
     if not isinstance(module, LiveModule):
         raise InvalidRequestError("the inputs have no names", hint='name them: inputs={"images": tensor}')
     from trtconv.export.live import parameter_names
 
-    return parameter_names(model)
+    return parameter_names(module.module)

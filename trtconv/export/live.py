@@ -21,7 +21,11 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def live_module(module: Any) -> LiveModule:
-    """The module with the name of its class, and the file of the user's that defines it."""
+    """The module with the name of its class, and the file of the user's that defines it.
+
+    Of what torch.compile returns, which no exporter takes, it is the module inside.
+    """
+    module = getattr(module, "_orig_mod", module)
     kind = type(module)
     try:
         file = inspect.getsourcefile(kind)

@@ -46,7 +46,8 @@ def load_module(source: ModuleSource) -> nn.Module:
         module = source.live.module
         if not isinstance(module, nn.Module):
             raise InvalidRequestError(
-                f"{_kind(module)} is not an nn.Module", hint="pass a module, or path/to/file.py:factory"
+                f"{_kind(module)} is not an nn.Module",
+                hint="pass a module, or path/to/file.py:factory; of an ExportedProgram, its .pt2 file",
             )
     elif source.spec.endswith(".pt2"):
         module = load_program(source.base / source.spec)
