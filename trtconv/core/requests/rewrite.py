@@ -130,7 +130,7 @@ class RewriteRequest:
         default=AUTO,
         metadata=option(
             "--precision",
-            help="Type the graph (default: as it is).",
+            help="Element type (default: as the graph is).",
             group="Rewrite",
             form="choice",
             choices=TYPED_NAMES,
