@@ -86,9 +86,9 @@ def test_help_has_its_options_under_headings_in_the_order_of_the_rooms(name):
 
 def test_no_command_looks_values_up_by_text():
     folder = Path(__file__).parents[2] / "trtconv" / "cli"
-    sources = (folder / "commands").glob("*.py")
+    sources = (folder / "commands").rglob("*.py")
     assert not [p.name for p in sources if re.search(r"\*\*values|values\[[\"']|values\.get\([\"']", p.read_text())]
-    assert {p.stem for p in (folder / "commands").glob("*.py")} >= set(COMMANDS)
+    assert {p.stem for p in (folder / "commands").rglob("*.py")} >= set(COMMANDS)
 
 
 def test_the_first_description_of_a_flag_wins_and_a_flag_can_be_left_out():

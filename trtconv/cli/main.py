@@ -19,7 +19,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.termination import terminable
 from trtconv.core.errors import TrtconvError, did_you_mean
 
-# Command name, which is also its module in `cli/commands` or `cli/commands/about`, -> short help. It stands here so that
+# Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
 COMMANDS: dict[str, str] = {
     "convert": "From a PyTorch module to a checked engine: all four steps.",
