@@ -16,7 +16,8 @@ def page(tmp_path_factory):
     pytest.importorskip("torch")
     pytest.importorskip("tensorrt_rtx")
     folder = tmp_path_factory.mktemp("page")
-    before, modules = Path.cwd(), set(sys.modules)
+    # Other tests of this process have a net.py too.
+    before, other = Path.cwd(), sys.modules.pop("net", None)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     names: dict[str, object] = {"folder": folder}
@@ -27,8 +28,9 @@ def page(tmp_path_factory):
     finally:
         os.chdir(before)
         sys.path.remove(str(folder))
-        for name in {"net"} - modules:
-            sys.modules.pop(name, None)
+        sys.modules.pop("net", None)
+        if other is not None:
+            sys.modules["net"] = other
 
 
 @pytest.fixture
