@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.outputs import flatten_outputs, rename_outputs
+from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
+from trtconv.export.module.shape_caches import ShapeCaches
 from trtconv.export.module.twins import Resampled, denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.user_code import blame
 
@@ -46,6 +47,7 @@ class ModuleRunner:
         self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
+        self.caches = ShapeCaches()
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
 
@@ -108,7 +110,8 @@ class ModuleRunner:
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
                 where=blame(error, self.base),
             ) from error
-        return rename_outputs(flatten_outputs(returned), self.output_names, exactly=self.renames)
+        outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
+        return rename_outputs(outputs, self.output_names, exactly=self.renames)
 
 
 def forward_of(module: nn.Module) -> Callable[..., Any]:
