@@ -58,7 +58,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m networks", description=__doc__.split("\n")[0])
     parser.add_argument("filter", nargs="*", help="parts of names, or patterns like 'timm/*vit*' (default: all)")
-    parser.add_argument("--quick", action="store_true", help="only the small part that CI runs; each has to be equal")
+    parser.add_argument("--quick", action="store_true", help="only the small part; each has to be equal")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--again", action="store_true", help="begin anew: convert also what an earlier run did")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="processes side by side")

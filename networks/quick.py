@@ -1,4 +1,4 @@
-"""The part that CI converts: small ones, one for each mechanism that whole networks need."""
+"""The part that the workflow `networks` converts: small ones, one for each mechanism that whole networks need."""
 
 from __future__ import annotations
 

@@ -26,20 +26,34 @@ def enliven(module: nn.Module) -> nn.Module:
     import torch
 
     with torch.no_grad():
-        for parameter in module.parameters():
-            if not parameter.is_floating_point() or parameter.numel() < 2:
-                continue
-            first = parameter.flatten()[0]
-            if not bool((parameter == first).all()):
-                continue
-            noise = torch.randn_like(parameter) * SPREAD
-            base = 0.2 if 0 < abs(float(first)) < NEGLIGIBLE else float(first)
-            parameter.copy_(base + noise)
+        for part in module.modules():
+            for parameter in part.parameters(recurse=False):
+                if parameter.is_floating_point() and parameter.numel() > 1:
+                    _vary(parameter, "Norm" in type(part).__name__)
     module.eval()
     for part in module.modules():
         if _keeps_statistics(part):
             part.register_forward_pre_hook(_settle)
     return module
+
+
+def _vary(parameter: torch.Tensor, normalises: bool) -> None:
+    """Give a parameter whose elements are all equal other values, of the size that a trained one has."""
+    import torch
+
+    first = float(parameter.flatten()[0])
+    if not bool((parameter == first).all()):
+        return
+    if parameter.dim() > 1 and first == 0:
+        torch.nn.init.normal_(parameter, std=(parameter.shape[0] / parameter.numel()) ** 0.5)
+        return
+    base = first
+    if 0 < abs(first) < NEGLIGIBLE:
+        base = 0.2
+    elif normalises and first == 0:
+        # A norm's factor or its bias: which of them it is, only its name would tell.
+        base = 0.5
+    parameter.copy_(base + torch.randn_like(parameter) * SPREAD)
 
 
 def _keeps_statistics(part: nn.Module) -> bool:

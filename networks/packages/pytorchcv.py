@@ -26,7 +26,7 @@ def _of(name: str) -> Callable[[], nn.Module]:
 # Their last pooling has the size that an image of 224 leaves.
 NAMES = (
     "preresnet18", "bninception", "shufflenet_g1_wd4", "menet108_8x1_g3", "igcv3_wd4", "darts", "diracnet18v2",
-    "squeezenext23_w1", "proxylessnas_mobile", "peleenet", "mobilenet_wd4", "fdmobilenet_wd4",
+    "sqnxt23_w1", "proxylessnas_mobile", "peleenet", "mobilenet_wd4", "fdmobilenet_wd4",
 )  # fmt: skip
 
 NETWORKS = tuple(Network(n, _of(n), ("x:float32[N,3,224,224]",), "N=1:1:4") for n in NAMES)

@@ -32,7 +32,7 @@ def _of(yaml: str) -> Callable[[], nn.Module]:
     return make
 
 
-DETECTORS = ("yolov3-tinyu", "yolov5n", "yolov8n", "yolov9t", "yolov10n", "yolo11n", "yolo12n", "yolo26n")
+DETECTORS = ("yolov3-tiny", "yolov5n", "yolov8n", "yolov9t", "yolov10n", "yolo11n", "yolo12n", "yolo26n")
 TASKS = (
     "yolov8n-seg", "yolov8n-pose", "yolov8n-obb", "yolov8n-cls", "yolo11n-seg", "yolo11n-pose", "yolo11n-obb",
     "yolo11n-cls", "yolov8n-p2", "yolov8n-ghost",
