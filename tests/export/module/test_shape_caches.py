@@ -32,6 +32,19 @@ class Head(nn.Module):
         return x * self.anchors
 
 
+class Buffered(nn.Module):
+    """The same with a buffer, asked for its own size."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("grid", torch.empty(0), persistent=False)
+
+    def forward(self, x):
+        if self.grid.shape != x.shape[2:]:
+            self.grid = torch.arange(x.shape[3]).float() + torch.arange(x.shape[2]).float()[:, None]
+        return x + self.grid
+
+
 class ByKey(nn.Module):
     def __init__(self):
         super().__init__()
@@ -105,8 +118,8 @@ def names(attributes_of):
 
 @pytest.mark.parametrize(
     ("module", "keyed", "rewritten"),
-    [(Head, ["anchors", "shape"], []), (ByKey, ["tables"], []), (Growing, [], []), (Counting, [], ["calls"]),
-     (Recording, [], ["last"])],
+    [(Head, ["anchors", "shape"], []), (Buffered, ["grid"], []), (ByKey, ["tables"], []), (Growing, [], []),
+     (Counting, [], ["calls"]), (Recording, [], ["last"])],
 )  # fmt: skip
 def test_a_cache_changes_with_the_size_and_not_when_a_size_comes_again(module, keyed, rewritten):
     runner, samples = ran(module())
@@ -158,13 +171,13 @@ def _source(name):
     return ConstantSource(name)
 
 
-@pytest.mark.parametrize("name", ["Head", "ByKey"])
+@pytest.mark.parametrize("name", ["Head", "ByKey", "Buffered"])
 def test_the_file_follows_the_size(export, write_module, name):
     import inspect
 
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
-    module = {"Head": Head, "ByKey": ByKey}[name]
+    module = {"Head": Head, "ByKey": ByKey, "Buffered": Buffered}[name]
     write_module(inspect.getsource(module))
     result = export(f"net.py:{name}", ["x:float32[N,2,H,W]"], "N=1:2:3 H=2:5:9 W=2:6:11")
     assert result.exporter == "dynamo"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.proof.reference import ReferenceSample
@@ -28,12 +28,16 @@ Slot = tuple[int, str]
 
 @dataclass(frozen=True)
 class Attribute:
-    """An entry of a `__dict__` or of a module's buffers, with its value and what a container had in it."""
+    """An entry of a `__dict__` or of a module's buffers, with its value and what a container had in it.
+
+    `plain` is the `__dict__` of a buffer's module.
+    """
 
     space: dict[str, Any]
     name: str
     value: Any
     content: Any = None
+    plain: dict[str, Any] | None = None
 
     @property
     def slot(self) -> Slot:
@@ -58,36 +62,45 @@ class ShapeCaches:
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """For the time of the block the caches are as before the first run; then again what they were."""
-        before = [Attribute(a.space, a.name, a.space.get(a.name, MISSING)) for a in (*self.initial, *self.rewritten)]
+        changing = (*self.initial, *self.rewritten)
+        before = [replace(a, value=a.space.get(a.name, MISSING)) for a in changing]
         try:
+            for attribute in changing:
+                if attribute.plain is not None:
+                    # torch.export takes an assignment to a buffer for a change of state.
+                    attribute.plain[attribute.name] = attribute.space.pop(attribute.name, MISSING)
             for attribute in self.initial:
-                _put(attribute, _fresh(attribute))
+                _put(attribute.plain or attribute.space, attribute.name, _fresh(attribute))
             yield
         finally:
             for attribute in before:
-                _put(attribute, attribute.value)
+                if attribute.plain is not None:
+                    attribute.plain.pop(attribute.name, None)
+                _put(attribute.space, attribute.name, attribute.value)
 
 
 def attributes(module: nn.Module) -> dict[Slot, Attribute]:
     """The attributes of a module and its parts, buffers included, and those of plain objects that they hold."""
     import torch
 
-    own = set(vars(torch.nn.Module())) - {"_buffers"}
+    own = set(vars(torch.nn.Module()))
     listed: dict[Slot, Attribute] = {}
     for part in module.modules():
         if isinstance(part, torch.jit.ScriptModule):
             continue
-        spaces = [part._buffers, {n: v for n, v in vars(part).items() if n not in own}]
-        holders = [part._buffers, vars(part)]
-        for value in spaces[1].values():
-            if hasattr(value, "__dict__") and not isinstance(value, (type, torch.Tensor, torch.nn.Module)):
-                spaces.append(vars(value))
-                holders.append(vars(value))
-        for space, holder in zip(spaces, holders, strict=True):
-            for name, value in space.items():
-                content = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
-                attribute = Attribute(holder, name, value, content)
-                listed[attribute.slot] = attribute
+        plain = vars(part)
+        values = {n: v for n, v in plain.items() if n not in own}
+        entries = [(part._buffers, n, v, plain) for n, v in part._buffers.items()]
+        entries += [(plain, n, v, None) for n, v in values.items()]
+        for value in values.values():
+            # Not Python's own things, such as functions and imported modules.
+            plain_object = hasattr(value, "__dict__") and type(value).__module__ != "builtins"
+            if plain_object and not isinstance(value, (type, torch.Tensor, torch.nn.Module)):
+                entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
+        for space, name, value, holder in entries:
+            content = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
+            attribute = Attribute(space, name, value, content, holder)
+            listed[attribute.slot] = attribute
     return listed
 
 
@@ -116,7 +129,7 @@ def find_shape_caches(
     # A dictionary has an entry for each shape by now.
     keyed += [s for s, a in first.items() if s not in keyed and s not in rewritten and _grew(before.get(s), a)]
     return ShapeCaches(
-        tuple(before.get(s) or Attribute(first[s].space, s[1], MISSING) for s in keyed),
+        tuple(before.get(s) or replace(first[s], value=MISSING, content=None) for s in keyed),
         tuple(second[s] for s in rewritten),
     )
 
@@ -135,16 +148,16 @@ def _same_content(one: Any, other: Any) -> bool:
 
 def _fresh(attribute: Attribute) -> Any:
     """The initial value; of a container a copy, for what a trace puts into it is of that trace."""
-    if isinstance(attribute.value, dict) and type(attribute.value) is dict:
+    if type(attribute.value) is dict:
         return SymbolicKeys(attribute.content)
     return list(attribute.content) if type(attribute.value) is list else attribute.value
 
 
-def _put(attribute: Attribute, value: Any) -> None:
+def _put(space: dict[str, Any], name: str, value: Any) -> None:
     if value is MISSING:
-        attribute.space.pop(attribute.name, None)
+        space.pop(name, None)
     else:
-        attribute.space[attribute.name] = value
+        space[name] = value
 
 
 class SymbolicKeys(dict[Any, Any]):
