@@ -107,8 +107,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.repeatable import require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
-    from trtconv.export.module.shape_caches import attributes, find_shape_caches
     from trtconv.export.module.source import load_module
+    from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
     from trtconv.export.sizes.undefined_sizes import explain_error, padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
     from trtconv.proof.sampling import Samples, run_samples

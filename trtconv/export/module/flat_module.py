@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.module.outputs import flatten_outputs
-from trtconv.export.module.shape_caches import ShapeCaches
+from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.symbolic.mode import symbolic_functions
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
-from trtconv.export.module.shape_caches import ShapeCaches
 from trtconv.export.module.twins import Resampled, denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.user_code import blame
+from trtconv.export.sizes.shape_caches import ShapeCaches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,9 @@ class ModuleRunner:
     unless `renames`, only to those whose own names are not among them, and only where their number fits.
     """
 
-    # A class attribute, as runners of a part have an __init__ of their own.
+    # Class attributes, as runners of a part have an __init__ of their own.
     _resampled: tuple[Resampled, ...] | None = None
+    caches = ShapeCaches()
 
     def __init__(
         self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path(), *,
@@ -47,7 +48,6 @@ class ModuleRunner:
         self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
-        self.caches = ShapeCaches()
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
 

@@ -9,7 +9,7 @@ from trtconv.core.errors import AccuracyError
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.module.repeatable import require_repeatable
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.shape_caches import SymbolicKeys, attributes, find_shape_caches
+from trtconv.export.sizes.shape_caches import SymbolicKeys, attributes, find_shape_caches
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.proof.reference import ReferenceSample
 
