@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test lint zoo power sweep-kill clean venv
+.PHONY: demo test lint zoo networks networks-quick power sweep-kill clean venv
 
 venv: $(STAMP)
 
@@ -39,6 +39,14 @@ lint: venv
 # The conversion zoo: every case through export, rewrite and a TensorRT-RTX build; fails when one got worse.
 zoo: venv
 	$(BIN)/python -m tests.zoo.run_zoo $(ZOO)
+
+# Whole networks of public packages: `make networks FILTER=yolo`. Without a filter it takes hours; a stopped run goes on.
+networks: venv
+	$(BIN)/python -m networks $(FILTER) --write $(NETWORKS)
+
+# The part of them that the workflow `networks` converts.
+networks-quick: venv
+	$(BIN)/python -m networks --quick --seconds 600 $(NETWORKS)
 
 # How many small faults `trtconv check` reports on every example and 20 networks of the zoo (an hour on two cores).
 power: venv

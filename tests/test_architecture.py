@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "trtconv"
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The 350 lines hold for tests and benchmarks too.
-ALL_FILES = sorted(path for folder in (PACKAGE, ROOT / "tests", ROOT / "benchmarks") for path in folder.rglob("*.py"))
+FOLDERS = (PACKAGE, ROOT / "tests", ROOT / "benchmarks", ROOT / "networks")
+ALL_FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
 
 # Part -> the parts of trtconv that it may import besides itself.
 ROOMS = ("export", "rewrite", "build", "check")

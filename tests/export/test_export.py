@@ -322,3 +322,25 @@ def test_what_torch_export_puts_in_is_nobodys_line(export, write_module):
     assert ("Shape", "", "") in origins, "torch.export reads the sizes before the first line of forward"
     assert {source.split(":")[0] for _, _, source in origins} == {"", "net.py"}
     assert {module for _, module, _ in origins} == {""}
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_an_output_that_has_the_name_of_an_input(export, write_module, exporter):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, sample):
+        return {"sample": sample * 2}
+""")
+    result = export("net.py:Net", ["sample:float32[N,3]"], "N=1:2:4", exporter=exporter)
+    assert [o.name for o in signature(onnx.load(result.model)).outputs] == ["sample_out"]
+    assert "the output 'sample' is called 'sample_out': an input has its name" in result.notes
+
+
+def test_output_names_that_an_input_has(export, write_module):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x):
+        return x * 2
+""")
+    with pytest.raises(InvalidRequestError, match="--output-names gives 'x', which is an input"):
+        export("net.py:Net", ["x:float32[N,3]"], "N=1:2:4", output_names=("x",))

@@ -73,6 +73,9 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
 def _check(request: ExportRequest) -> None:
     if request.exporter not in EXPORTERS:
         raise InvalidRequestError(f"unknown exporter '{request.exporter}'", hint="one of " + ", ".join(EXPORTERS))
+    clash = next((s.name for s in request.inputs if s.name in request.output_names), None)
+    if clash is not None:
+        raise InvalidRequestError(f"--output-names gives '{clash}', which is an input", hint="choose another name")
     if not request.inputs:
         raise InvalidRequestError("no inputs are given", hint="add --input NAME:DTYPE[D0,D1,...] for each")
     require_ranges(request.inputs, request.space)
@@ -99,11 +102,13 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.exporters.attempt import Job
     from trtconv.export.exporters.choice import choose
     from trtconv.export.module.imported_files import imported_files
+    from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.module.repeatable import require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
     from trtconv.export.module.source import load_module
+    from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
     from trtconv.export.sizes.undefined_sizes import explain_error, padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
     from trtconv.proof.sampling import Samples, run_samples
@@ -117,6 +122,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         runner = ModuleRunner(
             module, request.inputs, request.source.base, output_names=request.output_names
         )
+        untouched = attributes(module)
         if runner.binding.note:
             notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
@@ -140,7 +146,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             samples = run(runner, inner)
         except TrtconvError as error:
             raise explain_error(error, runner, inner, make) from error
+        runner.caches = find_shape_caches(runner, untouched, samples.items)
         require_repeatable(runner, samples.items[0])
+    notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     choice = choose(Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds))
     if padding is None:

@@ -10,7 +10,7 @@ import torch
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.module.binding import bind_inputs
-from trtconv.export.module.outputs import flatten_outputs
+from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, renaming_notes
 
 
 @dataclass
@@ -95,3 +95,14 @@ def test_outputs_that_are_no_tensors():
         flatten_outputs((T, 3))
     with pytest.raises(InvalidRequestError, match="returns no tensor"):
         flatten_outputs(None)
+
+
+def test_an_output_named_as_an_input_is_renamed():
+    outputs = {"sample": 1, "sample_out": 2, "mean": 3}
+    renamed = distinct_from_inputs(outputs, ("sample", "timestep"))
+    assert renamed == {"sample_out_2": 1, "sample_out": 2, "mean": 3}
+    assert distinct_from_inputs({"y": 1}, ("x",)) == {"y": 1}
+    assert renaming_notes(["sample_out", "mean"], ["sample"]) == [
+        "the output 'sample' is called 'sample_out': an input has its name"
+    ]
+    assert renaming_notes(["mean_out"], ["sample"]) == []

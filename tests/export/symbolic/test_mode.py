@@ -226,3 +226,24 @@ def test_a_stable_order_of_ties():
         got = order.argsort(torch.argsort, ids, 1, descending, stable=True)
         assert torch.equal(got, ids.argsort(dim=1, descending=descending, stable=True))
     assert order.argsort(torch.argsort, ids, 1) is NotImplemented
+
+
+class SplitByKeyword(torch.nn.Module):
+    def forward(self, x):
+        first, second = torch.tensor_split(x, indices=[2], dim=1)
+        parts = torch.tensor_split(x, sections=3, dim=2)
+        return first.sum(1) + second.sum(1), parts[0], parts[2]
+
+
+def test_calls_with_other_keywords_than_a_handler_has():
+    from trtconv.export.symbolic.mode import symbolic_functions
+
+    x = torch.randn(2, 5, 7)
+    expected = SplitByKeyword()(x)
+    with symbolic_functions():
+        for one, other in zip(SplitByKeyword()(x), expected, strict=True):
+            torch.testing.assert_close(one, other)
+        out = torch.empty(2, 5, 7)
+        # `out` is a keyword that no handler has.
+        torch.log1p(x.abs(), out=out)
+    torch.testing.assert_close(out, torch.log1p(x.abs()))

@@ -67,7 +67,8 @@ def _lines(runner: ModuleRunner, inputs: Mapping[str, Any]) -> Sequence[Step]:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        runner(inputs)
+        with runner.caches.emptied():
+            runner(inputs)
     except TrtconvError:
         pass
     finally:

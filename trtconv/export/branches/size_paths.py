@@ -126,7 +126,9 @@ def _follow_waiting(search: _Search) -> None:
         if any(_takes(region, sizes) for region in search.regions):
             continue
         search.runs += 1
-        run = run_symbolic(copy_structure(search.runner.module), search.runner, search.specs, sizes, search.deadline)
+        with search.runner.caches.emptied():
+            module = copy_structure(search.runner.module)
+        run = run_symbolic(module, search.runner, search.specs, sizes, search.deadline)
         _learn(search, run)
 
 

@@ -86,7 +86,7 @@ def value_exits(runner: ModuleRunner, inputs: Iterable[Mapping[str, Array]]) -> 
     exits = Exits()
     for feed in inputs:
         try:
-            with _watched(exits):
+            with runner.caches.emptied(), _watched(exits):
                 runner(feed)
         except TrtconvError:
             continue

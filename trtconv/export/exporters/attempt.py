@@ -53,10 +53,11 @@ class Job:
         inputs = first.inputs
         if sizes is not None:
             inputs = self.make(SamplePoint("traced", tuple(sizes.items()), "random", first.point.seed))
-        specs = self.request.inputs
+        specs, runner = self.request.inputs, self.runner
+        flat = flat_module(runner.module, runner.binding, runner.caches)
         return Trace(
-            flat_module(self.runner.module, self.runner.binding), tuple(to_tensor(inputs[s.name]) for s in specs),
-            specs, tuple(first.outputs), space or self.request.space, tuple(chosen.items()), self.request.source.base,
+            flat, tuple(to_tensor(inputs[s.name]) for s in specs), specs, tuple(first.outputs),
+            space or self.request.space, tuple(chosen.items()), self.request.source.base,
         )  # fmt: skip
 
 

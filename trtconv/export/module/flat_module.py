@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.module.outputs import flatten_outputs
+from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.symbolic.mode import symbolic_functions
 
 if TYPE_CHECKING:
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 PREFIX = "module"
 
 
-def flat_module(module: nn.Module, binding: Binding) -> nn.Module:
-    """Wrap `module`, which becomes the child `module`, so that its parameters' names get that prefix."""
+def flat_module(module: nn.Module, binding: Binding, caches: ShapeCaches | None = None) -> nn.Module:
+    """Wrap `module`, which becomes the child `module`, so that its parameters' names get that prefix.
+
+    Every call begins with the caches by shape empty, and leaves them as they were.
+    """
     from torch import nn
 
     class FlatModule(nn.Module):  # type: ignore[misc]
@@ -26,7 +30,7 @@ def flat_module(module: nn.Module, binding: Binding) -> nn.Module:
 
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
             positional, keywords = binding.arguments(tensors)
-            with symbolic_functions():
+            with symbolic_functions(), (caches or ShapeCaches()).emptied():
                 return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
 
     flat = FlatModule()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
@@ -53,6 +55,31 @@ def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bo
         return outputs
     renamed = dict(zip(foreign, free, strict=True))
     return {renamed.get(n, n): value for n, value in outputs.items()}
+
+
+def distinct_from_inputs(outputs: dict[str, Any], inputs: Collection[str]) -> dict[str, Any]:
+    """The outputs, those named as an input renamed to `NAME_out`: in a graph one name is one tensor."""
+    taken_names = {*inputs, *outputs}
+    renamed: dict[str, Any] = {}
+    for name, value in outputs.items():
+        free = name
+        if name in inputs:
+            free = next(n for n in _suffixed(name) if n not in taken_names)
+            taken_names.add(free)
+        renamed[free] = value
+    return renamed
+
+
+def renaming_notes(outputs: Iterable[str], inputs: Collection[str]) -> list[str]:
+    """A note for each output that `distinct_from_inputs` renamed."""
+    stems = {o: re.sub(r"_out(_\d+)?$", "", o) for o in outputs}
+    renamed = {stem: name for name, stem in stems.items() if name != stem and stem in inputs}
+    return [f"the output '{stem}' is called '{name}': an input has its name" for stem, name in renamed.items()]
+
+
+def _suffixed(name: str) -> Iterator[str]:
+    yield f"{name}_out"
+    yield from (f"{name}_out_{i}" for i in itertools.count(2))
 
 
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.outputs import flatten_outputs, rename_outputs
+from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
 from trtconv.export.module.twins import Resampled, denormals_flushed, exact_twin, perturbed_twin, weight_bytes
 from trtconv.export.module.user_code import blame
+from trtconv.export.sizes.shape_caches import ShapeCaches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,9 @@ class ModuleRunner:
     unless `renames`, only to those whose own names are not among them, and only where their number fits.
     """
 
-    # A class attribute, as runners of a part have an __init__ of their own.
+    # Class attributes, as runners of a part have an __init__ of their own.
     _resampled: tuple[Resampled, ...] | None = None
+    caches = ShapeCaches()
 
     def __init__(
         self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path(), *,
@@ -108,7 +110,8 @@ class ModuleRunner:
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
                 where=blame(error, self.base),
             ) from error
-        return rename_outputs(flatten_outputs(returned), self.output_names, exactly=self.renames)
+        outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
+        return rename_outputs(outputs, self.output_names, exactly=self.renames)
 
 
 def forward_of(module: nn.Module) -> Callable[..., Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from trtconv.export.symbolic import (
@@ -66,6 +68,20 @@ def handlers() -> dict[str, Handler]:
     return table
 
 
+def _takes(handler: Handler, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """False for a call with a keyword that the handler does not know (`out`, another spelling): it stays as it is."""
+    try:
+        _signature(handler).bind(None, *args, **named)
+    except TypeError:
+        return False
+    return True
+
+
+@cache
+def _signature(handler: Handler) -> inspect.Signature:
+    return inspect.signature(handler)
+
+
 @contextmanager
 def symbolic_functions() -> Iterator[None]:
     """Trace with the handlers for the time of the block."""
@@ -78,7 +94,7 @@ def symbolic_functions() -> Iterator[None]:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
             handler = table.get("Tensor.unfold" if func is unfold else getattr(func, "__name__", ""))
-            if handler is not None:
+            if handler is not None and _takes(handler, args, named):
                 result = handler(func, *args, **named)
                 if result is not NotImplemented:
                     return result

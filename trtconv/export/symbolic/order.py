@@ -194,9 +194,11 @@ def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: st
     return means if include_self else torch.where(counts > 0, means, x)
 
 
-def tensor_split(func: Any, x: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(
+    func: Any, x: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None
+) -> Any:
     """Parts whose lengths differ by one at most, of a dynamic axis."""
-    sections, length = indices_or_sections, x.shape[dim]
+    sections, length = indices_or_sections if sections is None else sections, x.shape[dim]
     if not isinstance(sections, int) or not is_symbolic(length):
         return NotImplemented
     whole, rest = length // sections, length % sections

@@ -1,0 +1,29 @@
+"""Installs what networks need into a folder of its own, so that the project's environment stays as it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from networks.registry import requirements
+
+ROOT = Path(__file__).parents[1]
+# Named as Python names such folders: trtconv takes code below it for a library's, as in a user's environment.
+SITE = ROOT / ".venv-networks" / "site-packages"
+
+
+def install(packages: Iterable[str], site: Path = SITE) -> None:
+    """Install the requirements of the packages that the folder lacks; never a dependency, so never another torch."""
+    stamps = site / ".installed"
+    missing = [p for p in packages if not (stamps / p).exists()]
+    needed = sorted({r for p in missing for r in requirements(p)})
+    if not needed:
+        return
+    print(f"installing {len(needed)} packages for {', '.join(missing)} into {site}", flush=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(site)]
+    subprocess.run([*command, *needed], check=True)
+    stamps.mkdir(parents=True, exist_ok=True)
+    for package in missing:
+        (stamps / package).touch()

@@ -1,0 +1,1 @@
+"""One file for each package of networks."""

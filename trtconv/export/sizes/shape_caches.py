@@ -1,0 +1,189 @@
+"""What a module keeps between calls because it was computed for one shape of its inputs.
+
+A detector's head keeps its anchors until an image of another size comes: `if self.shape != shape: self.anchors = ...`.
+Traced with what an earlier run left there, the file holds the anchors of one size, or the comparison of shapes is taken
+for a decision by size. So a trace begins with such a cache as it was before the first run, and leaves no trace in it.
+
+A cache shows in three runs, at one size and twice at another: it changes with the size, and not when a size comes
+again. What only grows to the largest size, or is made once, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from trtconv.export.module.runner import ModuleRunner
+
+MISSING = object()
+Slot = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An entry of a `__dict__` or of a module's buffers, with its value and what a container had in it.
+
+    `plain` is the `__dict__` of a buffer's module.
+    """
+
+    space: dict[str, Any]
+    name: str
+    value: Any
+    content: Any = None
+    plain: dict[str, Any] | None = None
+
+    @property
+    def slot(self) -> Slot:
+        """What tells it from every other attribute."""
+        return id(self.space), self.name
+
+    def same(self, other: Attribute | None) -> bool:
+        """True when the other has the same object, with the same things in it."""
+        return other is not None and self.value is other.value and _same_content(self.content, other.content)
+
+
+@dataclass(frozen=True)
+class ShapeCaches:
+    """`initial`: the caches as they were before the first run; `rewritten`: attributes that every run sets anew."""
+
+    initial: tuple[Attribute, ...] = ()
+    rewritten: tuple[Attribute, ...] = ()
+
+    def __contains__(self, slot: object) -> bool:
+        return any(a.slot == slot for a in self.initial)
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """For the time of the block the caches are as before the first run; then again what they were."""
+        changing = (*self.initial, *self.rewritten)
+        before = [replace(a, value=a.space.get(a.name, MISSING)) for a in changing]
+        try:
+            for attribute in changing:
+                if attribute.plain is not None:
+                    # torch.export takes an assignment to a buffer for a change of state.
+                    attribute.plain[attribute.name] = attribute.space.pop(attribute.name, MISSING)
+            for attribute in self.initial:
+                _put(attribute.plain or attribute.space, attribute.name, _fresh(attribute))
+            yield
+        finally:
+            for attribute in before:
+                if attribute.plain is not None:
+                    attribute.plain.pop(attribute.name, None)
+                _put(attribute.space, attribute.name, attribute.value)
+
+
+def attributes(module: nn.Module) -> dict[Slot, Attribute]:
+    """The attributes of a module and its parts, buffers included, and those of plain objects that they hold."""
+    import torch
+
+    own = set(vars(torch.nn.Module()))
+    listed: dict[Slot, Attribute] = {}
+    for part in module.modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            continue
+        plain = vars(part)
+        values = {n: v for n, v in plain.items() if n not in own}
+        entries = [(part._buffers, n, v, plain) for n, v in part._buffers.items()]
+        entries += [(plain, n, v, None) for n, v in values.items()]
+        for value in values.values():
+            # Not Python's own things, such as functions and imported modules.
+            plain_object = hasattr(value, "__dict__") and type(value).__module__ != "builtins"
+            if plain_object and not isinstance(value, (type, torch.Tensor, torch.nn.Module)):
+                entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
+        for space, name, value, holder in entries:
+            content = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
+            attribute = Attribute(space, name, value, content, holder)
+            listed[attribute.slot] = attribute
+    return listed
+
+
+def find_shape_caches(
+    runner: ModuleRunner, before: Mapping[Slot, Attribute], samples: Sequence[ReferenceSample]
+) -> ShapeCaches:
+    """The caches of a module that ran at the samples. `before` are its attributes from before the first run.
+
+    Runs the module three times more, if runs changed any attribute at all.
+    """
+    after = attributes(runner.module)
+    if all(slot in before and a.same(before[slot]) for slot, a in after.items()):
+        return ShapeCaches()
+    here = samples[0]
+    shapes = [v.shape for v in here.inputs.values()]
+    others = [s for s in samples if s.point.values == "random" and [v.shape for v in s.inputs.values()] != shapes]
+    if not others:
+        return ShapeCaches()
+    states = []
+    for sample in (max(others, key=lambda s: sum(v.size for v in s.inputs.values())), here, here):
+        runner(sample.inputs)
+        states.append(attributes(runner.module))
+    there, first, second = states
+    rewritten = [slot for slot, a in second.items() if not a.same(first.get(slot))]
+    keyed = [slot for slot, a in first.items() if not a.same(there.get(slot)) and slot not in rewritten]
+    # A dictionary has an entry for each shape by now.
+    keyed += [s for s, a in first.items() if s not in keyed and s not in rewritten and _grew(before.get(s), a)]
+    return ShapeCaches(
+        tuple(before.get(s) or replace(first[s], value=MISSING, content=None) for s in keyed),
+        tuple(second[s] for s in rewritten),
+    )
+
+
+def _grew(before: Attribute | None, after: Attribute) -> bool:
+    return before is not None and isinstance(after.content, dict) and len(after.content) > len(before.content or ())
+
+
+def _same_content(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(v is other[k] for k, v in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+    return one is other
+
+
+def _fresh(attribute: Attribute) -> Any:
+    """The initial value; of a container a copy, for what a trace puts into it is of that trace."""
+    if type(attribute.value) is dict:
+        return SymbolicKeys(attribute.content)
+    return list(attribute.content) if type(attribute.value) is list else attribute.value
+
+
+def _put(space: dict[str, Any], name: str, value: Any) -> None:
+    if value is MISSING:
+        space.pop(name, None)
+    else:
+        space[name] = value
+
+
+class SymbolicKeys(dict[Any, Any]):
+    """A dictionary whose keys may have symbolic sizes in them, which have no hash."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(_hashable(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_hashable(key), value)
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(_hashable(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As of a plain dictionary."""
+        return super().get(_hashable(key), default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """As of a plain dictionary."""
+        return super().setdefault(_hashable(key), default)
+
+
+def _hashable(key: Any) -> Any:
+    """The key with the expression of each symbolic size in its place."""
+    if isinstance(key, tuple):
+        return tuple(_hashable(k) for k in key)
+    node = getattr(key, "node", None)
+    return ("size", str(node.expr)) if node is not None and hasattr(node, "expr") else key
