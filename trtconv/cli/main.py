@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 
 from trtconv import __version__
 from trtconv.cli.echo import echo
-from trtconv.cli.termination import terminable
-from trtconv.core.errors import TrtconvError, did_you_mean
+from trtconv.cli.termination import terminable, within_limits
+from trtconv.core.errors import LimitError, TrtconvError, did_you_mean
 
 # Command name, which is also its module in `cli/commands`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
@@ -172,14 +172,17 @@ def _run(arguments: list[str]) -> int:
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     terminated: list[int] = []
+    exceeded: list[LimitError] = []
     try:
-        with terminable() as terminated:
+        with terminable() as terminated, within_limits(show_error) as exceeded:
             result = cli.main([w for w in arguments if w != "--debug"], prog_name="trtconv", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
         code = 2
     except (KeyboardInterrupt, click.Abort):
+        if exceeded:
+            return show_error(exceeded[0])
         echo("interrupted; nothing was left half written", err=True)
         code = 143 if terminated else 130
     except (BrokenPipeError, OutputClosed):

@@ -19,6 +19,7 @@ from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
+from trtconv.core.files.private_folder import process_label
 
 
 def require_file(path: Path, what: str) -> Path:
@@ -66,8 +67,11 @@ def require_report_path(path: Path) -> Path:
 
 
 def _prefix(path: Path) -> str:
-    """The hidden prefix of a temporary file; cut so that the whole name stays within the 255 bytes of a file system."""
-    return f".{path.stem.encode(errors='surrogateescape')[:150].decode(errors='ignore')}."
+    """The hidden prefix of a temporary file, with its owner; `remove_stale_files` knows it.
+
+    Cut so that the whole name stays within the 255 bytes of a file system.
+    """
+    return f".{path.stem.encode(errors='surrogateescape')[:100].decode(errors='ignore')}.trtconv-{process_label()}-"
 
 
 def out_of_space(error: BaseException | None) -> OSError | None:

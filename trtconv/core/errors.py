@@ -61,6 +61,18 @@ class UnsafeFolderError(TrtconvError):
     kind = "environment"
 
 
+class OutputBusyError(TrtconvError):
+    """Another process writes the same files at this moment (exit code 1); nothing was changed."""
+
+    kind = "busy"
+
+
+class LimitError(TrtconvError):
+    """The process would go beyond its limit of memory or time (exit code 1)."""
+
+    kind = "limit"
+
+
 class OverBudgetError(TrtconvError):
     """A latency, size or time budget is exceeded (exit code 6)."""
 

@@ -62,6 +62,7 @@ def command(module: str | None, line: CommandLine) -> None:
     """
     from trtconv.cli.summary import Summary, show
     from trtconv.core.files.conversion_stamp import FilesRead, read_stamp, write_stamp
+    from trtconv.core.files.set_lock import locked_set
 
     options, output, as_json = line.of(ConvertOptions), line.of(OutputOptions), line.of(JsonOption).as_json
     # Everything that decides the files, not how much is said about them.
@@ -82,11 +83,12 @@ def command(module: str | None, line: CommandLine) -> None:
     with FilesRead() as files_read, ConsoleProgress(output.verbosity) as progress:
         config = load_config(line.of(ConfigOption).config)
         request = convert_request(config, module, options.output, options.static, line)
-        result = convert(request, progress, cache=None if options.force else user_cache())
-    summary = convert_summary(result)
-    if result.passed:
-        files = [str(f) for f in (*original_files(request.export), *request.build.plugins)]
-        write_stamp(
-            options.output, request_key, {*files_read.paths, *files}, summary.lines, summary.data, config=config.path
-        )
+        # Until the stamp is written: it says which files belong together.
+        with locked_set(request.build.output):
+            result = convert(request, progress, cache=None if options.force else user_cache())
+            summary = convert_summary(result)
+            if result.passed:
+                files = [str(f) for f in (*original_files(request.export), *request.build.plugins)]
+                read = {*files_read.paths, *files}
+                write_stamp(options.output, request_key, read, summary.lines, summary.data, config=config.path)
     show(summary, as_json=as_json, quiet=output.quiet)
