@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 NASTY_TEXT = (
     "", " ", "\0", "x" * 5000, "../x", "/etc/passwd", "a\nb", "\x1b[2J", "::error::x", "\u202e", "\ufffe", "nan",
-    "1e400", "-1", "0", "9" * 400, "１", "²", "²:²:²", "True", "null", "{}", "%s%n", "a=b", ":", "[", "N=1:2:3", "\ud800",
+    "1e400", "-1", "0", "9" * 400, "１", "²", "²:²:²", "True", "null", "{}", "%s%n", "a=b", ":", "[", "N=1:2:3",
+    "\ud800",
 )  # fmt: skip
 NASTY_NUMBERS = (
     0, -1, 1, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 0.5, -0.0, 1e308, 5e-324, float("inf"), float("-inf"),
@@ -142,7 +143,7 @@ def changed_message(draw: st.DrawFn, seeds: tuple[Any, ...]) -> Any:
 
 
 def _change_field(draw: st.DrawFn, part: Any) -> None:
-    field = draw(st.sampled_from(part.DESCRIPTOR.fields))
+    field = draw(st.sampled_from(list(part.DESCRIPTOR.fields)))
     repeated = field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
     if draw(st.integers(0, 4)) == 0:
         part.ClearField(field.name)

@@ -30,6 +30,8 @@ COMMANDS: dict[str, str] = {
     "sweep": "Many models x targets x precisions x GPUs, on Ray: an atlas of what holds.",
     "bench": "Latency and throughput of an engine, beside torch's.",
     "package": "A Triton model repository out of an engine.",
+    "sign": "Sign an engine and all files that belong to it, with what was proved.",
+    "verify": "Verify the signature of an engine or a model before it is used.",
     "inspect": "Show inputs, outputs, shape space, profiles, layers and sizes of a file.",
     "repro": "Cut the smallest failing part out of a model, for a bug report.",
     "cache": "List, verify and remove cached engines.",

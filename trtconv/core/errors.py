@@ -61,6 +61,12 @@ class UnsafeFolderError(TrtconvError):
     kind = "environment"
 
 
+class UntrustedError(TrtconvError):
+    """A file is not signed by whom it should be, or not the file that was signed (exit code 1); it was not used."""
+
+    kind = "untrusted"
+
+
 class OutputBusyError(TrtconvError):
     """Another process writes the same files at this moment (exit code 1); nothing was changed."""
 

@@ -16,16 +16,19 @@ from trtconv.cli.files import FILE, OUTPUT_REPORT, FileCommand
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
 @click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
+@click.option("--allow-code", multiple=True, type=click.Choice(["host", "plugins"]),
+              help="Let this code in an engine run, to read its layers.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
+def command(file: Path, layers: bool, html: Path | None, allow_code: tuple[str, ...], as_json: bool) -> None:
     """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
     from trtconv.core.artifacts import require_file
+    from trtconv.core.trust.trust import named_code
 
     require_file(file, "file")
     if file.suffix in (".engine", ".plan"):
         from trtconv.build.inspection import engine_facts
 
-        facts: dict[str, Any] = engine_facts(file, layers=layers)
+        facts: dict[str, Any] = engine_facts(file, layers=layers, code=named_code(allow_code))
     else:
         from trtconv.core.model.facts import onnx_facts
 
@@ -33,7 +36,7 @@ def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
     if html:
         from trtconv.check.reporters.html.graph_page import write_graph_page
 
-        write_graph_page(file, html)
+        write_graph_page(file, html, named_code(allow_code))
         facts["picture"] = str(html)
     if as_json:
         echo(json.dumps(facts, indent=1, default=str))

@@ -12,13 +12,14 @@ from typing import Any
 
 from trtconv.check.reporters.html.graph_data import DrawnGraph, read_graph
 from trtconv.core.artifacts import write_report_text
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 HERE = Path(__file__).parent
 
 
-def write_graph_page(model: Path, html: Path) -> None:
+def write_graph_page(model: Path, html: Path, code: EngineCode = NO_CODE) -> None:
     """Draw an ONNX file or an engine into `html`. Raises what reading the file or writing the page raises."""
-    write_report_text(html, graph_html(read_graph(model)))
+    write_report_text(html, graph_html(read_graph(model, code)))
 
 
 def graph_html(graph: DrawnGraph) -> str:
