@@ -43,6 +43,8 @@ COMMANDS: dict[str, str] = {
 }
 
 
+# Of a line of an error; the longest that is ours lists some hundred names.
+MOST_CHARACTERS = 8000
 # Set by the shell function that `_TRTCONV_COMPLETE=bash_source trtconv` prints.
 COMPLETE = "_TRTCONV_COMPLETE"
 
@@ -117,13 +119,18 @@ def print_error(error: TrtconvError) -> None:
     """Show an error on stderr: what, where, details, what to do."""
     paint = sys.stderr.isatty()
     head = click.style("error: ", fg="red", bold=True) if paint else "error: "
-    echo(head + error.message, err=True, color=paint)
+    echo(head + _clipped(error.message), err=True, color=paint)
     if error.where:
-        echo(f"  at {error.where}", err=True)
+        echo(f"  at {_clipped(error.where)}", err=True)
     for line in error.details:
-        echo(f"  {line}", err=True)
+        echo(f"  {_clipped(line)}", err=True)
     if error.hint:
-        echo(f"  -> {error.hint}", err=True)
+        echo(f"  -> {_clipped(error.hint)}", err=True)
+
+
+def _clipped(text: str) -> str:
+    """A name out of a file may have any length."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}... ({len(text)} characters)"
 
 
 def _remedy(error: OSError) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
 from trtconv.core.files.private_folder import process_label
+from trtconv.core.json_text import parse_json
 
 
 def require_file(path: Path, what: str) -> Path:
@@ -180,7 +181,7 @@ def read_json(path: Path, what: str = "file") -> dict[str, Any]:
     """Read a JSON object; raise InvalidRequestError when it is missing or broken."""
     require_file(path, what)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict):
             raise ValueError("it holds no object")
     except (ValueError, OSError, RecursionError) as error:

@@ -157,7 +157,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("write"):
         inside = str(folder.resolve())
         read = {p for p in opened.paths if not str(Path(p).resolve()).startswith(f"{inside}/")}
-        write_artifacts(request, choice, notes, clock.seconds, {*read, *imported_files(module, request.source)})
+        write_artifacts(request, choice, notes, {*read, *imported_files(module, request.source)})
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from trtconv.core.artifacts import beside, replacing, require_file, write_json, 
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, UntrustedError
 from trtconv.core.files.artifact_set import digest_set
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.json_text import parse_json
 from trtconv.core.trust.attestation import statement
 from trtconv.core.trust.bom import INSTALL, bill_of_materials
 from trtconv.core.trust.signed_set import ATTESTATION, BOM, SIGNATURE, SignedSet, read_set, require_consistent
@@ -182,7 +182,7 @@ def _signed_names(bundle: bytes) -> dict[str, str]:
 
     Raises ValueError for what trtconv does not write: other hashes, folders, links, the format before 1.0.
     """
-    payload = json.loads(base64.b64decode(json.loads(bundle)["dsseEnvelope"]["payload"]))
+    payload = parse_json(base64.b64decode(parse_json(bundle)["dsseEnvelope"]["payload"]))
     predicate = payload["predicate"]
     form = predicate["serialization"]
     if payload["predicateType"] != PREDICATE or (form["method"], form["hash_type"]) != ("files", "sha256"):
@@ -223,7 +223,7 @@ def _statement(subject: Path, digests: Mapping[str, str]) -> Mapping[str, Any]:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digests[path.name]:
         raise UntrustedError(f"'{path}' is not the file that was signed", hint=_HINT)
-    data = json.loads(content)
+    data = parse_json(content)
     return data if isinstance(data, dict) else {}
 
 
