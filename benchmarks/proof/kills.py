@@ -77,7 +77,7 @@ class Campaign:
             "build": ["build", str(out / "model.trt.onnx"), "-o", str(out / "model.engine"), "--dynamic", "-q",
                       "--backend", "tensorrt-rtx"],
             "check": ["check", str(out / "model.trt.onnx"), "--json", str(out / "report.json"), "-q"],
-            "cache": ["cache", self._random.choice(("verify", "prune", "list"))],
+            "cache": ["cache", self._random.choice(("verify", "prune", "ls"))],
         }[command]  # fmt: skip
 
     def _start(self, command: str) -> int:

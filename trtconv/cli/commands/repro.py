@@ -53,7 +53,9 @@ class ReproOptions:
     )
     precision: str = field(
         default=FP32.name,
-        metadata=option("--precision", help="Element type.", group="Build", form="choice", choices=TYPED_NAMES),
+        metadata=option(
+            "--precision", help="Element type.", group="Build", form="choice", choices=TYPED_NAMES
+        ),
     )
 
 
