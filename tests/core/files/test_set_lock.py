@@ -11,8 +11,10 @@ import pytest
 
 from trtconv.core.artifacts import write_json, write_text
 from trtconv.core.errors import InvalidRequestError, OutputBusyError
+from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.private_folder import private_temporary_folder, process_label, remove_stale_files
 from trtconv.core.files.set_lock import SUFFIX, locked_set
+from trtconv.core.files.source_record import user_files
 
 HOLDER = """
 import os, sys
@@ -136,6 +138,20 @@ def test_what_others_put_in_the_place_of_the_lock_is_not_touched(tmp_path, kind)
         pass
     assert victim.read_text() == "content"
     assert path.is_symlink() == (kind == "link")
+
+
+def test_the_lock_is_no_file_that_was_read(tmp_path):
+    """It would be recorded as a source of the model, and be missed by the next check."""
+    source = tmp_path / "source"
+    source.write_text("")
+    with FilesRead() as files, locked_set(tmp_path / "model.onnx"):
+        write_text(tmp_path / "model.onnx", "x")
+        source.read_text()
+        os.close(os.open(source, os.O_RDONLY))
+        lock = tmp_path / f".model{SUFFIX}"
+        assert lock.exists()
+        assert user_files(files.paths, tmp_path / "model.onnx") == (source,)
+    assert user_files(files.paths, tmp_path / "model.onnx") == (source,)
 
 
 def test_temporary_names_tell_their_process(tmp_path):

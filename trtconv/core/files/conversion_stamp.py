@@ -51,8 +51,10 @@ class FilesRead:
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._on or event != "open":
             return
-        path, mode = arguments[0], arguments[1]
-        if isinstance(path, str) and (mode is None or not set(str(mode)) & set("wax+")):
+        path, mode, flags = arguments
+        # os.open has flags and no mode; what is opened for writing (a lock) is no source of anything.
+        writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(str(mode)) & set("wax+")
+        if isinstance(path, str) and not writes:
             self.paths.add(path)
 
 
