@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test lint zoo networks networks-quick power sweep-kill clean venv
+.PHONY: demo test lint zoo networks networks-quick power sweep-kill fuzz kill-campaign clean venv
 
 venv: $(STAMP)
 
@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) torch
-	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[cpu,dev]'
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[cpu,sign,dev]'
 	@# Real trained weights for one example; its dependencies (an old torch) are not wanted.
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --no-deps facenet-pytorch
 	@# Headers of TensorRT 10.14 and the plugin registry of 11.4, with which the plugins' C++ is tested without a GPU.
@@ -55,6 +55,15 @@ power: venv
 # 200 kills of a sweep's driver at random moments, each resumed: nothing is lost, nothing is done twice (half an hour).
 sweep-kill: venv
 	$(BIN)/python -m benchmarks sweep.kills $(KILLS)
+
+# Hostile input for everything that trtconv reads; what is found is kept in tests/fuzz/findings and run by the tests.
+MINUTES ?= 10
+fuzz: venv
+	$(BIN)/python -m tests.fuzz.campaign --minutes $(MINUTES) $(FUZZ)
+
+# SIGKILL at random moments of convert, rewrite, build, check and the cache; afterwards no set may be mixed unseen.
+kill-campaign: venv
+	$(BIN)/python -m benchmarks proof.kills $(KILL)
 
 clean:
 	rm -rf out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -122,12 +122,14 @@ def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) 
     from trtconv.backends.select import backend_of
     from trtconv.backends.tensorrt.manifest import read_engine_manifest
     from trtconv.core.errors import TrtconvError
+    from trtconv.core.trust.trust import EngineCode
 
     engine = path_of(folder, case, dtype, form).with_suffix(".engine")
     if not engine.exists():
         return {"error": _why_not(engine)}
     try:
-        session: Any = backend_of(engine).load(engine, plugins=(library,) if form == "plugin" else ())
+        libraries = (library,) if form == "plugin" else ()
+        session: Any = backend_of(engine).load(engine, plugins=libraries, code=EngineCode(plugins=True))
         row = _replayed(session, case, dtype)
         session.close()
     except TrtconvError as error:
@@ -281,6 +283,7 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
     from trtconv.backends.select import backend_of
     from trtconv.core.errors import TrtconvError
     from trtconv.core.model.file import load_model, signature
+    from trtconv.core.trust.trust import EngineCode
     from trtconv.proof.points import SamplePoint, sample_inputs
 
     model, engine = folder / f"{form}.onnx", folder / f"{form}{batch}.engine"
@@ -288,7 +291,8 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
     if not engine.exists():
         return {"error": _why_not(engine)}
     try:
-        session: Any = backend_of(engine).load(engine, plugins=(library,) if form == "plugin" else ())
+        libraries = (library,) if form == "plugin" else ()
+        session: Any = backend_of(engine).load(engine, plugins=libraries, code=EngineCode(plugins=True))
         dims = tuple({**known.space.pick("opt"), "N": batch}.items())
         inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
         row = measure_engine(session, inputs, point="opt", cuda_graph=True, seconds=0.7).as_dict()

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +12,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from tests.backends.onnx_models import conv_net
 from trtconv.cli.files import FileCommand, FilePath
 from trtconv.cli.main import COMMANDS, cli
 
@@ -224,3 +227,33 @@ def test_weights_of_another_model_are_not_replaced(trtconv, model, tmp_path):
     (tmp_path / "w.bin").write_bytes(np.full((3, 3), 2, np.float32).tobytes())
     assert trtconv("rewrite", model, *TARGET, "-o", out / "n.onnx")[0] == 0
     assert (out / "w.bin").read_bytes() == (tmp_path / "w.bin").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["convert", "export", "rewrite", "build"])
+def test_a_set_that_another_process_writes_is_left_alone(trtconv, net, tmp_path, command):
+    """Each command that writes a set asks for its lock before it works, and names who has it."""
+    out, model = tmp_path / "out", tmp_path / "other.onnx"
+    out.mkdir()
+    conv_net(model)
+    (out / "model.onnx").write_bytes(b"old")
+    script = (
+        "import sys; from pathlib import Path; from trtconv.core.files.set_lock import locked_set\n"
+        "with locked_set(Path(sys.argv[1])): print(1, flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, out / "model.onnx"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    holder.stdout.readline()
+    words = {
+        "convert": ("convert", f"{net}:make_net", "--input", "images:float32[1,3,8,8]", "-o", out,
+                    "--backend", "tensorrt-rtx"),
+        "export": ("export", f"{net}:make_net", "--input", "images:float32[1,3,8,8]", "-o", out / "model.onnx"),
+        "rewrite": ("rewrite", model, "-o", out / "model.trt.onnx", "--target", "tensorrt==11"),
+        "build": ("build", model, "-o", out / "model.engine", "--backend", "tensorrt-rtx"),
+    }[command]  # fmt: skip
+    code, _, err = trtconv(*words)
+    holder.communicate()
+    assert code == 1
+    assert f"another trtconv (process {holder.pid}) writes '{out}/model.*'" in err
+    assert [p.name for p in out.iterdir()] == ["model.onnx"]
+    assert (out / "model.onnx").read_bytes() == b"old"

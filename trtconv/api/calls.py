@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trtconv.api.keywords import CheckOptions, ConvertOptions, EqualOptions
     from trtconv.check.session import Session
+    from trtconv.core.trust.trust import EngineCode, Trust
 
 
 class TorchModule(Protocol):
@@ -108,18 +109,23 @@ def assert_equal(
 
 
 def load(
-    path: str | PathLike[str] | Conversion, *, plugins: Sequence[str | PathLike[str]] = (), foreign: bool = False
-) -> Session:
+    path: str | PathLike[str] | Conversion, *, plugins: Sequence[str | PathLike[str]] = (), foreign: bool = False,
+    trust: Trust | None = None, code: EngineCode | None = None,
+) -> Session:  # fmt: skip
     """Open an engine (on this machine's GPU) or an ONNX file (ONNX Runtime on the CPU) as a callable.
 
     `load("out/model.engine")(images=array)` returns the outputs by name, as NumPy arrays. `foreign` takes an engine
-    that trtconv did not build. Raises MissingDependencyError for an engine where there is no GPU or no TensorRT,
+    that trtconv did not build. With `trust` the signature of the whole set is verified before one byte of the engine is
+    deserialised (UntrustedError else); `code` names code inside an engine that may run. Raises MissingDependencyError for an engine where there is no GPU or no TensorRT,
     InvalidRequestError for a file that is neither.
     """
     from trtconv.check.session import load as open_session
+    from trtconv.core.trust.trust import NO_CODE
 
     file = path.engine if isinstance(path, Conversion) else Path(path)
-    return open_session(file, plugins=tuple(Path(p) for p in plugins), foreign=foreign)
+    return open_session(
+        file, plugins=tuple(Path(p) for p in plugins), foreign=foreign, trust=trust, code=code or NO_CODE
+    )
 
 
 @contextmanager

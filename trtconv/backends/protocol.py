@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from trtconv.core.precision import FP32, TF32
 from trtconv.core.progress import Progress
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from trtconv.backends.tensorrt.layers import LayerInfo
     from trtconv.core.dtypes import DType
     from trtconv.core.embedded import EmbeddedPlugin
+    from trtconv.core.trust.signature import VerifiedSet
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -247,8 +249,12 @@ class Backend(Protocol):
     def supports(self, model: Path) -> tuple[NodeProblem, ...]:
         """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""
 
-    def load(self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> EngineRunner:
-        """Open an engine for running; `foreign` takes one without a manifest.
+    def load(
+        self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, code: EngineCode = NO_CODE,
+        verified: VerifiedSet | None = None,
+    ) -> EngineRunner:  # fmt: skip
+        """Open an engine for running; `foreign` takes one without a manifest, `code` names what in it may run.
 
-        Raises as `build` does, and TrtconvError when the engine is refused.
+        With `verified` not a byte is deserialised that its signature does not cover. Raises as `build` does,
+        UntrustedError for code that was not named, and TrtconvError when the engine is refused.
         """

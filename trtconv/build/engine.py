@@ -12,6 +12,7 @@ from trtconv.backends.select import choose_backend
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.build.resolve import ResolvedBuild, resolve_build
 from trtconv.core.artifacts import sha256_file, write_bytes
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
 
@@ -39,7 +40,8 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
     Ctrl-C. Nothing is written unless the build succeeds.
     """
     progress = progress or SilentProgress()
-    return build_resolved(resolve_build(request, progress), progress)
+    with locked_set(request.output):
+        return build_resolved(resolve_build(request, progress), progress)
 
 
 def build_resolved(resolved: ResolvedBuild, progress: Progress) -> BuildResult:

@@ -11,9 +11,10 @@ from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.facts import raw_tensor
 from trtconv.core.sizes import format_bytes
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 
-def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE) -> dict[str, Any]:
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
     Raises InvalidRequestError when the file is no engine; or is not the one that its manifest describes, or the
@@ -30,11 +31,11 @@ def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     else:
         facts["manifest"] = "none beside it: nothing says what the engine was built from"
     if layers:
-        facts |= _layers(path)
+        facts |= _layers(path, code)
     return facts
 
 
-def raw_engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+def raw_engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE) -> dict[str, Any]:
     """The same as `engine_facts` in numbers and lists, for JSON: sizes in bytes, times in seconds."""
     header = read_plan_header(path)
     facts: dict[str, Any] = {
@@ -48,7 +49,7 @@ def raw_engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
             "inputs": [raw_tensor(s) for s in manifest.inputs],
             "outputs": [raw_tensor(s) for s in manifest.outputs],
         }
-    return {**facts, **_layers(path)} if layers else facts
+    return {**facts, **_layers(path, code)} if layers else facts
 
 
 def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
@@ -79,12 +80,12 @@ def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
     }
 
 
-def _layers(path: Path) -> dict[str, Any]:
+def _layers(path: Path, code: EngineCode) -> dict[str, Any]:
     """The engine's layers with their times, and what opening it gave to warn of."""
     from trtconv.backends.select import backend_of
 
     try:
-        runner = backend_of(path).load(path)
+        runner = backend_of(path).load(path, code=code)
     except TrtconvError as error:
         return {"layers": f"the layers cannot be read here: {error.message}"}
     try:

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.driver import probe_cuda
@@ -36,7 +37,7 @@ from trtconv.check.compare.reference_fit import (
 )
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
-from trtconv.core.artifacts import manifest_path
+from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding, OutputComparison
@@ -84,7 +85,7 @@ def check_model(
     if any(f.level == "error" for f in bound):
         return replace(_not_compared(request, bound), extras=recorded)
     try:
-        subject = open_subject(request.subject, request.plugins, foreign=request.foreign)
+        subject = open_subject(request.subject, request.plugins, foreign=request.foreign, code=request.code)
     except (MissingDependencyError, UnsupportedError) as error:
         if not is_engine(request.subject):
             raise
@@ -114,7 +115,7 @@ def check_model(
     extras = {
         "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
         "tolerances": {name: asdict(t) for name, t in request.outputs}, "arithmetic": str(arithmetic), **recorded,
-        "power": power.as_dict() if power is not None else {},
+        "power": power.as_dict() if power is not None else {}, "files": _files(request, reference),
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
@@ -143,6 +144,12 @@ class _Watch:
                 self.idle.offer(sample)
                 self.random |= {str(sample.point)} if sample.point.values == "random" else set()
             yield sample
+
+
+def _files(request: CheckRequest, reference: str) -> dict[str, str]:
+    """SHA-256 of what was compared with what, by which an attestation knows of which files a report is."""
+    paths = {"subject": request.subject, "reference": Path(reference)}
+    return {role: sha256_file(path) for role, path in paths.items() if path.is_file()}
 
 
 def _binding(request: CheckRequest) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ from trtconv.check.compare.subjects import Subject, open_subject
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.trust.trust import NO_CODE, EngineCode, Trust
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,13 +78,23 @@ def _array(name: str, value: Any) -> Array:
         f"the input '{name}' must be an array or a tensor, got {type(value).__name__}", hint="write numpy.asarray(...)"
     )
 
-
-def load(path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> Session:
+def load(
+    path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, trust: Trust | None = None,
+    code: EngineCode = NO_CODE,
+) -> Session:  # fmt: skip
     """Open `model.onnx` (ONNX Runtime) or `model.engine` (TensorRT). Raises TrtconvError when it cannot be run here.
+
+    With `trust` the signature of the whole set is verified first, and the bytes that are deserialised are those that
+    were signed; raises UntrustedError else. `code` (else that of `trust`) names code in an engine that may run.
 
     `foreign` takes an engine that trtconv did not build, which has no manifest to be compared with. What TensorRT or
     the engine's manifest gives to warn of is told as a `RuntimeWarning`, here and by later calls.
     """
-    session = Session(open_subject(Path(path), plugins, foreign=foreign))
+    verified = None
+    if trust is not None:
+        from trtconv.core.trust.signature import verify_set
+
+        verified, code = verify_set(Path(path), trust), trust.code if code == NO_CODE else code
+    session = Session(open_subject(Path(path), plugins, foreign=foreign, code=code, verified=verified))
     session.tell_warnings(stacklevel=3)
     return session

@@ -122,14 +122,14 @@ def _config(ctx: click.Context) -> dict[str, Any]:
 
 def _manifest(ctx: click.Context) -> dict[str, Any]:
     """What export or rewrite recorded beside the ONNX file; a file of others has none."""
-    import json
+    from trtconv.core.json_text import parse_json
 
     for name in ("model", "subject"):
         path = Path(str(ctx.params.get(name) or ""))
         for stem in (path.name, path.name.removesuffix(".trt.onnx") + ".onnx"):
             record = path.with_name(f"{stem}.json") if path.name else path
             if path.suffix == ".onnx" and record.is_file():
-                data = json.loads(record.read_text(encoding="utf-8"))
+                data = parse_json(record.read_text(encoding="utf-8"))
                 return data if isinstance(data, dict) else {}
     return {}
 

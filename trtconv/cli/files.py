@@ -31,6 +31,8 @@ class FilePath(click.Path):
 
 
 FILE = FilePath("read")
+OUTPUT_FILE = FilePath("file")
+OUTPUT_FILE = FilePath("file")
 OUTPUT_REPORT = FilePath("report")
 OUTPUT_FOLDER = FilePath("folder")
 

@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 
 from trtconv import __version__
 from trtconv.cli.echo import echo
-from trtconv.cli.termination import terminable
-from trtconv.core.errors import TrtconvError, did_you_mean
+from trtconv.cli.termination import terminable, within_limits
+from trtconv.core.errors import LimitError, TrtconvError, did_you_mean
 
 # Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
@@ -30,6 +30,8 @@ COMMANDS: dict[str, str] = {
     "sweep": "Many models x targets x precisions x GPUs, on Ray: an atlas of what holds.",
     "bench": "Latency and throughput of an engine, beside torch's.",
     "package": "A Triton model repository out of an engine.",
+    "sign": "Sign an engine and all files that belong to it, with what was proved.",
+    "verify": "Verify the signature of an engine or a model before it is used.",
     "inspect": "Show inputs, outputs, shape space, profiles, layers and sizes of a file.",
     "repro": "Cut the smallest failing part out of a model, for a bug report.",
     "cache": "List, verify and remove cached engines.",
@@ -44,6 +46,8 @@ COMMANDS: dict[str, str] = {
 
 # Those that are about trtconv itself and not about a model.
 ABOUT = ("init", "rules", "plugins", "doctor", "help", "version")
+# Of a line of an error; the longest that is ours lists some hundred names.
+MOST_CHARACTERS = 8000
 
 
 def command_module(name: str) -> str:
@@ -125,13 +129,18 @@ def print_error(error: TrtconvError) -> None:
     """Show an error on stderr: what, where, details, what to do."""
     paint = sys.stderr.isatty()
     head = click.style("error: ", fg="red", bold=True) if paint else "error: "
-    echo(head + error.message, err=True, color=paint)
+    echo(head + _clipped(error.message), err=True, color=paint)
     if error.where:
-        echo(f"  at {error.where}", err=True)
+        echo(f"  at {_clipped(error.where)}", err=True)
     for line in error.details:
-        echo(f"  {line}", err=True)
+        echo(f"  {_clipped(line)}", err=True)
     if error.hint:
-        echo(f"  -> {error.hint}", err=True)
+        echo(f"  -> {_clipped(error.hint)}", err=True)
+
+
+def _clipped(text: str) -> str:
+    """A name out of a file may have any length."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}... ({len(text)} characters)"
 
 
 def _remedy(error: OSError) -> str:
@@ -182,14 +191,17 @@ def _run(arguments: list[str]) -> int:
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     terminated: list[int] = []
+    exceeded: list[LimitError] = []
     try:
-        with terminable() as terminated:
+        with terminable() as terminated, within_limits(show_error) as exceeded:
             result = cli.main([w for w in arguments if w != "--debug"], prog_name="trtconv", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
         code = 2
     except (KeyboardInterrupt, click.Abort):
+        if exceeded:
+            return show_error(exceeded[0])
         echo("interrupted; nothing was left half written", err=True)
         code = 143 if terminated else 130
     except (BrokenPipeError, OutputClosed):

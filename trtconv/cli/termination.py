@@ -1,4 +1,7 @@
-"""SIGTERM, with which CI systems and containers end a command, ends it as Ctrl-C does: nothing stays half written."""
+"""SIGTERM, with which CI systems and containers end a command, ends it as Ctrl-C does: nothing stays half written.
+
+A command that goes beyond its limits of memory and time sends itself the same signal.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,42 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from trtconv.core.errors import LimitError
+from trtconv.core.limits import limited, read_limits
+
 # Seconds from SIGTERM to the end where the main thread does not hear it; Docker and Slurm send SIGKILL after 10 and 30.
 GRACE_S = 8.0
+
+# What a native call gets to return by itself once a limit is exceeded; memory may be short by then.
+LIMIT_GRACE_S = 2.0
+
+
+@contextmanager
+def within_limits(show: Callable[[LimitError], int]) -> Iterator[list[LimitError]]:
+    """Inside `terminable`: a block beyond its limits ends as after SIGTERM, and the list holds the reason.
+
+    Where the main thread does not hear it, the reason is given to `show` and the process ends with its exit code.
+    Raises InvalidRequestError for limits that cannot be read.
+    """
+    exceeded: list[LimitError] = []
+
+    def end(error: LimitError) -> None:
+        exceeded.append(error)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(LIMIT_GRACE_S)
+        if not left.is_set():
+            os._exit(show(error))
+
+    left = threading.Event()
+    with limited(read_limits(), end):
+        try:
+            yield exceeded
+        finally:
+            left.set()
 
 
 @contextmanager

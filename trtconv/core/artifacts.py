@@ -19,6 +19,8 @@ from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
+from trtconv.core.files.private_folder import process_label
+from trtconv.core.json_text import parse_json
 
 
 def require_file(path: Path, what: str) -> Path:
@@ -66,8 +68,11 @@ def require_report_path(path: Path) -> Path:
 
 
 def _prefix(path: Path) -> str:
-    """The hidden prefix of a temporary file; cut so that the whole name stays within the 255 bytes of a file system."""
-    return f".{path.stem.encode(errors='surrogateescape')[:150].decode(errors='ignore')}."
+    """The hidden prefix of a temporary file, with its owner; `remove_stale_files` knows it.
+
+    Cut so that the whole name stays within the 255 bytes of a file system.
+    """
+    return f".{path.stem.encode(errors='surrogateescape')[:100].decode(errors='ignore')}.trtconv-{process_label()}-"
 
 
 def out_of_space(error: BaseException | None) -> OSError | None:
@@ -176,7 +181,7 @@ def read_json(path: Path, what: str = "file") -> dict[str, Any]:
     """Read a JSON object; raise InvalidRequestError when it is missing or broken."""
     require_file(path, what)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict):
             raise ValueError("it holds no object")
     except (ValueError, OSError, RecursionError) as error:

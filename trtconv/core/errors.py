@@ -65,6 +65,24 @@ class UnsafeFolderError(TrtconvError):
     kind = "environment"
 
 
+class UntrustedError(TrtconvError):
+    """A file is not signed by whom it should be, or not the file that was signed (exit code 1); it was not used."""
+
+    kind = "untrusted"
+
+
+class OutputBusyError(TrtconvError):
+    """Another process writes the same files at this moment (exit code 1); nothing was changed."""
+
+    kind = "busy"
+
+
+class LimitError(TrtconvError):
+    """The process would go beyond its limit of memory or time (exit code 1)."""
+
+    kind = "limit"
+
+
 class OverBudgetError(TrtconvError):
     """A latency, size or time budget is exceeded (exit code 6)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from trtconv.core.artifacts import beside, creating_folder, manifest_path, requi
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
@@ -59,7 +60,12 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
 
         require_torch()
         from trtconv.export.module.quiet import collected_noise
-    with collected_noise() as noise, FilesRead() as opened, _workplace(request.output) as folder:
+    with (
+        locked_set(request.output),
+        collected_noise() as noise,
+        FilesRead() as opened,
+        _workplace(request.output) as folder,
+    ):
         result = _export(request, progress, folder, clock, opened)
     for line in noise.lines:
         progress.note(line)
@@ -93,7 +99,7 @@ def _workplace(output: Path) -> Iterator[Path]:
     # Beside the output, so that moving a large file there is only a rename.
     with (
         creating_folder(output.parent),
-        tempfile.TemporaryDirectory(dir=output.parent, prefix=".trtconv-export-") as folder,
+        private_temporary_folder("export", beside=output.parent) as folder,
     ):
         yield Path(folder)
 
@@ -119,9 +125,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         module = load_module(request.source)
         if set_eval(module):
             notes.append("the module was in training mode; it is exported in eval mode")
-        runner = ModuleRunner(
-            module, request.inputs, request.source.base, output_names=request.output_names
-        )
+        runner = ModuleRunner(module, request.inputs, request.source.base, output_names=request.output_names)
         untouched = attributes(module)
         if runner.binding.note:
             notes.append(f"inputs by position: {runner.binding.note}")
@@ -161,7 +165,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("write"):
         inside = str(folder.resolve())
         read = {p for p in opened.paths if not str(Path(p).resolve()).startswith(f"{inside}/")}
-        write_artifacts(request, choice, notes, clock.seconds, {*read, *imported_files(module, request.source)})
+        write_artifacts(request, choice, notes, {*read, *imported_files(module, request.source)})
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,9 +22,8 @@ SCHEMA = 1
 
 
 def write_artifacts(
-    request: ExportRequest, choice: ChosenExport, notes: Sequence[str], seconds: Mapping[str, float],
-    read: Iterable[str] = (),
-) -> None:  # fmt: skip
+    request: ExportRequest, choice: ChosenExport, notes: Sequence[str], read: Iterable[str] = ()
+) -> None:
     """Write the three files, each atomically; the model last but the manifest, which names its hash.
 
     `read` are the files that were opened on the way; the user's among them are recorded as what the model came from.
@@ -35,17 +34,17 @@ def write_artifacts(
     reference = beside(request.output, ".reference.safetensors")
     write_reference(reference, info, list(choice.samples.items))
     model = load_model(choice.candidate.model)
-    # The model names its reference, so that a crash between the two, or files of two exports, show.
+    # The model names its reference, so that a crash between the two, or files of two exports, show, also where the
+    # manifest is gone. The reference holds what this CPU computed: on one that rounds otherwise, this is the property
+    # in which the file differs.
     set_metadata(model, REFERENCE_KEY, sha256_file(reference))
     save_model(model, request.output, weights_from=choice.candidate.model)
     sources = record_sources(read, request.output, named=request.source.files, config=request.config)
-    write_json(manifest_path(request.output), {**manifest(request, choice, notes, seconds), "sources": sources})
+    write_json(manifest_path(request.output), {**manifest(request, choice, notes), "sources": sources})
 
 
-def manifest(
-    request: ExportRequest, choice: ChosenExport, notes: Sequence[str], seconds: Mapping[str, float]
-) -> dict[str, Any]:
-    """Everything that tells how the model came to be; plain data for JSON."""
+def manifest(request: ExportRequest, choice: ChosenExport, notes: Sequence[str]) -> dict[str, Any]:
+    """Everything that tells how the model came to be; plain data for JSON. No times: equal inputs give equal bytes."""
     comparisons = choice.verdict.comparisons
     return {
         "schema": SCHEMA,
@@ -75,7 +74,6 @@ def manifest(
         "versions": versions(),
         "sizes": choice.sizes.as_dict() if choice.sizes else None,
         "notes": list(notes),
-        "seconds": {k: round(v, 3) for k, v in seconds.items()},
     }
 
 

@@ -233,6 +233,7 @@ def convert_request(
         tolerance=export.tolerance,
         outputs=output_tolerances(config.check, export.tolerance),
         plugins=build.plugins,
+        code=build.code,
         power=FAULTS_OF_CONVERT if config.check.power is None else config.check.power,
         power_seconds=SECONDS_OF_CONVERT if config.check.power is None else float("inf"),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.files.conversion_stamp import FilesRead, write_stamp
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress
 from trtconv.core.requests import LiveModule
 from trtconv.frontend.command_line import CommandLine
@@ -56,13 +57,13 @@ def run_conversion(order: ConversionOrder, progress: Progress) -> tuple[ConvertR
     with FilesRead() as files_read:
         config = load_config(order.line.of(ConfigOption).config)
         request = convert_request(config, order.module, options.output, options.static, order.line)
-        result = convert(request, progress, cache=None if options.force else user_cache())
-    summary = convert_summary(result)
-    if result.passed:
-        live = isinstance(order.module, LiveModule)
-        files = [str(f) for f in (*original_files(request.export), *request.build.plugins)]
-        key = {} if live else order.key
-        write_stamp(
-            options.output, key, {*files_read.paths, *files}, summary.lines, plain(summary.data), config=config.path
-        )
+        # Until the stamp is written: it says which files belong together.
+        with locked_set(request.build.output):
+            result = convert(request, progress, cache=None if options.force else user_cache())
+            summary = convert_summary(result)
+            if result.passed:
+                key = {} if isinstance(order.module, LiveModule) else order.key
+                files = [str(f) for f in (*original_files(request.export), *request.build.plugins)]
+                read = {*files_read.paths, *files}
+                write_stamp(options.output, key, read, summary.lines, plain(summary.data), config=config.path)
     return result, summary

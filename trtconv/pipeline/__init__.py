@@ -18,6 +18,7 @@ from trtconv.core.errors import (
     OverBudgetError,
     TrtconvError,
 )
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
@@ -90,15 +91,19 @@ def convert(
 
     Raises AccuracyError when a step changes what the module or the ONNX file computes (the wrong file then has
     `.rejected` after its name), OverBudgetError when the engine exceeds a limit of `request.gate`, UnsupportedError
-    when the target lacks a node, InvalidRequestError and MissingDependencyError as the rooms do.
+    when the target lacks a node, OutputBusyError when another process writes there, and what the rooms raise.
     """
+    require_possible(request)
+    with locked_set(request.build.output):
+        return _convert(request, progress or SilentProgress(), cache)
+
+
+def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | None) -> ConvertResult:
     from trtconv.build.cache.lookup import build_cached
     from trtconv.check import check_model
     from trtconv.rewrite import rewrite_model
 
-    require_possible(request)
     original = original_in_words(request.export)
-    progress = progress or SilentProgress()
     seconds: dict[str, float] = {}
 
     def timed(name: str, step: Callable[[], Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
 
@@ -17,6 +18,7 @@ LOWEST_OPSET = 15
 """Function bodies use Shape with start and end, and CastLike, which came with opset 15."""
 
 SIGNATURE_KEY = "trtconv.signature"
+_SLOTS = {"inputs": list, "outputs": list, "types": dict}
 """Metadata of a function: the tensors' type variables, so that a model with a user's plugin says all about it."""
 
 OPSET_VERSION = 1
@@ -91,7 +93,16 @@ def function_proto(plugin: PluginDescription, opset: int) -> onnx.FunctionProto:
 def signature_of(function: onnx.FunctionProto) -> dict[str, Any] | None:
     """`inputs` and `outputs` (type variables) and `types` (variable to NumPy names) of a plugin's function body."""
     text = next((p.value for p in function.metadata_props if p.key == SIGNATURE_KEY), None)
-    signature: dict[str, Any] | None = None if text is None else json.loads(text)
+    if text is None:
+        return None
+    try:
+        signature: dict[str, Any] = parse_json(text)
+        if not all(isinstance(signature[key], kind) for key, kind in _SLOTS.items()):
+            raise ValueError("it has other fields")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidRequestError(
+            f"the body of the plugin '{function.name}' has a damaged signature: {error}", hint="make the model again"
+        ) from error
     return signature
 
 

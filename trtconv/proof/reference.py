@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.json_text import parse_json
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
 from trtconv.proof.noise_floor import NoiseFloor
@@ -90,7 +91,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
     require_file(path, "reference")
     try:
         with safe_open(str(path), framework="numpy") as stream:
-            header = json.loads((stream.metadata() or {})["trtconv"])
+            header = parse_json((stream.metadata() or {})["trtconv"])
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise InvalidRequestError(
             f"'{path}' is not a reference file of trtconv", hint="export the module again to make one"
@@ -112,7 +113,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
             parse_space([header["space"]]), header.get("source", ""),
             frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError, InvalidRequestError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 

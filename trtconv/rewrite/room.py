@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.model.file import load_model, model_files, save_model
 from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
@@ -59,6 +60,11 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     ledger = beside(request.output, ".rewrites.json")
     for output in (request.output, ledger):
         require_writable(output)
+    with locked_set(request.output):
+        return _rewrite(request, ledger, progress, started)
+
+
+def _rewrite(request: RewriteRequest, ledger: Path, progress: Progress, started: float) -> RewriteResult:
     source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
     require_distinct((request.output, ledger), read)

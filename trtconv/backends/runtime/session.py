@@ -21,11 +21,11 @@ from trtconv.backends.tensorrt.debug_tensors import listen, make_debug_listener
 from trtconv.backends.tensorrt.engine_fit import EngineFile
 from trtconv.backends.tensorrt.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
 from trtconv.backends.tensorrt.layers import LayerInfo, make_profiler, read_layers, with_times
-from trtconv.backends.tensorrt.library import as_bool
 from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.backends.tensorrt.plugin_loading import load_plugins
 from trtconv.core.dtypes import DType
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,16 +37,19 @@ MOST_GRAPHS = 16
 
 def open_session(
     trt: Any, capabilities: Capabilities, engine: EngineFile, gpu: Gpu, plugins: tuple[Path, ...],
-    warnings: tuple[str, ...],
+    warnings: tuple[str, ...], code: EngineCode = NO_CODE,
 ) -> EngineSession:  # fmt: skip
-    """Deserialize an engine. Raises TrtconvError with TensorRT's words when it refuses."""
+    """Deserialize an engine; TensorRT refuses code of the host in it unless `code` names that.
+
+    Raises TrtconvError with TensorRT's words when it refuses.
+    """
     manifest = engine.manifest
     memory = open_cuda_memory(gpu.index)
     logger = logger_of(trt)
     with memory.current(), logger.collect() as messages:
         load_plugins(trt, logger, plugins)
         runtime = trt.Runtime(logger)
-        if manifest is not None and as_bool("version_compatible", manifest.options.get("version_compatible", False)):
+        if code.host:
             runtime.engine_host_code_allowed = True
         loaded = runtime.deserialize_cuda_engine(engine.plan)
         if loaded is None:

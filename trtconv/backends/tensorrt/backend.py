@@ -28,7 +28,13 @@ from trtconv.backends.tensorrt.builder.network import (
 from trtconv.backends.tensorrt.builder.problems import build_failure
 from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
 from trtconv.backends.tensorrt.debug_tensors import mark_debug
-from trtconv.backends.tensorrt.engine_fit import read_engine, require_gpu, require_plugins, require_version
+from trtconv.backends.tensorrt.engine_fit import (
+    read_engine,
+    require_gpu,
+    require_named_code,
+    require_plugins,
+    require_version,
+)
 from trtconv.backends.tensorrt.engine_io import engine_tensors
 from trtconv.backends.tensorrt.layers import layers_of_type, read_layers
 from trtconv.backends.tensorrt.library import import_tensorrt, probe_capabilities
@@ -39,9 +45,12 @@ from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import load_model
 from trtconv.core.precision import FP32, HALVES
 from trtconv.core.progress import Progress
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import onnx
+
+    from trtconv.core.trust.signature import VerifiedSet
 
 _LOW = {p.name: p.dtype for p in HALVES}
 
@@ -181,18 +190,22 @@ class TensorRTBackend:
             require_cuda(f"asking the parser of {capabilities}")
         return ask_parser(self._trt, capabilities, proto, model)
 
-    def load(self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> EngineRunner:
+    def load(
+        self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, code: EngineCode = NO_CODE,
+        verified: VerifiedSet | None = None,
+    ) -> EngineRunner:  # fmt: skip
         """Open an engine for running on the GPU of this machine, after it was shown to belong here."""
         from trtconv.backends.runtime.session import open_session
 
-        opened = read_engine(engine, foreign=foreign)
+        opened = read_engine(engine, foreign=foreign, verified=verified)
         header, manifest = opened.header, opened.manifest
         capabilities = self.capabilities()
         require_version(engine, header, manifest, capabilities)
+        require_named_code(engine, manifest, code)
         require_plugins(engine, manifest, plugins)
         gpu = require_cuda(f"running '{engine}'")
         warnings = require_gpu(engine, manifest, capabilities, gpu)
-        return open_session(self._trt, capabilities, opened, gpu, plugins, warnings)
+        return open_session(self._trt, capabilities, opened, gpu, plugins, warnings, code)
 
 
 def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, path: Path) -> tuple[NodeProblem, ...]:

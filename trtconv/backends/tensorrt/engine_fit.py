@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities
@@ -14,7 +15,11 @@ from trtconv.backends.tensorrt.library import as_bool
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.tensorrt.plan_header import PlanHeader, plan_header
 from trtconv.core.artifacts import manifest_path, require_file, sha256_file
-from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.errors import InvalidRequestError, UnsupportedError, UntrustedError
+from trtconv.core.trust.trust import EngineCode
+
+if TYPE_CHECKING:
+    from trtconv.core.trust.signature import VerifiedSet
 
 # TensorRT-RTX's ComputeCapability has no member for these (measured on 9.0: the engine is refused).
 RTX_LACKS = ("9.0", "10.0", "10.3")
@@ -30,18 +35,38 @@ class EngineFile:
     manifest: EngineManifest | None
 
 
-def read_engine(engine: Path, *, foreign: bool = False) -> EngineFile:
+def read_engine(engine: Path, *, foreign: bool = False, verified: VerifiedSet | None = None) -> EngineFile:
     """Read an engine and its manifest; `foreign` takes an engine that has none.
 
     Raises InvalidRequestError when the file is no engine, is cut off, has no manifest or is not the one that its
-    manifest describes.
+    manifest describes, UntrustedError when its bytes are not those that `verified` vouches for.
     """
     require_file(engine, "engine")
     plan = engine.read_bytes()
+    if verified is not None:
+        verified.require(engine, plan)
+        verified.require(manifest_path(engine), manifest_path(engine).read_bytes())
     header = plan_header(engine, plan)
     if foreign and not manifest_path(engine).exists():
         return EngineFile(engine, plan, header, None)
     return EngineFile(engine, plan, header, read_engine_manifest(engine, plan=plan))
+
+
+def require_named_code(engine: Path, manifest: EngineManifest | None, code: EngineCode) -> None:
+    """Raise UntrustedError when the engine carries code that was not named: that of the host, or of plugins."""
+    options = manifest.options if manifest is not None else {}
+    carried = {
+        "host": as_bool("version_compatible", options.get("version_compatible", False)),
+        "plugins": bool(manifest and manifest.plugin_kernels),
+    }
+    for kind, present in carried.items():
+        if present and not getattr(code, kind):
+            raise UntrustedError(
+                f"'{engine}' carries {'code for the CPU' if kind == 'host' else 'kernels of plugins'}, which would run "
+                "when it is loaded",
+                hint=f"where you trust who built it: --allow-code {kind}, or "
+                f"trtconv.load(..., code=EngineCode({kind}=True))",
+            )
 
 
 def require_version(engine: Path, header: PlanHeader, manifest: EngineManifest | None, runtime: Capabilities) -> None:

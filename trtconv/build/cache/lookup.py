@@ -18,6 +18,7 @@ from trtconv.build.engine import BuildResult, build_engine, build_resolved
 from trtconv.build.resolve import resolve_build
 from trtconv.core.artifacts import manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
 
@@ -38,6 +39,11 @@ def build_cached(request: BuildRequest, progress: Progress | None = None, *, cac
     other users can write to raises UnsafeFolderError, and a folder that is not a cache InvalidRequestError.
     """
     progress = progress or SilentProgress()
+    with locked_set(request.output):
+        return _build(request, progress, cache)
+
+
+def _build(request: BuildRequest, progress: Progress, cache: EngineCache | None) -> CachedBuild:
     if cache is None:
         return CachedBuild(build_engine(request, progress), False, "the engine cache is off")
     progress.phase("looking into the engine cache")

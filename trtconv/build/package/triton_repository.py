@@ -16,6 +16,7 @@ from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manif
 from trtconv.core.artifacts import require_file, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.set_lock import locked_set
 from trtconv.core.tensors import TensorSpec
 
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int64": "INT64", "int32": "INT32", "int8": "INT8",
@@ -69,10 +70,11 @@ def package_engine(request: PackageRequest) -> PackageResult:
     require_distinct((plan_copy, folder / "config.pbtxt", *copies), (request.engine, *libraries))
     if len(set(copies)) < len(copies):
         raise InvalidRequestError("two plugin libraries have one file name", hint="rename one of them")
-    write_bytes(plan_copy, plan)
-    for library, copy in zip(libraries, copies, strict=True):
-        write_bytes(copy, library.read_bytes())
-    write_text(folder / "config.pbtxt", config)
+    with locked_set(folder / "config.pbtxt"), locked_set(plan_copy):
+        write_bytes(plan_copy, plan)
+        for library, copy in zip(libraries, copies, strict=True):
+            write_bytes(copy, library.read_bytes())
+        write_text(folder / "config.pbtxt", config)
     loaded = ";".join(str(folder / "plugins" / p.name) for p in libraries)
     command = "tritonserver " + shlex.quote(f"--model-repository={request.repository}")
     if loaded:

@@ -17,6 +17,7 @@ from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, tensor_spec
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.tolerance import Tolerance
+from trtconv.core.trust.trust import EngineCode
 from trtconv.plugins.aot.registry import embedded_in
 from trtconv.proof.reference import ReferenceSample, read_samples
 
@@ -80,7 +81,8 @@ def _runner(
         )  # fmt: skip
         target = folder / f"{len(names)}.engine"
         write_bytes(target, backend.build(settings, progress).plan)
-        session = backend.load(target, plugins=plugins)
+        # Built here a moment ago, with what the engine's manifest says.
+        session = backend.load(target, plugins=plugins, code=EngineCode(host=True, plugins=True))
         try:
             return session.watched(inputs, names)
         finally:

@@ -11,11 +11,13 @@ from trtconv.core.artifacts import manifest_path, require_file
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np
 
     from trtconv.backends.protocol import EngineRunner, ModelRunner, Profile
+    from trtconv.core.trust.signature import VerifiedSet
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -59,13 +61,21 @@ def is_engine(path: Path) -> bool:
     return path.suffix in ENGINE_SUFFIXES
 
 
-def open_subject(path: Path, plugins: tuple[Path, ...] = (), *, foreign: bool = False) -> Subject:
-    """Open a file for running; `foreign` takes an engine without a manifest.
+def open_subject(
+    path: Path, plugins: tuple[Path, ...] = (), *, foreign: bool = False, code: EngineCode = NO_CODE,
+    verified: VerifiedSet | None = None,
+) -> Subject:  # fmt: skip
+    """Open a file for running; `foreign` takes an engine without a manifest, `code` is what in an engine may run.
 
-    Raises InvalidRequestError for a file that is neither, and what the backend raises.
+    Raises InvalidRequestError for a file that is neither, UntrustedError for one that `verified` does not vouch for,
+    and what the backend raises.
     """
     require_file(path, "model")
-    return _engine(path, plugins, foreign) if is_engine(path) else _onnx(path)
+    if is_engine(path):
+        return _engine(path, plugins, foreign, code, verified)
+    if verified is not None:
+        verified.require(path, path.read_bytes())
+    return _onnx(path)
 
 
 def _onnx(path: Path) -> Subject:
@@ -85,7 +95,9 @@ def _onnx(path: Path) -> Subject:
     return Subject(path, "onnx", runner_name, interface.inputs, runner, interface.space)
 
 
-def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:
+def _engine(
+    path: Path, plugins: tuple[Path, ...], foreign: bool, code: EngineCode, verified: VerifiedSet | None
+) -> Subject:
     from trtconv.backends.select import backend_of
     from trtconv.backends.tensorrt.manifest import read_engine_manifest
     from trtconv.plugins.libraries.finding import libraries_for_engine
@@ -93,6 +105,6 @@ def _engine(path: Path, plugins: tuple[Path, ...], foreign: bool) -> Subject:
     backend = backend_of(path)
     if not plugins and manifest_path(path).exists():
         plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
-    runner = backend.load(path, plugins=plugins, foreign=foreign)
+    runner = backend.load(path, plugins=plugins, foreign=foreign, code=code, verified=verified)
     inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
     return Subject(path, "engine", runner.version, inputs, runner, profiles=runner.profiles, engine=runner)

@@ -20,6 +20,7 @@ from trtconv.core.errors import (
     did_you_mean,
 )
 from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class BenchReport:
 def bench_model(
     subject: Path, *, reference: Path | None = None, points: Sequence[str] = DEFAULT_POINTS, seconds: float = 1.0,
     module: Callable[..., Any] | None = None, plugins: tuple[Path, ...] = (), progress: Progress | None = None,
+    code: EngineCode = NO_CODE,
 ) -> BenchReport:  # fmt: skip
     """Measure a file at named points of its reference.
 
@@ -73,7 +75,7 @@ def bench_model(
     failed: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     if is_engine(subject):
-        measured, warnings = _engine_latencies(subject, samples, plugins, seconds, progress)
+        measured, warnings = _engine_latencies(subject, samples, plugins, code, seconds, progress)
         latencies += measured
         graph = subject.with_name(beside(subject, ".onnx").name)
         latencies += _beside_engine(graph, samples, seconds, progress) if graph.exists() else []
@@ -105,12 +107,13 @@ def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
 
 
 def _engine_latencies(
-    subject: Path, samples: Iterable[ReferenceSample], plugins: tuple[Path, ...], seconds: float, progress: Progress
-) -> tuple[list[Latency], tuple[str, ...]]:
+    subject: Path, samples: Iterable[ReferenceSample], plugins: tuple[Path, ...], code: EngineCode, seconds: float,
+    progress: Progress,
+) -> tuple[list[Latency], tuple[str, ...]]:  # fmt: skip
     """The latencies, and what the engine gave to warn of."""
     from trtconv.backends.select import backend_of
 
-    session = backend_of(subject).load(subject, plugins=plugins)
+    session = backend_of(subject).load(subject, plugins=plugins, code=code)
     try:
         latencies = []
         for sample in samples:

@@ -75,7 +75,7 @@ def command(subject: Path, line: CommandLine) -> None:
         progress.stage("bench")
         report = bench(
             subject, source, progress, interface=FileInterface(files.inputs, files.space), reference=files.reference,
-            seconds=options.seconds, plugins=files.plugins,
+            seconds=options.seconds, plugins=files.plugins, code=files.code,
             **({"points": options.points} if options.points else {}),
         )  # fmt: skip
     if not write_document(line.of(JsonOption).file, "bench", report.as_dict()) and not output.quiet:

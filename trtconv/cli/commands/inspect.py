@@ -18,19 +18,24 @@ from trtconv.frontend.command_line import CommandLine
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
 @click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
+@click.option("--allow-code", multiple=True, type=click.Choice(["host", "plugins"]),
+              help="Let this code in an engine run, to read its layers.")
 @options_of(JsonOption)
-def command(file: Path, layers: bool, html: Path | None, line: CommandLine) -> None:
+def command(
+    file: Path, layers: bool, html: Path | None, allow_code: tuple[str, ...], line: CommandLine
+) -> None:
     """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
     from trtconv.cli.show import write_document
     from trtconv.core.artifacts import require_file
+    from trtconv.core.trust.trust import named_code
 
     require_file(file, "file")
     json = line.of(JsonOption).file
     if file.suffix in (".engine", ".plan"):
         from trtconv.build.inspection import engine_facts, raw_engine_facts
 
-        facts: dict[str, Any] = engine_facts(file, layers=layers)
-        raw = raw_engine_facts(file, layers=layers) if json else {}
+        facts: dict[str, Any] = engine_facts(file, layers=layers, code=named_code(allow_code))
+        raw = raw_engine_facts(file, layers=layers, code=named_code(allow_code)) if json else {}
     else:
         from trtconv.core.model.facts import onnx_facts, raw_onnx_facts
 
@@ -39,7 +44,7 @@ def command(file: Path, layers: bool, html: Path | None, line: CommandLine) -> N
     if html:
         from trtconv.check.reporters.html.graph_page import write_graph_page
 
-        write_graph_page(file, html)
+        write_graph_page(file, html, named_code(allow_code))
         facts["picture"] = str(html)
     if write_document(json, "inspect", {**raw, "picture": html}):
         return

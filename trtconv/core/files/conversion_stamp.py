@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import Any
 from trtconv.core.artifacts import sha256_file, write_json
 from trtconv.core.files.artifact_set import digest_set
 from trtconv.core.files.source_record import BUILD_SECTIONS, record_sources, user_files
+from trtconv.core.json_text import parse_json
 
 SCHEMA = 3
 NAME = "model.convert.json"
@@ -49,8 +51,10 @@ class FilesRead:
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._on or event != "open":
             return
-        path, mode = arguments[0], arguments[1]
-        if isinstance(path, str) and (mode is None or not set(str(mode)) & set("wax+")):
+        path, mode, flags = arguments
+        # os.open has flags and no mode; what is opened for writing (a lock) is no source of anything.
+        writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(str(mode)) & set("wax+")
+        if isinstance(path, str) and not writes:
             self.paths.add(path)
 
 
@@ -89,7 +93,7 @@ def _listed(folder: str) -> list[str]:
 def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, str]:
     """The last conversion's answer when nothing changed, else None and what did."""
     try:
-        data = json.loads((output / NAME).read_text(encoding="utf-8"))
+        data = parse_json((output / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None, "there is no earlier conversion here"
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
@@ -98,6 +102,14 @@ def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, 
         return None, "the command is another one"
     if data.get("environment") != environment_key():
         return None, "what is installed changed"
+    try:
+        return _compared(output, data)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None, "the record of the earlier conversion is damaged"
+
+
+def _compared(output: Path, data: Mapping[str, Any]) -> tuple[Stamp | None, str]:
+    """What `read_stamp` returns once command and environment are the same."""
     for name, facts in data["read"].items():
         if not _same(Path(name), facts):
             return None, f"'{name}' changed"
@@ -105,9 +117,9 @@ def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, 
         if _times(output / name) != facts:
             return None, f"'{output / name}' is not as it was written"
     # Size and time can be put back; what is said to be unchanged, and proven, is compared by content.
-    if data.get("set") != _set(output):
+    if data["set"] != _set(output):
         return None, f"the files in '{output}' are not those of one conversion"
-    return Stamp(tuple((str(a), str(b)) for a, b in data["lines"]), data["data"]), ""
+    return Stamp(tuple((str(a), str(b)) for a, b in data["lines"]), {**data["data"]}), ""
 
 
 def write_stamp(
@@ -145,6 +157,8 @@ def _times(path: Path) -> dict[str, int]:
         status = path.stat()
     except OSError:
         return {}
+    if not stat.S_ISREG(status.st_mode):
+        return {}  # a device never ends, and a FIFO may never begin
     return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
 
 

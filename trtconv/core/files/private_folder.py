@@ -3,7 +3,8 @@
 What lies in such a folder is deserialised (engines, pickled results), so whoever can write there can run code as this
 user. `create_private_folder` makes one with mode 0700 in the call that makes it; `require_private_folder` refuses one
 that belongs to another user or that others can write to. A temporary folder has the process that owns it in its name:
-`trtconv-PURPOSE-PID-START-NAMESPACE-RANDOM`, so that a later run can tell whether that process still lives.
+`trtconv-PURPOSE-PID-START-NAMESPACE-RANDOM`, so that a later run can tell whether that process still lives. Temporary
+files beside an output are named `.STEM.trtconv-PID-START-NAMESPACE-RANDOM.SUFFIX` for the same reason.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import shlex
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from trtconv.core.errors import UnsafeFolderError
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_FORM = re.compile(r"trtconv-(?P<purpose>[a-z0-9]+)-(?P<pid>\d+)-(?P<start>\d+)-(?P<namespace>\d+)-[a-z0-9_]{8}")
+_OWNER = r"(?P<pid>\d{1,10})-(?P<start>\d{1,20})-(?P<namespace>\d{1,20})-[a-z0-9_]{8}"
+_FOLDER = re.compile(rf"\.?trtconv-(?P<purpose>[a-z0-9]+)-{_OWNER}", re.ASCII)
+_FILE = re.compile(rf"\..*\.trtconv-{_OWNER}(\..*)?", re.ASCII | re.DOTALL)
 
 
 def current_user() -> int:
@@ -64,16 +68,24 @@ def require_private_folder(path: Path, what: str) -> None:
         )
 
 
-def private_temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
+def private_temporary_folder(purpose: str, beside: Path | None = None) -> tempfile.TemporaryDirectory[str]:
     """A temporary folder of mode 0700, after those of the same purpose were removed whose process was killed.
 
-    `purpose` is one word of lower-case letters and digits. Raises UnsafeFolderError when the folder for temporary files
-    lets other users replace what is in it (writable by all, without the sticky bit).
+    `purpose` is one word of lower-case letters and digits. The folder lies in that for temporary files, or hidden in
+    the folder `beside`. Raises UnsafeFolderError when the folder for temporary files lets other users replace what is
+    in it (writable by all, without the sticky bit).
     """
-    parent = Path(tempfile.gettempdir())
-    _require_sticky(parent)
+    parent = beside or Path(tempfile.gettempdir())
+    if beside is None:
+        _require_sticky(parent)
     remove_stale_folders(parent, purpose)
-    return tempfile.TemporaryDirectory(prefix=f"trtconv-{purpose}-{'-'.join(map(str, _identity()))}-", dir=parent)
+    hidden = "" if beside is None else "."
+    return tempfile.TemporaryDirectory(prefix=f"{hidden}trtconv-{purpose}-{process_label()}-", dir=parent)
+
+
+def process_label() -> str:
+    """`PID-START-NAMESPACE` of this process, for names that tell a later run whether their owner still lives."""
+    return "-".join(map(str, _identity()))
 
 
 def remove_stale_folders(parent: Path, purpose: str) -> tuple[str, ...]:
@@ -81,21 +93,36 @@ def remove_stale_folders(parent: Path, purpose: str) -> tuple[str, ...]:
 
     Only exact names count, only real folders, and only processes of this PID namespace: the others cannot be seen.
     """
-    removed = []
+    stale = [name for name, match in _abandoned(parent, _FOLDER, stat.S_ISDIR) if match["purpose"] == purpose]
+    for name in stale:
+        shutil.rmtree(parent / name, ignore_errors=True)
+    return tuple(stale)
+
+
+def remove_stale_files(parent: Path) -> tuple[str, ...]:
+    """The same for the temporary files that outputs in `parent` were written under."""
+    stale = [name for name, _ in _abandoned(parent, _FILE, stat.S_ISREG)]
+    for name in stale:
+        (parent / name).unlink(missing_ok=True)
+    return tuple(stale)
+
+
+def _abandoned(parent: Path, form: re.Pattern[str], of_kind: Callable[[int], bool]) -> list[tuple[str, re.Match[str]]]:
+    """The names of that form and kind that belong to this user and to a process of this namespace that has ended."""
+    names = []
     for name in os.listdir(parent):
-        match = _FORM.fullmatch(name)
-        if match is None or match["purpose"] != purpose or int(match["namespace"]) != _identity()[2]:
+        match = form.fullmatch(name)
+        if match is None or int(match["namespace"]) != _identity()[2]:
             continue
         try:
             status = os.lstat(parent / name)
         except OSError:
             continue
-        if not stat.S_ISDIR(status.st_mode) or not belongs_to_current_user(status):
+        if not of_kind(status.st_mode) or not belongs_to_current_user(status):
             continue
         if not is_running(int(match["pid"]), int(match["start"])):
-            shutil.rmtree(parent / name, ignore_errors=True)
-            removed.append(name)
-    return tuple(removed)
+            names.append((name, match))
+    return names
 
 
 def start_time(pid: int) -> int | None:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.functions import require_finite_calls
@@ -38,7 +38,14 @@ _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "s
            11: "sparse_tensor", 12: "sparse_tensors", 13: "tp", 14: "type_protos"}  # fmt: skip
 # The letters of an operand, at most as many as NumPy has axes, and one ellipsis.
 _EINSUM_TERM = re.compile(r"[A-Za-z]{0,64}(\.\.\.[A-Za-z]{0,64})?")
-_SINGLE = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
+_VALUES = frozenset(_FIELDS.values())
+
+
+class _Schema(NamedTuple):
+    """Of an operator: the attributes' types by name, and those that must be there."""
+
+    types: dict[str, int]
+    required: frozenset[str]
 
 
 def require_form(model: onnx.ModelProto, path: Path) -> None:
@@ -58,7 +65,7 @@ def _malformed(path: Path, what: str) -> InvalidRequestError:
 class _Form:
     def __init__(self, path: Path, opsets: dict[str, int]) -> None:
         self._path, self._folder, self._opsets = path, os.path.realpath(path.parent), opsets
-        self._schemas: dict[tuple[str, str], Any] = {}
+        self._schemas: dict[tuple[str, str], _Schema | None] = {}
 
     def check(self, model: onnx.ModelProto) -> None:
         self._text("the metadata", lambda: (t for p in model.metadata_props for t in (p.key, p.value)))
@@ -85,7 +92,10 @@ class _Form:
         except UnicodeDecodeError:
             spoilt = True
         if spoilt:
-            raise self._fail(f"{what} holds a text that is not UTF-8")
+            raise self._not_utf8(what)
+
+    def _not_utf8(self, what: str) -> InvalidRequestError:
+        return self._fail(f"{what} holds a text that is not UTF-8")
 
     def _graph(self, graph: onnx.GraphProto, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -105,7 +115,11 @@ class _Form:
             self._tensor(sparse.indices, "sparse initializer")
         for index, node in enumerate(graph.node):
             self._node(node, depth, index)
-            self._once(defined, (o for o in node.output if o), f"output of {_label(node, index)}")
+            for output in node.output:
+                if output in defined:
+                    raise self._fail(f"the output of {_label(node, index)} '{output}' is defined twice")
+                if output:
+                    defined.add(output)
 
     def _once(self, defined: set[str], names: Iterator[str], what: str) -> None:
         for name in names:
@@ -120,49 +134,72 @@ class _Form:
             raise self._fail(f"'{value.name}' has the unknown element type {kind.elem_type}")
 
     def _node(self, node: onnx.NodeProto, depth: int, index: int = -1) -> None:
-        what = f"node {index}" if index >= 0 else "a node of a local function"
-        self._text(what, lambda: (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output))
-        self._text(what, lambda: (node.doc_string,))
-        label = _label(node, index)
+        # Called for every node at each load, so what only an error needs is made for an error.
+        try:
+            texts = (node.name, node.op_type, node.domain, node.overload, node.doc_string, *node.input, *node.output)
+            spoilt = bytes in map(type, texts)
+        except UnicodeDecodeError:
+            spoilt = True
+        if spoilt:
+            raise self._not_utf8(f"node {index}" if index >= 0 else "a node of a local function")
         if not node.op_type:
-            raise self._fail(f"{label} has no operator")
+            raise self._fail(f"{_label(node, index)} has no operator")
         schema = self._schema(node)
         attributes: set[str] = set()
-        for attribute in node.attribute:
-            self._once(attributes, iter((attribute.name,)), f"attribute of {label}")
-            self._attribute(attribute, label, schema, depth)
-        if schema is not None:
-            absent = next((n for n, a in schema.attributes.items() if a.required and n not in attributes), None)
-            if absent is not None:
-                raise self._fail(f"{label} lacks its attribute '{absent}'")
+        if node.attribute:
+            label = _label(node, index)
+            for attribute in node.attribute:
+                self._attribute(attribute, label, schema, depth)
+                name = attribute.name
+                if name in attributes:
+                    raise self._fail(f"the attribute of {label} '{name}' is defined twice")
+                attributes.add(name)
+        if schema is not None and not schema.required <= attributes:
+            absent = min(schema.required - attributes)
+            raise self._fail(f"{_label(node, index)} lacks its attribute '{absent}'")
 
-    def _schema(self, node: onnx.NodeProto) -> Any:
+    def _schema(self, node: onnx.NodeProto) -> _Schema | None:
+        key = (node.op_type, node.domain)
+        try:
+            return self._schemas[key]
+        except KeyError:
+            self._schemas[key] = schema = self._read_schema(*key)
+            return schema
+
+    def _read_schema(self, op_type: str, domain: str) -> _Schema | None:
         import onnx.defs
 
-        key = (node.op_type, "" if node.domain == "ai.onnx" else node.domain)
-        if key not in self._schemas:
-            version = self._opsets.get(key[1], self._opsets.get("ai.onnx", 1) if not key[1] else 1)
-            try:
-                self._schemas[key] = onnx.defs.get_schema(key[0], min(max(version, 1), 1 << 30), key[1])
-            except onnx.defs.SchemaError:
-                self._schemas[key] = None  # an operator of another domain, a local function, or a newer opset
-        return self._schemas[key]
+        domain = "" if domain == "ai.onnx" else domain
+        version = self._opsets.get(domain, self._opsets.get("ai.onnx", 1) if not domain else 1)
+        try:
+            schema = onnx.defs.get_schema(op_type, min(max(version, 1), 1 << 30), domain)
+        except onnx.defs.SchemaError:
+            return None  # an operator of another domain, a local function, or a newer opset
+        types = {name: a.type.value for name, a in schema.attributes.items()}
+        return _Schema(types, frozenset(name for name, a in schema.attributes.items() if a.required))
 
-    def _attribute(self, attribute: onnx.AttributeProto, label: str, schema: Any, depth: int) -> None:
-        self._text(label, lambda: (attribute.name, attribute.ref_attr_name, attribute.doc_string))
-        what = f"the attribute '{attribute.name}' of {label}"
-        if attribute.ref_attr_name:
+    def _attribute(self, attribute: onnx.AttributeProto, label: str, schema: _Schema | None, depth: int) -> None:
+        try:
+            texts = (attribute.name, attribute.ref_attr_name, attribute.doc_string)
+            spoilt = bytes in map(type, texts)
+        except UnicodeDecodeError:
+            spoilt = True
+        if spoilt:
+            raise self._not_utf8(label)
+        if texts[1]:
             return
+        what = f"the attribute '{texts[0]}' of {label}"
         own = _FIELDS.get(attribute.type)
         if own is None:
             raise self._fail(f"{what} has the unknown type {attribute.type}")
-        other = next((f for f in _FIELDS.values() if f != own and _holds(attribute, f)), None)
-        if other is not None:
-            raise self._fail(f"{what} is of type '{own}' and holds '{other}'")
+        for descriptor, _ in attribute.ListFields():
+            name = descriptor.name
+            if name != own and name in _VALUES:
+                raise self._fail(f"{what} is of type '{own}' and holds '{name}'")
         if own in ("t", "g", "sparse_tensor", "tp") and not attribute.HasField(own):
             raise self._fail(f"{what} is empty")
-        if schema is not None and attribute.name in schema.attributes:
-            schema_type = schema.attributes[attribute.name].type.value
+        if schema is not None:
+            schema_type = schema.types.get(texts[0], attribute.type)
             if schema_type != attribute.type:
                 raise self._fail(
                     f"{what} is of type '{own}', the operator takes '{_FIELDS.get(schema_type, schema_type)}'"
@@ -174,10 +211,12 @@ class _Form:
             terms = attribute.s.decode().replace(" ", "").replace("->", ",", 1).split(",")
             if not all(map(_EINSUM_TERM.fullmatch, terms)):
                 raise self._fail(f"{what} is no equation of Einsum")
-        for tensor in (*((attribute.t,) if own == "t" else ()), *attribute.tensors):
-            self._tensor(tensor, f"tensor in {what}")
-        for body in (*((attribute.g,) if own == "g" else ()), *attribute.graphs):
-            self._graph(body, depth + 1)
+        if own in ("t", "tensors"):
+            for tensor in (attribute.t,) if own == "t" else attribute.tensors:
+                self._tensor(tensor, f"tensor in {what}")
+        elif own in ("g", "graphs"):
+            for body in (attribute.g,) if own == "g" else attribute.graphs:
+                self._graph(body, depth + 1)
 
     def _tensor(self, tensor: onnx.TensorProto, what: str) -> None:
         self._text(f"an {what}", lambda: (tensor.name, *(t for e in tensor.external_data for t in (e.key, e.value))))
@@ -222,10 +261,6 @@ class _Form:
         if length != needed:
             raise self._fail(f"{label} has {length} bytes of external data, its dims need {needed}")
         # Weights that are absent, or cut off, are told by what reads them.
-
-
-def _holds(attribute: onnx.AttributeProto, field: str) -> bool:
-    return attribute.HasField(field) if field in _SINGLE else bool(len(getattr(attribute, field)))
 
 
 def _label(node: onnx.NodeProto, index: int) -> str:

@@ -13,6 +13,7 @@ from trtconv.core.requests.export import INPUT_METAVAR, config_ranges, merge_ran
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.core.trust.trust import EngineCode
 
 
 def _parse_profiles(texts: tuple[str, ...]) -> tuple[ShapeSpace, ...]:
@@ -173,3 +174,9 @@ class BuildRequest:
     )
     multiples: tuple[tuple[str, int], ...] = ()
     isolated: bool = False
+
+    @property
+    def code(self) -> EngineCode:
+        """The code that the options put into the engine: whoever names them lets it run."""
+        on = {k for k, v in self.options if str(v).lower() in ("true", "1", "yes", "on")}
+        return EngineCode(host="version_compatible" in on, plugins="embed_plugins" in on)

@@ -11,6 +11,7 @@ from trtconv.core.requests.module_source import ModuleSource
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.tolerance import Tolerance
+from trtconv.core.trust.trust import NO_CODE, EngineCode, named_code
 
 POWER_FLAG, BARE_POWER = "--power", 60
 
@@ -20,9 +21,9 @@ class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
-    trtconv did not build is taken without a manifest. `source_check`: sources that changed since the
-    export are an error. `space` and `inputs` are laid over what the subject, or a foreign file
-    that it is compared with, says of its inputs. `power` is the number of faults to try (0: none), within about
+    trtconv did not build is taken without a manifest. `code` is what in an engine may run. `source_check`: sources that
+    changed since the export are an error. `space` and `inputs` are laid over what the subject, or a foreign file that
+    it is compared with, says of its inputs. `power` is the number of faults to try (0: none), within about
     `power_seconds`.
     """
 
@@ -57,6 +58,18 @@ class CheckRequest:
             help="Take an engine that trtconv did not build: it has no manifest.",
             group="Check",
             form="flag",
+        ),
+    )
+    code: EngineCode = field(
+        default=NO_CODE,
+        metadata=option(
+            "--allow-code",
+            help="Let this code in an engine run: of the host (version compatible), or plugins' kernels.",
+            group="Check",
+            form="choice",
+            choices=("host", "plugins"),
+            many=True,
+            parse=named_code,
         ),
     )
     source_check: bool = field(

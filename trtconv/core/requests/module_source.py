@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.json_text import parse_json
 from trtconv.core.option import option, paths_seen_from
 
 LARGEST_SEED = 2**63 - 1
@@ -23,7 +23,7 @@ def _factory_argument(text: str) -> tuple[str, Any]:
     if not equals or not key.isidentifier():
         raise InvalidRequestError(f"cannot read the argument '{text}'", hint="write --arg KEY=VALUE")
     try:
-        return key, json.loads(value)
+        return key, parse_json(value)
     except ValueError:
         return key, value
 

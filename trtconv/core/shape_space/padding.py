@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.json_text import parse_json
 from trtconv.core.model.provenance import PADDING_KEY
 from trtconv.core.shape_space.alignment import round_up
 from trtconv.core.shape_space.space import ShapeSpace
@@ -107,7 +108,7 @@ if TYPE_CHECKING:
 def parse_padding(text: str) -> Padding:
     """The padding out of its JSON. Raises InvalidRequestError when it is none."""
     try:
-        data = json.loads(text)
+        data = parse_json(text)
         inputs = tuple(
             PaddedInput(i["name"], i["mode"], tuple((int(a), int(m)) for a, m in i["axes"])) for i in data["inputs"]
         )

@@ -6,9 +6,10 @@ torch imports modules by name for enums and for defaultdict (torch/utils/_pytree
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
+
+from trtconv.core.json_text import parse_json
 
 _CONTAINERS = {
     "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict", "collections.namedtuple",
@@ -22,7 +23,7 @@ MOST_LEVELS = 60
 def require_treespec(text: str) -> None:
     """Raise ValueError unless `text` describes nested tuples, lists and dicts."""
     try:
-        version, tree = json.loads(text)
+        version, tree = parse_json(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError("is no tree of containers") from error
     if version != 1:
@@ -50,7 +51,7 @@ def _require_tree(tree: Any, level: int) -> None:
 def _require_context(text: str) -> None:
     """A dict's keys, a deque's length, a namedtuple's registered name; no JSON object, which could be an enum."""
     try:
-        context = json.loads(text)
+        context = parse_json(text)
     except (ValueError, RecursionError) as error:
         if _KEY.fullmatch(text):
             return

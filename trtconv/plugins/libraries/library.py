@@ -14,6 +14,7 @@ from pathlib import Path
 from trtconv.core.artifacts import write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.libraries.cpp_header import header_text
 
@@ -173,7 +174,7 @@ def list_libraries(folder: Path | None = None) -> tuple[PluginLibrary, ...]:
 def _read(record: Path, current: str) -> PluginLibrary | None:
     path = record.parent / LIBRARY_NAME
     try:
-        fields = json.loads(record.read_text())
+        fields = parse_json(record.read_text())
         library = PluginLibrary(
             path,
             str(fields["tensorrt"]),

@@ -28,7 +28,9 @@ MANY_NODES = 5000
 def warn_of_undefined_sizes(model: onnx.ModelProto, progress: Progress) -> list[str]:
     """Look at the recorded shape space: at its sample points first, closer when one of them is undefined."""
     interface = signature(model)
-    if not interface.space.dims or len(model.graph.node) > MANY_NODES:
+    named = {n for s in interface.inputs for n in s.names()}
+    # A space that was recorded for other names says nothing of this graph.
+    if not interface.space.dims or not named <= set(interface.space) or len(model.graph.node) > MANY_NODES:
         return []
     light = without_weights(model)
     points = shape_points(interface.space, interface.inputs)

@@ -14,13 +14,16 @@ import pickle
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from trtconv.backends.protocol import BuiltEngine, EngineSettings
-from trtconv.core.errors import TrtconvError
+from trtconv.core.errors import LimitError, TrtconvError
 from trtconv.core.files.parent_process import end_with_parent, lines_from_parent, parent_arguments
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.limits import limited, read_limits
 from trtconv.core.progress import Progress, SilentProgress
 
 _TICK_S = 0.1
@@ -175,12 +178,23 @@ def _answer(work: Path) -> None:
     work.unlink()
     result: BuiltEngine | TrtconvError
     try:
-        result = TensorRTBackend(family).build_here(settings, _TellParent(work.with_suffix(".phase"))).detached()
+        with limited(read_limits(), partial(_end_beyond_limit, work)):
+            result = TensorRTBackend(family).build_here(settings, _TellParent(work.with_suffix(".phase"))).detached()
     except TrtconvError as error:
         result = error
+    _write_result(work, result)
+
+
+def _write_result(work: Path, result: BuiltEngine | TrtconvError) -> None:
     part = work.with_suffix(".part")
     part.write_bytes(pickle.dumps(result))
     os.replace(part, work.with_suffix(".result"))
+
+
+def _end_beyond_limit(work: Path, error: LimitError) -> NoReturn:
+    """The builder does not listen; the parent reads the reason and starts another child for the next build."""
+    _write_result(work, error)
+    os._exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from trtconv.core.files.private_folder import WRITABLE_BY_OTHERS, belongs_to_current_user
+from trtconv.core.json_text import parse_json
 
 SCHEMA = 2
 ENGINE, MANIFEST, RECORD = "engine", "manifest.json", "entry.json"
@@ -145,7 +146,7 @@ class OpenEntry:
         if hashlib.sha256(data).hexdigest() != part.sha256:
             raise DamagedEntryError(f"'{MANIFEST}' is not what was stored: its hash differs")
         try:
-            value = json.loads(data)
+            value = parse_json(data)
         except (ValueError, RecursionError) as error:
             raise DamagedEntryError(f"'{MANIFEST}' is not JSON") from error
         if not isinstance(value, dict):

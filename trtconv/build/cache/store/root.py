@@ -15,6 +15,7 @@ from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.private_folder import belongs_to_current_user, create_private_folder, require_private_folder
+from trtconv.core.json_text import parse_json
 
 VARIABLE = "TRTCONV_CACHE"
 VERSION = 2
@@ -101,7 +102,7 @@ def _is_marked(folder: Path) -> bool:
             raise _wrong_marker(folder)
         text = stream.read(4096)
     try:
-        if json.loads(text)["version"] == VERSION:
+        if parse_json(text)["version"] == VERSION:
             return True
     except (ValueError, TypeError, KeyError, RecursionError):
         pass

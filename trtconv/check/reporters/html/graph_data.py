@@ -12,6 +12,7 @@ from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import RULE_KEY, origin_of
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import onnx
@@ -45,10 +46,10 @@ class DrawnGraph:
     facts: tuple[tuple[str, str], ...] = field(default=())
 
 
-def read_graph(path: Path) -> DrawnGraph:
+def read_graph(path: Path, code: EngineCode = NO_CODE) -> DrawnGraph:
     """The graph of an ONNX file or of an engine. Raises what opening the file raises."""
     require_file(path, "model")
-    return _of_engine(path) if path.suffix in ENGINE_SUFFIXES else graph_of_model(load_model(path), path)
+    return _of_engine(path, code) if path.suffix in ENGINE_SUFFIXES else graph_of_model(load_model(path), path)
 
 
 def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
@@ -166,10 +167,10 @@ def _value_text(value: onnx.ValueInfoProto) -> str:
     return f"{_dtype_text(kind.elem_type)}[{','.join(dims)}]" if kind.elem_type else ""
 
 
-def _of_engine(path: Path) -> DrawnGraph:
+def _of_engine(path: Path, code: EngineCode) -> DrawnGraph:
     from trtconv.backends.select import backend_of
 
-    runner = backend_of(path).load(path)
+    runner = backend_of(path).load(path, code=code)
     try:
         layers = runner.layers(runs=20)
     finally:

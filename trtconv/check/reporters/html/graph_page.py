@@ -11,24 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.reporters.html.graph_data import DrawnGraph, read_graph
+from trtconv.check.reporters.html.policy import security_policy
 from trtconv.core.artifacts import write_report_text
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 HERE = Path(__file__).parent
 
 
-def write_graph_page(model: Path, html: Path) -> None:
+def write_graph_page(model: Path, html: Path, code: EngineCode = NO_CODE) -> None:
     """Draw an ONNX file or an engine into `html`. Raises what reading the file or writing the page raises."""
-    write_report_text(html, graph_html(read_graph(model)))
+    write_report_text(html, graph_html(read_graph(model, code)))
 
 
 def graph_html(graph: DrawnGraph) -> str:
     """The page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    dagre, own = script("dagre.min.js"), script("graph_page.js")
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("graph_page.html.jinja").render(
         title=graph.title, facts=graph.facts, nodes=len(graph.nodes), edges=len(graph.edges),
-        data=embed_json(graph_data(graph)), script=script("graph_page.js"), dagre=script("dagre.min.js"),
+        data=embed_json(graph_data(graph)), script=own, dagre=dagre, policy=security_policy(dagre, own),
     )  # fmt: skip
 
 

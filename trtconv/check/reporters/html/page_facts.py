@@ -21,7 +21,7 @@ from trtconv.core.sizes import format_bytes
 
 MOST_LAYERS = 40
 # What the page takes from ledger and manifest; a field of another kind, in a file that somebody edited, is left out.
-_KINDS = {"seconds": dict, "versions": dict, "entries": list, "proofs": list, "rejected": list, "nodes": list}
+_KINDS = {"versions": dict, "entries": list, "proofs": list, "rejected": list, "nodes": list}
 
 
 def page_facts(report: CheckReport) -> dict[str, Any]:
@@ -137,9 +137,8 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
     exported = subject.with_name(beside(subject, ".onnx").name)
     manifest = _json(manifest_path(exported))
     if exported.exists():
-        seconds = sum(v for v in manifest.get("seconds", {}).values() if isinstance(v, (int, float)))
         remark = f"{manifest['exporter']}, opset {manifest['opset']}" if {"exporter", "opset"} <= set(manifest) else ""
-        steps.append(_step("export", exported, seconds, remark))
+        steps.append(_step("export", exported, 0.0, remark))
     rewritten = subject.with_name(beside(subject, ".trt.onnx").name)
     if rewritten.exists():
         entries = len(ledger.get("entries", []))

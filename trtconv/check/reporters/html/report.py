@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Any
 
 from trtconv.check.reporters.html.page_facts import page_facts
+from trtconv.check.reporters.html.policy import security_policy
 from trtconv.core.errors import MissingDependencyError
 from trtconv.core.report import CheckReport
 
@@ -33,7 +34,8 @@ def render(template: str, *, package: str = FOLDER, **values: Any) -> str:
         return Markup(package_text(name, owner))
 
     environment.globals["inside"] = inside
-    return environment.get_template(template).render(**values)
+    policy = security_policy(package_text("report.js"))
+    return environment.get_template(template).render(policy=policy, **values)
 
 
 def package_text(name: str, package: str = FOLDER) -> str:

@@ -1,0 +1,38 @@
+"""`trtconv sign` and `trtconv verify` as a user runs them."""
+
+import json
+
+import pytest
+
+pytest.importorskip("model_signing.signing")
+
+from tests.core.trust.sets import write_set
+from tests.core.trust.test_signature import write_key
+
+
+def test_a_set_is_signed_and_verified(trtconv, tmp_path):
+    engine = write_set(tmp_path / "out")
+    write_key(tmp_path, "ours")
+    write_key(tmp_path, "theirs")
+    code, out, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
+    assert code == 0, err
+    assert "signed 10 files" in out
+    code, out, err = trtconv("verify", engine, "--key", tmp_path / "ours.pub")
+    assert code == 0, err
+    assert "VERIFIED  10 files" in out
+    assert out.count("proved") == 4
+    assert "proved   export   the ONNX file computes what the module computes (from net.py 555555555555)" in out
+    code, out, _ = trtconv("verify", engine, "--key", tmp_path / "ours.pub", "--json")
+    assert json.loads(out)["files"]["model.engine"]
+    code, _, err = trtconv("verify", engine, "--key", tmp_path / "theirs.pub")
+    assert code == 1
+    assert "does not hold" in err
+    engine.with_name("model.rewrites.json").write_text("{}")
+    code, _, err = trtconv("verify", engine, "--key", tmp_path / "ours.pub")
+    assert code == 1
+    assert "error: " in err
+    assert trtconv("verify", engine)[0] == 2
+    engine.with_name("model.engine.json").unlink()
+    code, _, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
+    assert code == 2
+    assert "has no manifest" in err

@@ -1,0 +1,39 @@
+"""A conversion's files as the rooms write them, without a conversion."""
+
+from pathlib import Path
+
+from tests.backends.onnx_models import conv_net
+from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
+from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+
+COMPARED = [{"output": "y", "point": "min", "passed": True}]
+
+
+def write_set(folder: Path, plan: bytes = b"a plan", **more) -> Path:
+    """Engine, manifest, models, reference, ledger and report that name each other by digest; returns the engine."""
+    model, rewritten = conv_net(folder / "model.onnx"), conv_net(folder / "model.trt.onnx", depth=2)
+    reference, ledger, engine = (folder / f"model.{s}" for s in ("reference.safetensors", "rewrites.json", "engine"))
+    reference.write_bytes(b"reference")
+    engine.write_bytes(b"trtf" + bytes(20) + bytes([11, 1, 0, 0]) + bytes(60) + plan)
+    write_json(folder / "model.onnx.json", {
+        "sha256": sha256_file(model), "reference_sha256": sha256_file(reference), "exporter": "dynamo",
+        "comparisons": COMPARED, "sources": {"files": {"../src/net.py": "5" * 64}}, "versions": {"torch": "2.13.0"},
+    })  # fmt: skip
+    write_json(ledger, {
+        "sha256": sha256_file(rewritten), "target": "tensorrt==11", "entries": [{"rule": "l2norm", "proof": 0}],
+        "proofs": [{"node": "n", "passed": True, "comparisons": COMPARED}],
+        "whole_graph": {"passed": True, "comparisons": COMPARED},
+    })  # fmt: skip
+    write_json(folder / "model.report.json", {
+        "passed": True, "comparisons": COMPARED, "runner": "onnxruntime",
+        "extras": {"files": {"subject": sha256_file(rewritten), "reference": sha256_file(reference)}},
+    })  # fmt: skip
+    spec = parse_tensor("x:float32[N,3,H,W]")
+    write_manifest(engine, EngineManifest(
+        sha256_file(engine), engine.stat().st_size, {"model.trt.onnx": sha256_file(rewritten)}, "tensorrt", "11.1.0",
+        "0.1.0", (spec,), (spec,), parse_space(["N=1:2:4 H=8:8:8 W=8:8:8"]), (), "fp32",
+        reference_sha256=sha256_file(reference), ledger_sha256=sha256_file(ledger), **more,
+    ))  # fmt: skip
+    return engine

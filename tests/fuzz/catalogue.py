@@ -1,0 +1,14 @@
+"""All targets. Those that take seconds for an input are fuzzed by `make fuzz` alone."""
+
+from __future__ import annotations
+
+from tests.fuzz import file_targets, model_targets, text_targets
+from tests.fuzz.target import Target
+
+SHORT = (*text_targets.TARGETS, *file_targets.TARGETS, model_targets.READ)
+TARGETS = (*SHORT, model_targets.PROGRAM, *model_targets.LONG)
+
+
+def by_name(name: str) -> Target:
+    """Raises StopIteration for an unknown name."""
+    return next(t for t in TARGETS if t.name == name)
