@@ -48,14 +48,20 @@ class Batch:
     count: int
 
 
-def batches(samples: Sequence[Sample], specs: Sequence[TensorSpec], space: ShapeSpace) -> Iterator[Batch]:
+def batches(
+    samples: Sequence[Sample], specs: Sequence[TensorSpec], space: ShapeSpace, *, opt: bool = False
+) -> Iterator[Batch]:
     """The samples in their order, as many at once as the batch axis (axis 0 of every input) allows.
 
-    Samples of different shapes never share a batch. Raises InvalidRequestError for an input without a batch axis.
+    With `opt` there are as many as its opt size says, in every batch. Samples of different shapes never share a batch.
+    Raises InvalidRequestError for an input without a batch axis.
     """
     import numpy as np
 
     least, most = batch_sizes(specs, space)
+    if opt:
+        names = [s.dims[0] for s in specs]
+        least = most = next((space[n].opt for n in names if isinstance(n, str) and n in space), most)
     start = 0
     while start < len(samples):
         shapes = _shapes(samples[start])
