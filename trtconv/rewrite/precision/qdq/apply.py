@@ -79,33 +79,69 @@ def prepared(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
+@dataclass(frozen=True)
+class Calibrated:
+    """An FP32 model made ready: its norms evened out, and the largest magnitude to cover of every activation."""
+
+    model: onnx.ModelProto
+    graph: Graph
+    precision: Precision
+    target: Target
+    limits: Mapping[str, float]
+    smoothed: tuple[str, ...]
+
+
+def calibrate(
+    model: onnx.ModelProto, precision: Precision, runs: Sequence[Batch], target: Target, progress: Progress, *,
+    method: str = "max", smooth: bool = True,
+) -> Calibrated:  # fmt: skip
+    """Look at all layers that could be quantised, over `runs`; the model is not changed.
+
+    Raises UnsupportedError where the target lacks the precision or the graph has no layer for it, InvalidRequestError
+    for a calibration method that the precision has not.
+    """
+    require_method(method, precision)
+    if not precision.is_in(target):
+        raise UnsupportedError(f"{target} has no {precision.name}", hint="choose another precision or target")
+    source = prepared(model)
+    graph = index_model(source, target)
+    placement = place(graph, precision)
+    if not placement.layers:
+        raise nothing_to_quantise(placement, precision)
+    smoothed: tuple[str, ...] = ()
+    if smooth and precision is INT8:
+        source, smoothed = _smoothed(source, graph, placement, runs, progress)
+        graph = index_model(source, target)
+    histograms = collect_ranges(source, placement.watched, runs, progress).histograms
+    limits = {name: threshold(h, method, precision) for name, h in histograms.items()}
+    return Calibrated(source, graph, precision, target, limits, smoothed)
+
+
 def quantise(
     model: onnx.ModelProto, plan: QuantisePlan, runs: Sequence[Batch], target: Target, progress: Progress
 ) -> QuantisedGraph:
     """Calibrate an FP32 model on `runs` and put Q/DQ pairs around the layers of the plan; the model is not changed.
 
-    Weights keep their type and get both nodes, per output channel; biases get none. Raises UnsupportedError where the
-    target lacks the precision or the graph has no layer for it, InvalidRequestError for a calibration method that the
-    precision has not.
+    Weights keep their type and get both nodes, per output channel; biases get none. Raises as `calibrate` does.
     """
-    require_method(plan.method, plan.precision)
-    if not plan.precision.is_in(target):
-        raise UnsupportedError(f"{target} has no {plan.precision.name}", hint="choose another precision or target")
-    source = prepared(model)
-    graph = index_model(source, target)
+    calibrated = calibrate(
+        model, plan.precision, runs, target, progress, method=plan.method, smooth=plan.smooth
+    )  # fmt: skip
+    return insert(calibrated, plan)
+
+
+def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
+    """Put the pairs of a plan into a calibrated model. Raises UnsupportedError where the plan names no layer of it."""
+    graph = calibrated.graph
     placement = place(graph, plan.precision, plan.only)
     if not placement.layers:
         raise nothing_to_quantise(placement, plan.precision)
-    smoothed: tuple[str, ...] = ()
-    if plan.smooth and plan.precision is INT8:
-        source, smoothed = _smoothed(source, graph, placement, runs, progress)
-        graph = index_model(source, target)
-        placement = place(graph, plan.precision, plan.only)
-    scales, never = _scales(source, placement, plan, runs, progress)
-    typed = _typed(source, graph, plan, target)
-    quantised = insert_pairs(typed, _pairs(typed, graph, placement, plan, scales), target).model
+    scales, never = _scales(calibrated.limits, placement, plan)
+    typed = _typed(calibrated.model, graph, plan, calibrated.target)
+    pairs = _pairs(typed, graph, placement, plan, scales)
+    quantised = insert_pairs(typed, pairs, calibrated.target).model
     _drop_unused(quantised)
-    return QuantisedGraph(quantised, placement, scales, smoothed, never)
+    return QuantisedGraph(quantised, placement, scales, calibrated.smoothed, never)
 
 
 def nothing_to_quantise(placement: Placement, precision: Precision) -> UnsupportedError:
@@ -130,11 +166,9 @@ def _smoothed(
 
 
 def _scales(
-    source: onnx.ModelProto, placement: Placement, plan: QuantisePlan, runs: Sequence[Batch], progress: Progress
+    limits: Mapping[str, float], placement: Placement, plan: QuantisePlan
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The scale of each activation, one for those that share; and the activations that were always zero."""
-    histograms = collect_ranges(source, placement.activations, runs, progress).histograms
-    limits = {name: threshold(histograms[name], plan.method, plan.precision) for name in placement.activations}
     shared: dict[str, float] = {}
     for name, first in placement.share.items():
         shared[first] = max(shared.get(first, 0.0), limits[name])

@@ -45,17 +45,17 @@ class LeftAlone:
 
 @dataclass(frozen=True)
 class Placement:
-    """All sites; `share` gives for each activation the value whose scale it takes, the first one of its class."""
+    """All sites; `share` gives for each activation the value whose scale it takes, the first one of its class.
+
+    `watched` are the activations that could need a scale when fewer layers are chosen: a sum may then wait on its other
+    side.
+    """
 
     sites: tuple[Site, ...]
     layers: tuple[Layer, ...]
     left_alone: tuple[LeftAlone, ...]
     share: dict[str, str]
-
-    @property
-    def activations(self) -> tuple[str, ...]:
-        """The activations that need a scale, each once."""
-        return tuple(dict.fromkeys(s.value for s in self.sites if not s.weight))
+    watched: tuple[str, ...] = ()
 
 
 def place(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> Placement:
@@ -76,7 +76,12 @@ def place(graph: Graph, precision: Precision, only: Collection[str] | None = Non
     sites = [site for layer in layers for site in _own_sites(layer)]
     chosen = {layer.node.name for layer in layers}
     sites += [site for node in graph.find("Add") if (site := _residual(graph, node, chosen)) is not None]
-    return Placement(tuple(sites), tuple(layers), tuple(left_alone), _shared(graph, sites))
+    values = [s.value for s in sites if not s.weight]
+    sums = [n for n in graph.find("Add") if any(graph.maker(i, *CONVOLUTIONS) for i in n.inputs)]
+    values += [i for n in sums for i in n.inputs if not graph.is_constant(i) and graph.dtype(i) in (FLOAT, 0)]
+    return Placement(
+        tuple(sites), tuple(layers), tuple(left_alone), _shared(graph, sites), tuple(dict.fromkeys(values))
+    )
 
 
 def quantisable(graph: Graph, precision: Precision) -> tuple[Layer, ...]:

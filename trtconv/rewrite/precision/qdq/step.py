@@ -159,4 +159,3 @@ def _notes(
         reasons[item.reason] = reasons.get(item.reason, 0) + 1
     notes += [f"{name}: {count} layers stay in {request.rest}: {reason}" for reason, count in reasons.items()]
     return tuple(notes)
-
