@@ -28,8 +28,9 @@ ALLOWED = {
     "pipeline": {"export", "foreign", "rewrite", "build", "check", "backends", "plugins", "proof", "core"},
     # Above the rooms: it runs trtconv's commands as processes and reads what they wrote.
     "sweep": {"check", "backends", "core"},
+    "tune": {"export", "rewrite", "build", "check", "backends", "plugins", "proof", "core"},
     "cli": {
-        "sweep", "pipeline", "export", "foreign", "rewrite", "build", "check", "backends", "plugins", "proof", "core",
+        "tune", "sweep", "pipeline", "export", "foreign", "rewrite", "build", "check", "backends", "plugins", "proof", "core",
     },
 }
 # Package -> the parts that may import it at all.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trtconv.cli.command_line import CommandLine
 from trtconv.cli.options import ToleranceOptions
@@ -13,6 +14,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import described_fields
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.requests.export import ALIGN_FLAG, PAD_FLAG
+from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
@@ -20,6 +22,9 @@ from trtconv.core.tolerance import Tolerance
 from trtconv.foreign.request import ForeignRequest
 from trtconv.pipeline import ConvertRequest, default_target, installed_target, lay_out
 from trtconv.pipeline.foreign import is_onnx
+
+if TYPE_CHECKING:
+    from trtconv.tune.room import TuneRequest
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
 FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 5.0
@@ -176,6 +181,32 @@ def build_request(
 ) -> BuildRequest:
     """What `trtconv build` asks for."""
     return line.request(BuildRequest, config, model=model, output=output, dynamic=dynamic, isolated=True)
+
+
+def tune_request(
+    config: Config, module: str | None, directory: Path, line: CommandLine, tell: Callable[[str], None]
+) -> TuneRequest:
+    """What `trtconv tune` asks for; every file goes into `directory`."""
+    from trtconv.tune.room import TuneRequest
+
+    export = export_request(config, module, directory / "model.onnx", line)
+    dynamic = ShapeSpace() if config.build.dynamic else None
+    build = line.request(
+        BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True,
+        precision="auto",
+    )  # fmt: skip
+
+    def fallback() -> Target:
+        target, note = installed_target(build.backend)
+        if note:
+            tell(note)
+        return parse_target(target)
+
+    rewrite = line.request(
+        RewriteRequest, config, model=directory, output=directory, space=ShapeSpace(), align=False, pad_to_multiple="",
+        precision="auto", rest="fp32", keep_fp32=(), fallbacks={"target": fallback},
+    )  # fmt: skip
+    return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 
 
 def convert_request(
