@@ -14,6 +14,7 @@ from trtconv.core.data.samples import Sample, batches
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.rewrite.precision.qdq.step import decibels
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.metrics.metric import Metric
@@ -58,9 +59,10 @@ class Examiner:
         specs: Sequence[TensorSpec], space: ShapeSpace, state: SearchState, minutes: float | None = None,
     ) -> None:  # fmt: skip
         self.models, self.metric = models, metric
-        self._parts, self._specs, self._space, self._state = parts, specs, space, state
+        self._parts, self._specs, self._space, self.state = parts, specs, space, state
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
         self._expected: dict[str, dict[str, list[Array]]] = {}
+        self._threads = threads_for(models.model)
         self.passes = 0
 
     def baseline(self, part: str) -> Measured:
@@ -75,7 +77,7 @@ class Examiner:
     def measure(self, candidate: Candidate, part: str) -> Measured:
         """Run a candidate over a part. Raises OutOfTime when the budget is spent, but not for the FP32 baseline."""
         name = f"{part}/{candidate.key}"
-        earlier = self._state.get(name)
+        earlier = self.state.get(name)
         if earlier is not None:
             return Measured(earlier["value"], earlier["decibels"], tuple(earlier["folds"]))
         if candidate.groups and part == "search":
@@ -83,7 +85,7 @@ class Examiner:
         outputs = self._outputs(candidate, part)
         measured = self.judge(outputs, part)
         self.passes += 1
-        self._state.put(name, asdict(measured))
+        self.state.put(name, asdict(measured))
         return measured
 
     def opt_inputs(self, part: str) -> Mapping[str, Array]:
@@ -113,7 +115,7 @@ class Examiner:
 
         if self.models.model.ByteSize() > 1 << 30:
             return 140.0
-        fused = OnnxRuntimeRunner(self.models.model.SerializeToString(), optimize=True)
+        fused = OnnxRuntimeRunner(self.models.model.SerializeToString(), optimize=True, threads=self._threads)
         outputs, expected = self.run(fused, "search"), self._reference("search")
         fused.close()
         return min((decibels(_flat(expected[n]), _flat(outputs[n])) for n in expected), default=0.0)
@@ -136,7 +138,7 @@ class Examiner:
     def _outputs(self, candidate: Candidate, part: str) -> Mapping[str, Sequence[Array]]:
         if not candidate.groups:
             return self._reference(part)
-        runner = emulated_runner(self.models.build(candidate))
+        runner = emulated_runner(self.models.build(candidate), threads=self._threads)
         try:
             return self.run(runner, part)
         finally:
@@ -144,7 +146,7 @@ class Examiner:
 
     def _reference(self, part: str) -> dict[str, list[Array]]:
         if part not in self._expected:
-            runner = emulated_runner(self.models.model)
+            runner = emulated_runner(self.models.model, threads=self._threads)
             self._expected[part] = self.run(runner, part)
             runner.close()
         return self._expected[part]

@@ -16,13 +16,20 @@ from trtconv.core.artifacts import beside, creating_folder, replacing, sha256_fi
 from trtconv.core.data.samples import batches
 from trtconv.core.data.source import DataSource, read_data
 from trtconv.core.data.split import Parts, split
-from trtconv.core.errors import AccuracyError, InvalidRequestError, MissingDependencyError, UnsupportedError
+from trtconv.core.errors import (
+    AccuracyError,
+    InvalidRequestError,
+    MissingDependencyError,
+    OverBudgetError,
+    UnsupportedError,
+)
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.precision import HALF_NAMES, precision_named, require_capabilities
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
+from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract, parse_drop
 from trtconv.tune.evidence import SUFFIX, data_digest, evidence, read_chosen
@@ -109,19 +116,27 @@ def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: S
         if state.resumed:
             progress.note(f"goes on from {state.resumed} measurements of an earlier run")
         examiner = _examiner(request, model, parts, contract, state, progress)
-        try:
-            results = _search(request, examiner, contract, progress)
-            progress.stage("judge")
-            verdict = judge(examiner, contract, results, progress, stopwatch)
-        except AccuracyError:
-            state.remove()
-            raise
+        with state:
+            verdict, results = _judged(request, examiner, contract, progress, stopwatch)
         facts = evidence(contract, examiner, parts, results, verdict, examiner.noise_floor())
         progress.stage("write")
         notes = _finish(request, folder, base, examiner, contract, verdict, facts, progress)
         files = _publish(folder, request.output, without=("plain",))
         state.remove()
     return TuneResult(request.output, files, verdict, facts, notes)
+
+
+def _judged(
+    request: TuneRequest, examiner: Examiner, contract: Contract, progress: Progress, stopwatch: Stopwatch | None
+) -> tuple[Verdict, tuple[SearchResult, ...]]:
+    results = _search(request, examiner, contract, progress)
+    progress.stage("judge")
+    try:
+        return judge(examiner, contract, results, progress, stopwatch), results
+    except (AccuracyError, OverBudgetError):
+        if all(r.complete for r in results):
+            examiner.state.remove()
+        raise
 
 
 def _read_parts(request: TuneRequest, model: onnx.ModelProto, contract: Contract) -> Parts:
@@ -195,7 +210,8 @@ def _finish(
         quantise_only=said.quantise_only, data=request.rewrite.data,
     )  # fmt: skip
     result = rewrite_model(final, progress)
-    runner = emulated_runner(load_model(final.output, weights=True))
+    shipped = load_model(final.output, weights=True)
+    runner = emulated_runner(shipped, threads=threads_for(shipped))
     measured = examiner.judge(examiner.run(runner, "judging"), "judging")
     runner.close()
     if not contract.holds(measured.value, examiner.baseline("judging").value):

@@ -17,6 +17,7 @@ from trtconv.rewrite.precision.qdq.thresholds import BINS, Histogram
 
 # Values watched in one run: all outputs of a run are in memory at once.
 AT_ONCE = 64
+SMALL = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def collect_ranges(
     parts = [watched[i : i + AT_ONCE] for i in range(0, len(watched), AT_ONCE)]
     total = 2 * len(parts) * len(runs)
     for number, part in enumerate(parts):
-        runner = emulated_runner(with_outputs(model, part))
+        runner = emulated_runner(with_outputs(model, part), threads=threads_for(model))
         largest = dict.fromkeys(part, 0.0)
         counts = {name: np.zeros(BINS, np.int64) for name in part}
         for sweep in range(2):
@@ -61,6 +62,11 @@ def collect_ranges(
         runner.close()
         histograms |= {name: Histogram(counts[name], largest[name]) for name in part}
     return Ranges(histograms, per_channel)
+
+
+def threads_for(model: onnx.ModelProto) -> int:
+    """One thread for a small network, whose runs are shorter than waking the others; 0 leaves it to ONNX Runtime."""
+    return 1 if model.ByteSize() < SMALL else 0
 
 
 def _largest(rows: Array, name: str) -> float:
