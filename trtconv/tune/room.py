@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from trtconv.backends.onnxruntime.half_emulation import emulated_runner
-from trtconv.core.artifacts import beside, creating_folder, replacing, sha256_file, write_json
+from trtconv.core.artifacts import creating_folder
 from trtconv.core.data.samples import batches
 from trtconv.core.data.source import DataSource, read_data
 from trtconv.core.data.split import Parts, split
 from trtconv.core.errors import (
     AccuracyError,
     InvalidRequestError,
-    MissingDependencyError,
     OverBudgetError,
     UnsupportedError,
 )
@@ -29,15 +26,15 @@ from trtconv.core.precision import HALF_NAMES, precision_named, require_capabili
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
-from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract, parse_drop
-from trtconv.tune.evidence import SUFFIX, data_digest, evidence, read_chosen
+from trtconv.tune.evidence import data_digest, evidence, read_chosen
 from trtconv.tune.finalists import Verdict, judge
 from trtconv.tune.measure import Examiner
 from trtconv.tune.metrics.registry import find_metric
 from trtconv.tune.report import write_tune_report
 from trtconv.tune.search import PrecisionSearch, SearchResult
+from trtconv.tune.shipping import publish, ship
 from trtconv.tune.speed import Stopwatch, stopwatch_here
 from trtconv.tune.state import SearchState
 
@@ -120,8 +117,10 @@ def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: S
             verdict, results = _judged(request, examiner, contract, progress, stopwatch)
         facts = evidence(contract, examiner, parts, results, verdict, examiner.noise_floor())
         progress.stage("write")
-        notes = _finish(request, folder, base, examiner, contract, verdict, facts, progress)
-        files = _publish(folder, request.output, without=("plain",))
+        final = replace(base, output=folder / "model.trt.onnx", data=request.rewrite.data)
+        facts, notes = ship(final, request.build, examiner, contract, verdict, facts, progress)
+        files = publish(folder, request.output, without=("plain",))
+        files += write_tune_report(request.output / final.output.name, facts, notes)
         state.remove()
     return TuneResult(request.output, files, verdict, facts, notes)
 
@@ -194,49 +193,3 @@ def _search(
         if name in HALF_NAMES and result.best is not None and not rest.groups:
             rest = result.best
     return tuple(results)
-
-
-def _finish(
-    request: TuneRequest, folder: Path, base: RewriteRequest, examiner: Examiner, contract: Contract, verdict: Verdict,
-    facts: dict[str, Any], progress: Progress,
-) -> tuple[str, ...]:  # fmt: skip
-    """Make what ships by the rewrite that the ledger names, judge that file, build its engine, write the report."""
-    from trtconv.build import build_engine
-    from trtconv.rewrite import rewrite_model
-
-    said = examiner.models.assignment(verdict.chosen.candidate)
-    final = replace(
-        base, output=folder / "model.trt.onnx", precision=said.precision, keep_fp32=said.keep_fp32, rest=said.rest,
-        quantise_only=said.quantise_only, data=request.rewrite.data,
-    )  # fmt: skip
-    result = rewrite_model(final, progress)
-    shipped = load_model(final.output, weights=True)
-    runner = emulated_runner(shipped, threads=threads_for(shipped))
-    measured = examiner.judge(examiner.run(runner, "judging"), "judging")
-    runner.close()
-    if not contract.holds(measured.value, examiner.baseline("judging").value):
-        raise AccuracyError(
-            f"the model that was written reaches {contract.metric.name} {measured.value:.4g}, the candidate "
-            f"{verdict.chosen.measured.value:.4g}", hint="this is a bug of trtconv: report the model and the data",
-        )  # fmt: skip
-    facts["shipped"] = {"judging": measured.value, "model_sha256": sha256_file(final.output)}
-    notes = list(result.notes)
-    engine = folder / "model.engine"
-    try:
-        build_engine(replace(request.build, model=final.output, output=engine, precision=said.precision), progress)
-    except MissingDependencyError as error:
-        notes.append(f"no engine was built: {error.message}")
-    write_json(beside(final.output, SUFFIX), facts)
-    write_tune_report(final.output, request.output, facts, notes)
-    return tuple(notes)
-
-
-def _publish(folder: Path, output: Path, without: Sequence[str]) -> tuple[Path, ...]:
-    """Copy the files to where the user wants them, each as a whole."""
-    files = []
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.name.split(".")[0] not in without:
-            with replacing(output / path.name) as temporary:
-                shutil.copyfile(path, temporary)
-            files.append(output / path.name)
-    return tuple(files)
