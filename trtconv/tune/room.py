@@ -38,7 +38,7 @@ from trtconv.tune.shipping import publish, ship
 from trtconv.tune.speed import Stopwatch, stopwatch_here
 from trtconv.tune.state import SearchState
 
-STATE = "model.tune-state.json"
+MODEL, STATE = "model.onnx", "model.tune-state.json"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def require_possible(request: TuneRequest) -> Contract:
     return Contract(metric, parse_drop(request.contract.max_drop, metric))
 
 
-def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: Stopwatch | None = None) -> TuneResult:
+def tune(
+    request: TuneRequest, progress: Progress | None = None, *, stopwatch: Stopwatch | None = None
+) -> TuneResult:  # fmt: skip
     """Export, search, judge, and write the model that ships with its engine, ledger and report.
 
     `stopwatch` measures candidates; by default engines where there is a GPU. An interrupted run leaves its
@@ -93,18 +95,27 @@ def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: S
     raise.
     """
     from trtconv.export import export_model
-    from trtconv.rewrite import rewrite_model
 
     progress = progress or SilentProgress()
     contract = require_possible(request)
-    stopwatch = stopwatch or stopwatch_here(request.build, progress)
-    with private_temporary_folder("tune") as name, creating_folder(request.output):
+    with private_temporary_folder("tune") as name:
         folder = Path(name)
-        exported, plain = folder / "model.onnx", folder / "plain.onnx"
         progress.stage("export")
-        export_model(replace(request.export, output=exported), progress)
+        export_model(replace(request.export, output=folder / MODEL), progress)
+        return tune_exported(request, folder, contract, progress, stopwatch)
+
+
+def tune_exported(
+    request: TuneRequest, folder: Path, contract: Contract, progress: Progress, stopwatch: Stopwatch | None = None
+) -> TuneResult:
+    """The same for a model that lies in `folder` as `model.onnx`; all of that folder is published in the end."""
+    from trtconv.rewrite import rewrite_model
+
+    stopwatch = stopwatch or stopwatch_here(request.build, progress)
+    plain = folder / "plain.onnx"
+    with creating_folder(request.output):
         progress.stage("rewrite")
-        base = replace(request.rewrite, model=exported, precision="auto", keep_fp32=(), data="", fold_norms=True)
+        base = replace(request.rewrite, model=folder / MODEL, precision="auto", keep_fp32=(), data="", fold_norms=True)
         rewrite_model(replace(base, output=plain), progress)
         progress.stage("search")
         model = load_model(plain, weights=True)
