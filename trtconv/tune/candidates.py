@@ -20,7 +20,7 @@ from trtconv.rewrite.precision import convert_precision
 from trtconv.rewrite.precision.convert import half_nodes
 from trtconv.rewrite.precision.qdq.apply import Calibrated, QuantisePlan, calibrate, insert, prepared
 from trtconv.rewrite.precision.qdq.layers import QUANTISED, Layer, layer_of
-from trtconv.rewrite.precision.qdq.placement import place
+from trtconv.rewrite.precision.qdq.placement import place_pairs
 from trtconv.tune.groups import NodeGroup, group_by_module
 
 # Bytes of a value: what a layer costs where its speed is not known.
@@ -83,7 +83,7 @@ class CandidateModels:
                 names = half_nodes(self.model, precision)
             else:
                 calibrated = self._calibration(precision)
-                layers = place(calibrated.graph, calibrated.precision).layers
+                layers = place_pairs(calibrated.graph, calibrated.precision).layers
                 names = tuple(layer.node.name for layer in layers)
             self._groups[precision] = group_by_module((n, origins[n]) for n in names if n in origins)
         if not self._groups[precision]:
@@ -107,14 +107,14 @@ class CandidateModels:
 
     def build(self, candidate: Candidate) -> onnx.ModelProto:
         """The graph of a candidate; the FP32 model itself for one without groups."""
-        said = self.assignment(candidate)
+        choice = self.assignment(candidate)
         if not candidate.groups:
             return self.model
-        if said.precision in HALF_NAMES:
-            return convert_precision(self.model, said.precision, keep_nodes=said.keep_fp32).model
-        precision = precision_named(said.precision)
-        plan = QuantisePlan(precision, self._method, said.quantise_only, said.rest, said.keep_fp32)
-        return insert(self._calibration(said.precision), plan).model
+        if choice.precision in HALF_NAMES:
+            return convert_precision(self.model, choice.precision, keep_nodes=choice.keep_fp32).model
+        precision = precision_named(choice.precision)
+        plan = QuantisePlan(precision, self._method, choice.quantise_only, choice.rest, choice.keep_fp32)
+        return insert(self._calibration(choice.precision), plan).model
 
     def cost(self, candidate: Candidate) -> float:
         """Bytes that the layers with weights move and multiply: an order, and no latency."""

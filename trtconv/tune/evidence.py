@@ -95,10 +95,10 @@ def read_chosen(path: Path) -> Candidate:
     """The candidate that a ledger says. Raises InvalidRequestError for a file that is none."""
     data = read_json(path, "ledger")
     try:
-        said: Mapping[str, Any] = data["chosen"]["candidate"]
+        choice: Mapping[str, Any] = data["chosen"]["candidate"]
         return Candidate(
-            str(said["precision"]), tuple(map(str, said["groups"])), str(said["rest"]),
-            tuple(map(str, said["rest_fp32"])),
+            str(choice["precision"]), tuple(map(str, choice["groups"])), str(choice["rest"]),
+            tuple(map(str, choice["rest_fp32"])),
         )  # fmt: skip
     except (KeyError, TypeError) as error:
         raise InvalidRequestError(f"'{path}' is no ledger of trtconv tune", hint="name a model.tune.json") from error

@@ -34,10 +34,10 @@ def ship(
     from trtconv.build import build_engine
     from trtconv.rewrite import rewrite_model
 
-    said = examiner.models.assignment(verdict.chosen.candidate)
+    choice = examiner.models.assignment(verdict.chosen.candidate)
     final = replace(
-        final, precision=said.precision, keep_fp32=said.keep_fp32, rest=said.rest, quantise_only=said.quantise_only,
-        data=final.data if said.quantise_only is not None else "",
+        final, precision=choice.precision, keep_fp32=choice.keep_fp32, rest=choice.rest,
+        quantise_only=choice.quantise_only, data=final.data if choice.quantise_only is not None else "",
     )  # fmt: skip
     result = rewrite_model(final, progress)
     model = load_model(final.output, weights=True)
@@ -47,7 +47,7 @@ def ship(
     notes = list(result.notes)
     engine = beside(final.output, ".engine")
     try:
-        build_engine(replace(build, model=final.output, output=engine, precision=said.precision), progress)
+        build_engine(replace(build, model=final.output, output=engine, precision=choice.precision), progress)
     except MissingDependencyError as error:
         notes.append(f"no engine was built: {error.message}")
     else:

@@ -6,11 +6,11 @@ from tests.rewrite.precision.qdq.models import RESIDUAL, RTX, model, weight
 from trtconv.core.precision import FP8, INT8
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.precision.qdq.apply import prepared
-from trtconv.rewrite.precision.qdq.placement import place
+from trtconv.rewrite.precision.qdq.placement import place_pairs
 
 
 def placed(proto, precision=INT8, only=None):
-    return place(index_model(prepared(proto), RTX), precision, only)
+    return place_pairs(index_model(prepared(proto), RTX), precision, only)
 
 
 def sites(placement):

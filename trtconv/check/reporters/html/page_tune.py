@@ -45,6 +45,6 @@ def tune_verdict(facts: Mapping[str, Any]) -> dict[str, str]:
         f"keeps {contract['metric']} at {chosen['judging']:.4f} (fp32 {facts['fp32']['judging']:.4f}, at most "
         f"{contract['max_drop']} below): {chosen['name']}"
     )
-    known = chosen["seconds"] is not None
-    return {"state": "good" if known else "open", "word": "Contract kept", "text": text if known else f"{text}; the "
+    timed = chosen["seconds"] is not None
+    return {"state": "good" if timed else "open", "word": "Contract kept", "text": text if timed else f"{text}; the "
             "speed is not known"}  # fmt: skip

@@ -19,7 +19,7 @@ from trtconv.rewrite.graph.index import Array, Graph
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
-from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place
+from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place_pairs
 from trtconv.rewrite.precision.qdq.ranges import collect_ranges
 from trtconv.rewrite.precision.qdq.smooth import smooth, smooth_sites
 from trtconv.rewrite.precision.qdq.thresholds import require_method, threshold
@@ -105,7 +105,7 @@ def calibrate(
         raise UnsupportedError(f"{target} has no {precision.name}", hint="choose another precision or target")
     source = prepared(model)
     graph = index_model(source, target)
-    placement = place(graph, precision)
+    placement = place_pairs(graph, precision)
     if not placement.layers:
         raise nothing_to_quantise(placement, precision)
     smoothed: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def quantise(
 def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     """Put the pairs of a plan into a calibrated model. Raises UnsupportedError where the plan names no layer of it."""
     graph = calibrated.graph
-    placement = place(graph, plan.precision, plan.only)
+    placement = place_pairs(graph, plan.precision, plan.only)
     if not placement.layers:
         raise nothing_to_quantise(placement, plan.precision)
     scales, never = _scales(calibrated.limits, placement, plan)

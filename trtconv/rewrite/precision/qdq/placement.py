@@ -58,7 +58,7 @@ class Placement:
     watched: tuple[str, ...] = ()
 
 
-def place(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> Placement:
+def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> Placement:
     """The sites of the main graph for these layers (by node name), or for all that TensorRT computes faster so."""
     layers: list[Layer] = []
     left_alone: list[LeftAlone] = []
@@ -85,8 +85,8 @@ def place(graph: Graph, precision: Precision, only: Collection[str] | None = Non
 
 
 def quantisable(graph: Graph, precision: Precision) -> tuple[Layer, ...]:
-    """The layers that `place` takes where none are named."""
-    return place(graph, precision).layers
+    """The layers that `place_pairs` takes where none are named."""
+    return place_pairs(graph, precision).layers
 
 
 def _own_sites(layer: Layer) -> Iterator[Site]:

@@ -106,8 +106,8 @@ def ledger_of(
     """One entry for each layer, and one reason for each that was left alone."""
     nodes = {n.name or n.output[0]: n for n in before.graph.node}
     after = {n.name: n for n in quantised.model.graph.node}
-    told = ", ".join(f"'{name}' {value:.1f} dB" for name, value in ratio.items())
-    proof = Proof(None, "onnxruntime", note=f"not equal by intent: signal over quantisation noise is {told}")
+    ratios = ", ".join(f"'{name}' {value:.1f} dB" for name, value in ratio.items())
+    proof = Proof(None, "onnxruntime", note=f"not equal by intent: signal over quantisation noise is {ratios}")
     entries = tuple(
         LedgerEntry(
             RULE, WHY.format(precision), layer.node.name, layer.node.origin, "",
@@ -144,10 +144,10 @@ def _notes(
 ) -> tuple[str, ...]:
     name = request.precision
     count, total = len(quantised.layers), len(quantised.layers) + len(quantised.left_alone)
-    told = ", ".join(f"{output} {value:.1f} dB" for output, value in ratio.items())
+    ratios = ", ".join(f"{output} {value:.1f} dB" for output, value in ratio.items())
     notes = [
         f"{name}: {count} of {total} layers, calibrated by {request.calibration} on {len(parts.calibration)} samples",
-        f"{name}: signal over quantisation noise: {told}",
+        f"{name}: signal over quantisation noise: {ratios}",
     ]
     if parts.duplicates:
         notes.append(f"{name}: {parts.duplicates} samples are copies of others and were left out")
