@@ -23,7 +23,7 @@ def out(tmp_path_factory):
 
 def test_the_digits_keep_their_contract_in_int8(out):
     facts = json.loads((out / "model.tune.json").read_text())
-    assert facts["fp32"]["judging"] > 0.95
+    assert facts["baseline"]["judging"] > 0.95
     assert facts["shipped"]["judging"] == facts["chosen"]["judging"] >= facts["contract"]["lowest"]
     assert facts["chosen"]["shares"]["int8"] > 0.5
     assert facts["data"]["parts"] == {"calibration": 225, "search": 270, "judging": 405}

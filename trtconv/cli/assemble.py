@@ -12,6 +12,7 @@ from trtconv.cli.options import ToleranceOptions
 from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import described_fields
+from trtconv.core.precision import AUTO, FP32
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.requests.export import ALIGN_FLAG, PAD_FLAG
 from trtconv.core.requests.tune import ContractRequest
@@ -193,7 +194,7 @@ def tune_request(
     dynamic = ShapeSpace() if config.build.dynamic else None
     build = line.request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True,
-        precision="auto",
+        precision=AUTO,
     )  # fmt: skip
 
     def fallback() -> Target:
@@ -204,7 +205,7 @@ def tune_request(
 
     rewrite = line.request(
         RewriteRequest, config, model=directory, output=directory, space=ShapeSpace(), align=False, pad_to_multiple="",
-        precision="auto", rest="fp32", keep_fp32=(), fallbacks={"target": fallback},
+        precision=AUTO, rest=FP32.name, keep_fp32=(), fallbacks={"target": fallback},
     )  # fmt: skip
     return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 

@@ -12,26 +12,26 @@ import onnx
 
 from trtconv.core.data.samples import Batch
 from trtconv.core.errors import UnsupportedError
-from trtconv.core.precision import FP32, HALF_NAMES, precision_named
+from trtconv.core.precision import FP32, HALF_NAMES, QUANTISED_NAMES, precision_named
 from trtconv.core.progress import Progress
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.precision import convert_precision
 from trtconv.rewrite.precision.convert import half_nodes
 from trtconv.rewrite.precision.qdq.apply import Calibrated, QuantisePlan, calibrate, insert, prepared
-from trtconv.rewrite.precision.qdq.layers import QUANTISED, Layer, layer_of
+from trtconv.rewrite.precision.qdq.layers import LAYER_OPS, Layer, layer_of
 from trtconv.rewrite.precision.qdq.placement import place_pairs
 from trtconv.tune.groups import NodeGroup, group_by_module
 
 # Bytes of a value: what a layer costs where its speed is not known.
-BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
+BYTES = {FP32.name: 4, **dict.fromkeys(HALF_NAMES, 2), **dict.fromkeys(QUANTISED_NAMES, 1)}
 
 
 @dataclass(frozen=True)
 class Candidate:
     """`groups` compute in `precision`, all else in `rest`, of which the nodes `rest_fp32` stay FP32."""
 
-    precision: str
+    precision: str = FP32.name
     groups: tuple[str, ...] = ()
     rest: str = FP32.name
     rest_fp32: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class CandidateModels:
         """Bytes that the layers with weights move and multiply: an order, and no latency."""
         chosen = set(self.nodes(candidate)) if candidate.groups else set()
         total = 0.0
-        for node in self._graph.find(*QUANTISED):
+        for node in self._graph.find(*LAYER_OPS):
             layer = layer_of(self._graph, node)
             if isinstance(layer, Layer):
                 stays = candidate.precision in HALF_NAMES or node.name in candidate.rest_fp32

@@ -12,7 +12,8 @@ from typing import Any
 from trtconv.core.artifacts import read_json
 from trtconv.core.data.split import Parts
 from trtconv.core.errors import InvalidRequestError
-from trtconv.rewrite.precision.qdq.layers import QUANTISED
+from trtconv.core.precision import QUANTISED, TYPED
+from trtconv.rewrite.precision.qdq.layers import LAYER_OPS
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract
 from trtconv.tune.finalists import Finalist, Verdict
@@ -47,7 +48,7 @@ def evidence(
         "data": {"parts": parts.sizes(), "duplicates": parts.duplicates, "sha256": data_digest(parts)},
         "target": str(models.target),
         "noise_floor_db": round(noise_floor, 2),
-        "fp32": {"search": examiner.baseline("search").value, **_finalist(baseline, reference)},
+        "baseline": {"search": examiner.baseline("search").value, **_finalist(baseline, reference)},
         "sensitivities": [asdict(s) for r in results for s in r.sensitivities],
         "trials": [_trial(r.precision, t.candidate, t.value, t.decibels, t.holds) for r in results for t in r.trials],
         "judged": [_finalist(f, reference) for f in verdict.judged],
@@ -78,10 +79,10 @@ def layer_shares(models: CandidateModels, candidate: Candidate) -> dict[str, flo
     graph = models.build(candidate).graph
     makers = {o: n for n in graph.node for o in n.output}
     types = {t.name: t.data_type for t in graph.initializer}
-    names = {1: "fp32", 10: "fp16", 16: "bf16", 3: "int8", 17: "fp8"}
+    names = {p.onnx: p.name for p in (*TYPED, *QUANTISED)}
     counts: Counter[str] = Counter()
     for node in graph.node:
-        if node.op_type in QUANTISED and len(node.input) > 1:
+        if node.op_type in LAYER_OPS and len(node.input) > 1:
             maker = makers.get(node.input[1])
             if maker is not None and maker.op_type == "DequantizeLinear":
                 counts[names.get(types.get(maker.input[2], 0), "other")] += 1

@@ -12,6 +12,7 @@ import onnx
 from trtconv.core.errors import AccuracyError, OverBudgetError, TrtconvError
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import save_model
+from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
@@ -60,7 +61,7 @@ def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult
     does is faster; both name the best candidate.
     """
     reference = examiner.baseline("judging")
-    baseline = Finalist(Candidate("fp32"), reference, True, examiner.models.cost(Candidate("fp32")))
+    baseline = Finalist(Candidate(), reference, True, examiner.models.cost(Candidate()))
     if stopwatch is not None:
         baseline = _timed(examiner, contract, baseline.candidate, stopwatch, progress)
     judged: list[Finalist] = []
@@ -146,7 +147,7 @@ def _timed(
     with private_temporary_folder("candidate") as folder:
         path = Path(folder) / "model.onnx"
         save_model(_copy(examiner.models.build(candidate)), path)
-        precision = candidate.precision if candidate.groups else "fp32"
+        precision = candidate.precision if candidate.groups else FP32.name
         try:
             timed = stopwatch.open(path, precision, examiner.opt_inputs("judging"))
         except TrtconvError as error:

@@ -67,7 +67,7 @@ class Examiner:
 
     def baseline(self, part: str) -> Measured:
         """FP32 itself. Raises InvalidRequestError where its metric is no number."""
-        measured = self.measure(Candidate("fp32"), part)
+        measured = self.measure(Candidate(), part)
         if measured.value == WORST:
             raise InvalidRequestError(
                 f"{self.metric.name} of the fp32 model is NaN or infinite", hint="look at the metric and the labels"

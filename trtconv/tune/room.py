@@ -188,7 +188,7 @@ def _search(
         return (SearchResult(chosen.precision, chosen, (), ()),)
     names = request.contract.precisions
     results: list[SearchResult] = []
-    rest = Candidate("fp32")
+    rest = Candidate()
     for name in (*(n for n in names if n in HALF_NAMES), *(n for n in names if n not in HALF_NAMES)):
         base = Candidate(name)
         if name not in HALF_NAMES and rest.groups and request.rewrite.target.generation > 8:

@@ -84,7 +84,7 @@ def _summary(result: TuneResult) -> Summary:
     from trtconv.cli.summary import Summary
 
     facts, chosen = result.facts, result.facts["chosen"]
-    metric, fp32 = facts["contract"]["metric"], facts["fp32"]
+    metric, fp32 = facts["contract"]["metric"], facts["baseline"]
     shares = ", ".join(f"{100 * share:.0f}% {name}" for name, share in chosen["shares"].items())
     lines = [
         ("chosen", f"{chosen['name']}: layers with weights {shares or 'none'}"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.option import option
-from trtconv.core.precision import HALF_NAMES, QUANTISED_NAMES
+from trtconv.core.precision import FP16, HALF_NAMES, INT8, QUANTISED_NAMES
 
 LOW_NAMES = (*HALF_NAMES, *sorted(QUANTISED_NAMES, reverse=True))
 
@@ -62,7 +62,7 @@ class ContractRequest:
         ),
     )
     precisions: tuple[str, ...] = field(
-        default=("fp16", "int8"),
+        default=(FP16.name, INT8.name),
         metadata=option(
             "--precisions",
             help="What to search in (default fp16,int8).",

@@ -13,7 +13,7 @@ def tune_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     if not facts:
         return {}
     precisions = list(dict.fromkeys(str(s["precision"]) for s in facts["sensitivities"]))
-    rows = [facts["fp32"], *facts["judged"]]
+    rows = [facts["baseline"], *facts["judged"]]
     return {
         "pareto": pareto_picture(facts),
         "bars": {name: sensitivity_picture(facts, name) for name in precisions},
@@ -42,7 +42,7 @@ def tune_verdict(facts: Mapping[str, Any]) -> dict[str, str]:
     """The head of the page."""
     chosen, contract = facts["chosen"], facts["contract"]
     text = (
-        f"keeps {contract['metric']} at {chosen['judging']:.4f} (fp32 {facts['fp32']['judging']:.4f}, at most "
+        f"keeps {contract['metric']} at {chosen['judging']:.4f} (fp32 {facts['baseline']['judging']:.4f}, at most "
         f"{contract['max_drop']} below): {chosen['name']}"
     )
     timed = chosen["seconds"] is not None

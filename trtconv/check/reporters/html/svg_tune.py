@@ -26,8 +26,8 @@ class Spot:
 
 def pareto_picture(facts: Mapping[str, Any]) -> str:
     """Every judged candidate and FP32; the line joins those that no other one beats in both. Empty without any."""
-    timed = facts["fp32"].get("seconds") is not None
-    spots = [_spot(facts["fp32"], timed, "neutral")]
+    timed = facts["baseline"].get("seconds") is not None
+    spots = [_spot(facts["baseline"], timed, "neutral")]
     chosen = facts["chosen"]["name"]
     for item in facts["judged"]:
         if not item.get("failure"):
@@ -105,7 +105,7 @@ def sensitivity_picture(facts: Mapping[str, Any], precision: str) -> str:
     if not rows:
         return ""
     chosen = set(facts["chosen"]["groups"]) if facts["chosen"]["precision"] == precision else set()
-    reference, parts = float(facts["fp32"]["search"]), []
+    reference, parts = float(facts["baseline"]["search"]), []
     track = _WIDTH - _NAME - _VALUE
     for number, row in enumerate(rows):
         top = number * _ROW

@@ -10,7 +10,7 @@ from trtconv.rewrite.graph.index import Graph, Node
 
 CONVOLUTIONS = ("Conv", "ConvTranspose")
 PRODUCTS = ("Gemm", "MatMul")
-QUANTISED = (*CONVOLUTIONS, *PRODUCTS)
+LAYER_OPS = (*CONVOLUTIONS, *PRODUCTS)
 # Tensor cores multiply tiles of 16 by 16: what is thinner runs no faster than in half precision.
 THIN = 16
 
@@ -29,7 +29,7 @@ class Layer:
 
 
 def layer_of(graph: Graph, node: Node) -> Layer | str:
-    """The layer that a node of `QUANTISED` is, or why it has none that can be quantised."""
+    """The layer that a node of `LAYER_OPS` is, or why it has none that can be quantised."""
     weight = graph.constant_tensor(node.input(1))
     if weight is None:
         return "it multiplies two activations, which TensorRT fuses better in half precision (attention)"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trtconv.core.model.provenance import Origin
 from trtconv.core.precision import Precision
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS, QUANTISED, Layer, layer_of, obstacle
+from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS, LAYER_OPS, Layer, layer_of, obstacle
 
 FLOAT = 1
 # These give back values that they read: TensorRT moves a Q through them where both sides have one scale.
@@ -62,7 +62,7 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     """The sites of the main graph for these layers (by node name), or for all that TensorRT computes faster so."""
     layers: list[Layer] = []
     left_alone: list[LeftAlone] = []
-    for node in graph.find(*QUANTISED):
+    for node in graph.find(*LAYER_OPS):
         layer = layer_of(graph, node)
         reason = layer if isinstance(layer, str) else obstacle(layer, precision)
         if not reason and graph.dtype(node.inputs[0]) not in (FLOAT, 0):

@@ -15,7 +15,7 @@ from trtconv.core.data.split import Parts, split
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_weights, set_metadata, signature
 from trtconv.core.model.provenance import PRECISION_KEY
-from trtconv.core.precision import precision_named
+from trtconv.core.precision import FP32, precision_named
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Skipped
@@ -62,7 +62,7 @@ def plan_of(request: RewriteRequest, keep_fp32: tuple[str, ...] = ()) -> Quantis
     """The plan that a request asks for."""
     return QuantisePlan(
         precision_named(request.precision), request.calibration, request.quantise_only, request.rest,
-        (*request.keep_fp32, *keep_fp32) if request.rest != "fp32" else (),
+        (*request.keep_fp32, *keep_fp32) if request.rest != FP32.name else (),
     )  # fmt: skip
 
 
