@@ -30,7 +30,8 @@ ALLOWED = {
     "sweep": {"check", "backends", "core"},
     "tune": {"export", "rewrite", "build", "check", "backends", "plugins", "proof", "core"},
     "cli": {
-        "tune", "sweep", "pipeline", "export", "foreign", "rewrite", "build", "check", "backends", "plugins", "proof", "core",
+        "tune", "sweep", "pipeline", "export", "foreign", "rewrite", "build",
+        "check", "backends", "plugins", "proof", "core",
     },
 }
 # Package -> the parts that may import it at all.
