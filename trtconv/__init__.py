@@ -1,20 +1,91 @@
-"""trtconv takes a PyTorch module to a TensorRT engine that was shown to compute the same thing."""
+"""trtconv takes a PyTorch module to a TensorRT engine that was shown to compute the same thing.
+
+    import trtconv
+
+    result = trtconv.convert(model, inputs={"images": "float32[N,3,H,W]"}, dynamic={"N": "1:1:4", ...}, output="out")
+    verdict = trtconv.check("out/model.engine")
+    outputs = trtconv.load("out/model.engine")(images=array)
+    trtconv.assert_equal(model, "out/model.engine")
+
+- convert(model, *, inputs, dynamic, dims, output, **options) -> Conversion
+- check(subject, *, against, **options) -> Verdict
+- assert_equal(module, artifact, **options) -> Verdict, or raises DifferenceError
+- load(path, *, plugins, foreign) -> Session
+
+The command line has the same options under the same names: `trtconv convert --help`. `trtconv help python` prints the
+page with every call. Whatever goes wrong is a TrtconvError, with `message`, `hint`, `where` and `exit_code`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trtconv.api.calls import assert_equal, check, convert, load
+    from trtconv.api.results import Conversion, Verdict
+    from trtconv.check.session import Session
+    from trtconv.core.errors import (
+        AccuracyError,
+        DifferenceError,
+        InvalidRequestError,
+        MissingDependencyError,
+        OverBudgetError,
+        TrtconvError,
+        UnsafeFolderError,
+        UnsupportedError,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "AccuracyError", "Conversion", "DifferenceError", "InvalidRequestError", "MissingDependencyError",
+    "OverBudgetError", "Session", "TrtconvError", "UnsafeFolderError", "UnsupportedError", "Verdict", "assert_equal",
+    "check", "convert", "load",
+]  # fmt: skip
+# Where each name of the door is defined.
+_MODULES = {
+    "trtconv.api.calls": ("assert_equal", "convert", "load"),
+    "trtconv.api.results": ("Conversion", "Verdict"),
+    "trtconv.check.session": ("Session",),
+    "trtconv.core.errors": tuple(name for name in __all__ if name.endswith("Error")),
+}
 
 
-def __getattr__(name: str) -> Any:
-    """Load the public Python API on first use, so that `import trtconv` stays as light as the interpreter."""
-    if name == "load":
-        from trtconv.check.session import load
+if not TYPE_CHECKING:  # with it any misspelt name would be typed
 
-        return load
-    if name == "convert":
-        from trtconv.pipeline import convert
+    def __getattr__(name: str) -> Any:
+        """Load the public Python API on first use, so that `import trtconv` stays as light as the interpreter."""
+        from importlib import import_module
 
-        return convert
-    raise AttributeError(f"module 'trtconv' has no attribute {name!r}")
+        if name == "check":
+            return import_module("trtconv.check")
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module 'trtconv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _CheckRoom(ModuleType):
+    """The package `trtconv.check`, which is a call of the door too: both have that name."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """`trtconv.api.calls.check`."""
+        from trtconv.api.calls import check
+
+        return check(*args, **options)
+
+
+class _Door(ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The import system sets each subpackage on its parent.
+        if name == "check" and type(value) is ModuleType:
+            value.__class__ = _CheckRoom
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Door

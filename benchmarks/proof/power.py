@@ -21,8 +21,6 @@ from typing import Any
 from tests.proof.power.heads import HEADS, SPACE, SPEC, head_model, samples_of
 from tests.zoo.registry import all_cases
 from trtconv.check import check_model
-from trtconv.cli.assemble import export_request, load_config, output_tolerances, tolerance_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.core.artifacts import write_json
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import save_model
@@ -31,6 +29,8 @@ from trtconv.core.requests import CheckRequest, ExportRequest, ModuleSource
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export import export_model
+from trtconv.frontend.assemble import export_request, load_config, output_tolerances, tolerance_of
+from trtconv.frontend.command_line import CommandLine
 from trtconv.proof.reference import ReferenceInfo, write_reference
 
 ROOT = Path(__file__).parents[2]

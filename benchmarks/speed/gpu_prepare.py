@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def fixed_dims(config: str) -> list[str]:
     """`--dynamic` for one size of every dim and batches up to 8."""
-    from trtconv.cli.assemble import load_config, shape_space
+    from trtconv.frontend.assemble import load_config, shape_space
 
     sizes = shape_space(load_config(Path(config))).pick("opt")
     return ["--dynamic", " ".join(f"{d}={v}" for d, v in ({**sizes, "N": "1:1:8"}).items())]

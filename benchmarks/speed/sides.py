@@ -60,9 +60,9 @@ class TorchSide:
         torch.set_num_threads(2)
 
     def open(self, name: str, batch: int) -> dict[str, Any]:
-        from trtconv.cli.assemble import input_specs, load_config, module_source, shape_space
-        from trtconv.cli.command_line import CommandLine
         from trtconv.export.module.source import load_module
+        from trtconv.frontend.assemble import input_specs, load_config, module_source, shape_space
+        from trtconv.frontend.command_line import CommandLine
         from trtconv.proof.points import SamplePoint, sample_inputs
 
         config = load_config(ROOT / "examples" / f"{name}.toml")

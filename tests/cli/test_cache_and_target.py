@@ -79,7 +79,7 @@ def test_cache_commands(trtconv, tmp_path, cached):
     pytest.importorskip("tensorrt_rtx")
     save_model(model(), tmp_path / "m.onnx")
     trtconv("build", tmp_path / "m.onnx", "--backend", "tensorrt-rtx")
-    (entry,) = json.loads(trtconv("cache", "ls", "--json")[1])
+    (entry,) = json.loads(trtconv("cache", "ls", "--json")[1])["entries"]
     assert "1 engines" in trtconv("cache", "ls")[1]
     assert trtconv("cache", "verify")[0] == 0
     (cached / entry["key"] / "engine").write_bytes(b"x")

@@ -9,17 +9,17 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from trtconv.cli.assemble import build_request, export_request, module_source, rewrite_request
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.help_groups import GroupedCommand
-from trtconv.cli.main import COMMANDS
+from trtconv.cli.main import COMMANDS, command_module
 from trtconv.core.config import Config, validate_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import GROUPS, described_fields, option
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
+from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
+from trtconv.frontend.command_line import CommandLine
 
 REQUESTS = (ModuleSource, ExportRequest, RewriteRequest, BuildRequest, CheckRequest, ContractRequest)
 # Keys of trtconv.toml that no single option stands for.
@@ -75,7 +75,7 @@ def test_every_option_can_be_made_and_is_silent_when_not_given(kind):
 
 @pytest.mark.parametrize("name", ["convert", "export", "rewrite", "build", "check", "bench", "repro"])
 def test_help_has_its_options_under_headings_in_the_order_of_the_rooms(name):
-    command = importlib.import_module(f"trtconv.cli.commands.{name}").command
+    command = importlib.import_module(command_module(name)).command
     text = CliRunner().invoke(command, ["--help"]).output
     headings = re.findall(r"^(\w+):$", text, re.MULTILINE)
     assert headings == [g for g in GROUPS if g in headings]
@@ -87,9 +87,9 @@ def test_help_has_its_options_under_headings_in_the_order_of_the_rooms(name):
 
 def test_no_command_looks_values_up_by_text():
     folder = Path(__file__).parents[2] / "trtconv" / "cli"
-    sources = (folder / "commands").glob("*.py")
+    sources = (folder / "commands").rglob("*.py")
     assert not [p.name for p in sources if re.search(r"\*\*values|values\[[\"']|values\.get\([\"']", p.read_text())]
-    assert {p.stem for p in (folder / "commands").glob("*.py")} >= set(COMMANDS)
+    assert {p.stem for p in (folder / "commands").rglob("*.py")} >= set(COMMANDS)
 
 
 def test_the_first_description_of_a_flag_wins_and_a_flag_can_be_left_out():
@@ -164,9 +164,9 @@ def test_no_proof_is_the_negative_of_a_field():
 
 
 def test_a_fallback_is_asked_only_where_neither_side_says_anything(monkeypatch):
-    monkeypatch.setattr("trtconv.cli.assemble.installed_target", lambda backend: ("tensorrt==10.3", ""))
+    monkeypatch.setattr("trtconv.frontend.assemble.installed_target", lambda backend: ("tensorrt==10.3", ""))
     assert str(rewrite_request(Config(), Path("m"), Path("o"), line()).target) == "tensorrt==10.3"
-    monkeypatch.setattr("trtconv.cli.assemble.installed_target", lambda backend: pytest.fail("asked"))
+    monkeypatch.setattr("trtconv.frontend.assemble.installed_target", lambda backend: pytest.fail("asked"))
     assert str(rewrite_request(Config(), Path("m"), Path("o"), line(target="tensorrt==8.6")).target) == "tensorrt==8.6"
 
 

@@ -44,7 +44,7 @@ def test_an_unknown_option_is_a_usage_error(capsys):
 def test_version_as_json(capsys):
     code, out, _ = trtconv("version", "--json", capsys=capsys)
     assert code == 0
-    assert json.loads(out)["python"].startswith("3.")
+    assert json.loads(out)["versions"]["python"].startswith("3.")
 
 
 def test_nothing_reports_to_anybody(tmp_path):
@@ -210,7 +210,7 @@ def test_convert_without_a_module_says_what_to_name(capsys):
 
 
 def test_an_internal_error_is_a_message_and_debug_shows_the_traceback(monkeypatch, capsys):
-    import trtconv.cli.commands.version as version
+    import trtconv.cli.commands.about.version as version
 
     def broken() -> dict[str, str]:
         raise KeyError("x")
@@ -224,7 +224,7 @@ def test_an_internal_error_is_a_message_and_debug_shows_the_traceback(monkeypatc
 
 
 def test_ctrl_c_ends_with_130(monkeypatch, capsys):
-    import trtconv.cli.commands.version as version
+    import trtconv.cli.commands.about.version as version
 
     def interrupted() -> dict[str, str]:
         raise KeyboardInterrupt

@@ -11,11 +11,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.examples.catalogue import NAMES, ROOT, config_of, made, make, python_file  # noqa: E402
-from trtconv.cli.assemble import input_specs, module_source, shape_space, tolerance  # noqa: E402
-from trtconv.cli.command_line import CommandLine  # noqa: E402
 from trtconv.core.tensors import require_ranges  # noqa: E402
 from trtconv.core.tolerance import NO_LIMITS  # noqa: E402
 from trtconv.export.module.outputs import flatten_outputs  # noqa: E402
+from trtconv.frontend.assemble import input_specs, module_source, shape_space, tolerance  # noqa: E402
+from trtconv.frontend.command_line import CommandLine  # noqa: E402
 from trtconv.proof.points import sample_inputs, sample_points  # noqa: E402
 
 LABELS = ("min", "interior-1", "corner-1")

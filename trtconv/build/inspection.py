@@ -9,6 +9,7 @@ from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manif
 from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.facts import raw_tensor
 from trtconv.core.sizes import format_bytes
 
 
@@ -31,6 +32,23 @@ def engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     if layers:
         facts |= _layers(path)
     return facts
+
+
+def raw_engine_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+    """The same as `engine_facts` in numbers and lists, for JSON: sizes in bytes, times in seconds."""
+    header = read_plan_header(path)
+    facts: dict[str, Any] = {
+        "file": path, "format": "engine", "bytes": path.stat().st_size, "made_by": str(header), "family": header.family,
+        "manifest": None,
+    }  # fmt: skip
+    if manifest_path(path).exists():
+        manifest = read_engine_manifest(path)
+        facts["manifest"] = {
+            **vars(manifest),
+            "inputs": [raw_tensor(s) for s in manifest.inputs],
+            "outputs": [raw_tensor(s) for s in manifest.outputs],
+        }
+    return {**facts, **_layers(path)} if layers else facts
 
 
 def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`trtconv.load("model.engine")(**inputs)`: the small Python API for a checked file."""
+"""`trtconv.load("model.engine")(**inputs)`: an engine or an ONNX file as a callable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.compare.subjects import Subject, open_subject
+from trtconv.core.dtypes import parse_dtype
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,17 +19,27 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """An ONNX file or an engine as a callable: NumPy arrays by input name in, NumPy arrays by output name out."""
+    """An ONNX file or an engine as a callable: arrays or torch tensors by input name in, NumPy arrays by name out."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self._told = 0
 
-    def __call__(self, **inputs: Array) -> dict[str, Array]:
-        """Run once."""
-        outputs = self.subject.run(inputs)
+    def __call__(self, **inputs: Any) -> dict[str, Array]:
+        """Run once. Raises InvalidRequestError for an input that is missing, or one that there is not."""
+        names = [spec.name for spec in self.inputs]
+        wrong = next((n for n in inputs if n not in names), None) or next((n for n in names if n not in inputs), None)
+        if wrong is not None:
+            problem = "has no value" if wrong in names else f"is none{did_you_mean(wrong, names)}"
+            raise InvalidRequestError(f"the input '{wrong}' {problem}", hint="the inputs are: " + ", ".join(names))
+        outputs = self.subject.run({name: _array(name, inputs[name]) for name in names})
         self.tell_warnings(stacklevel=3)
         return outputs
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and dims of each input; `str` of one is `images:float32[N,3,H,W]`."""
+        return self.subject.inputs
 
     def tell_warnings(self, *, stacklevel: int = 2) -> None:
         """Tell warnings that were not told before, by `warnings.warn`."""
@@ -46,6 +59,23 @@ class Session:
     def close(self) -> None:
         """Free what the runner holds."""
         self.subject.close()
+
+
+def _array(name: str, value: Any) -> Array:
+    """A NumPy array, or what a torch tensor holds."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "detach"):
+        plain = value.detach().cpu()
+        if str(plain.dtype) != "torch.bfloat16":
+            return np.asarray(plain)
+        # NumPy has no bfloat16 of its own; FP32 holds every value of it.
+        return np.asarray(plain.float()).astype(parse_dtype("bfloat16").numpy())
+    raise InvalidRequestError(
+        f"the input '{name}' must be an array or a tensor, got {type(value).__name__}", hint="write numpy.asarray(...)"
+    )
 
 
 def load(path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False) -> Session:

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.completion import completer
 from trtconv.cli.files import FilePath
 from trtconv.core.option import Option, described_fields
+from trtconv.frontend.command_line import CommandLine
 
 Command = Callable[..., Any]
 

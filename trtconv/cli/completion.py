@@ -1,4 +1,4 @@
-"""What TAB offers for a value: targets, rules, dims, factories. Nothing here imports torch, onnx or a rule.
+"""What TAB offers for a value: targets, rules, dims, factories, topics. Nothing here imports torch, onnx or a rule.
 
 A value that cannot be read (a file that is not there, a broken TOML) offers nothing; completion never fails aloud.
 """
@@ -75,7 +75,19 @@ def factories(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return dict.fromkeys(f"{file}:{name}" for name in names)
 
 
+def topics(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """The pages of the documentation."""
+    from trtconv.cli.pages import list_pages
+    from trtconv.core.errors import TrtconvError
+
+    try:
+        return [page.topic for page in list_pages()]
+    except TrtconvError:
+        return []
+
+
 SOURCES: dict[str, Source] = {
+    "topic": topics,
     "target": target_names, "rule": rule_names, "range": dim_ranges, "input": input_names, "factory": factories,
 }  # fmt: skip
 

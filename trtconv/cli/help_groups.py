@@ -1,4 +1,4 @@
-"""`--help` with the options under headings, in the order in which a model walks through the rooms."""
+"""What all commands have in common: `--help` with the options under headings, and `--json[=FILE]`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,32 @@ import click
 
 from trtconv.core.option import GROUPS
 
+JSON = "--json"
+
+
+def join_json(args: list[str]) -> list[str]:
+    """A bare `--json` means stdout. A word after it is its file where nothing else could be meant by that word.
+
+    That is `-`, a device, or a name that ends with `.json`, which no command reads.
+    """
+    joined: list[str] = []
+    for index, word in enumerate(args):
+        if word == "--":
+            return [*joined, *args[index:]]
+        names_a_file = word == "-" or word.endswith(".json") or word.startswith("/dev/")
+        if index and args[index - 1] == JSON and names_a_file:
+            joined[-1] = f"{JSON}={word}"
+        else:
+            joined.append(f"{JSON}=-" if word == JSON else word)
+    return joined
+
 
 class GroupedCommand(click.Command):
     """A command whose help lists its options under the headings of `GROUPS`; what has none stands with the output."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give `--json` its value, then parse as usual."""
+        return super().parse_args(ctx, join_json(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section per group that has options."""

@@ -19,7 +19,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.termination import terminable
 from trtconv.core.errors import TrtconvError, did_you_mean
 
-# Command name, which is also its module in `cli/commands`, -> short help. It stands here so that
+# Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
 COMMANDS: dict[str, str] = {
     "convert": "From a PyTorch module to a checked engine: all four steps.",
@@ -38,8 +38,18 @@ COMMANDS: dict[str, str] = {
     "rules": "List the rewrite rules: what they match and why.",
     "plugins": "Build trtconv's plugin library for this machine, and show what there is.",
     "doctor": "What this machine can do, and what to install for the rest.",
+    "help": "The pages of the documentation, without a network: `trtconv help TOPIC`.",
     "version": "The versions of trtconv and of what it uses.",
 }
+
+
+# Those that are about trtconv itself and not about a model.
+ABOUT = ("init", "rules", "plugins", "doctor", "help", "version")
+
+
+def command_module(name: str) -> str:
+    """The module of a command."""
+    return f"trtconv.cli.commands.{'about.' if name in ABOUT else ''}{name}"
 
 
 # Set by the shell function that `_TRTCONV_COMPLETE=bash_source trtconv` prints.
@@ -69,7 +79,7 @@ class LazyGroup(click.Group):
         """Import the command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"trtconv.cli.commands.{cmd_name}").command
+        command: click.Command = importlib.import_module(command_module(cmd_name)).command
         return command
 
     def resolve_command(

@@ -10,10 +10,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from trtconv.cli.files import FileCommand
+from trtconv.cli.help_groups import JSON
 from trtconv.core.option import option
 from trtconv.core.requests.check import BARE_POWER, POWER_FLAG
 from trtconv.core.requests.export import PAD_FLAG as PAD
 from trtconv.core.shape_space.padding import MODES
+from trtconv.frontend.options import ConfigOption as ConfigOption
+from trtconv.frontend.options import GateOptions as GateOptions
+from trtconv.frontend.options import ToleranceOptions as ToleranceOptions
 
 # Where a command keeps its words for the completion of lists.
 _WORDS = "trtconv.words"
@@ -85,22 +89,19 @@ def spread_lists(args: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ConfigOption:
-    """The config of a command; `Config()` where none is named."""
-
-    config: Path | None = field(
-        default=None,
-        metadata=option("--config", help="A trtconv.toml; options given here win over it.", group="Model", form="path"),
-    )
-
-
-@dataclass(frozen=True)
 class JsonOption:
-    """Whether the result is printed for a machine."""
+    """Where the result goes for a machine: a file, `-` for stdout, or nowhere."""
 
-    as_json: bool = field(
-        default=False,
-        metadata=option("--json", help="Print the result as JSON on stdout.", group="Output", form="flag"),
+    file: Path | None = field(
+        default=None,
+        metadata=option(
+            JSON,
+            help="The result as JSON, on stdout or into FILE.",
+            group="Output",
+            form="path",
+            role="report",
+            metavar="[=FILE]",
+        ),
     )
 
 
@@ -122,29 +123,3 @@ class OutputOptions:
     def verbosity(self) -> int:
         """-1 quiet, 0 normal, 1 and more verbose."""
         return -1 if self.quiet else self.verbose
-
-
-@dataclass(frozen=True)
-class ToleranceOptions:
-    """A tolerance of the command line; None leaves it to the config or the default."""
-
-    rtol: float | None = field(
-        default=None,
-        metadata=option(
-            "--rtol",
-            help="Relative tolerance (default: the noise floor).",
-            group="Check",
-            form="number",
-            bounds=(0.0, 1e30),
-        ),
-    )
-    atol: float | None = field(
-        default=None,
-        metadata=option(
-            "--atol",
-            help="Absolute tolerance (default: the noise floor).",
-            group="Check",
-            form="number",
-            bounds=(0.0, 1e30),
-        ),
-    )

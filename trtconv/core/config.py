@@ -158,7 +158,7 @@ def read_config(path: Path) -> Config:
         line = error.object[: error.start].count(b"\n") + 1
         raise InvalidRequestError(f"'{path}' is not UTF-8 in line {line}", hint="save it as UTF-8") from error
     except ValueError as error:
-        raise InvalidRequestError(f"'{path}' is no TOML: {error}", hint="see docs/reference/config.md") from error
+        raise InvalidRequestError(f"'{path}' is no TOML: {error}", hint="see `trtconv help config`") from error
     return dataclasses.replace(validate_config(data, str(path)), path=path)
 
 
@@ -177,7 +177,7 @@ def validate_config(data: dict[str, Any], name: str) -> Config:
     except ValidationError as error:
         problems = [_problem(e) for e in error.errors()]
         raise InvalidRequestError(
-            f"{name}: {problems[0]}", details=problems[1:], hint="docs/reference/config.md lists every key"
+            f"{name}: {problems[0]}", details=problems[1:], hint="`trtconv help config` lists every key"
         ) from None
     return config
 

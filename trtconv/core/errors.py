@@ -40,6 +40,10 @@ class AccuracyError(TrtconvError):
     kind = "accuracy"
 
 
+class DifferenceError(AccuracyError, AssertionError):
+    """An artifact does not compute what the module computes, told by `assert_equal` (exit code 3)."""
+
+
 class UnsupportedError(TrtconvError):
     """The target does not support a node or a setting (exit code 4)."""
 

@@ -1,7 +1,7 @@
 """How a field of a request is given on the command line and in trtconv.toml: a plain description beside the field.
 
-`trtconv.cli.click_options` makes the options of a command from the descriptions, and `trtconv.cli.command_line` puts
-requests together from them; neither knows a single request.
+`trtconv.cli.click_options` makes the options of a command from the descriptions, `trtconv.api.keywords` the keyword
+arguments of a Python call, and `trtconv.frontend.command_line` puts requests together from both; none knows a request.
 """
 
 from __future__ import annotations

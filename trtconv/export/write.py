@@ -12,9 +12,10 @@ from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_jso
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
-from trtconv.core.requests import ExportRequest
+from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.tolerance import NO_LIMITS
 from trtconv.export.exporters.choice import ChosenExport
+from trtconv.export.live import state_digest
 from trtconv.proof.reference import ReferenceInfo, write_reference
 
 SCHEMA = 1
@@ -56,6 +57,7 @@ def manifest(
             "sample": request.source.sample or "",
             "seed": request.source.seed,
             "path": [str(p) for p in request.source.paths],
+            **_live(request.source),
         },
         "inputs": [str(s) for s in request.inputs],
         "outputs": list(choice.samples.items[0].outputs),
@@ -75,6 +77,14 @@ def manifest(
         "notes": list(notes),
         "seconds": {k: round(v, 3) for k, v in seconds.items()},
     }
+
+
+def _live(source: ModuleSource) -> dict[str, Any]:
+    """Of a live module, whose weights no file holds: its class, the file of that, and a digest of the weights."""
+    if source.live is None:
+        return {}
+    file = str(source.live.file) if source.live.file else None
+    return {"live": {"class": source.live.name, "file": file, "state_sha256": state_digest(source.live.module)}}
 
 
 def versions() -> dict[str, str]:

@@ -37,7 +37,8 @@ def original_files(request: ExportRequest | ForeignRequest) -> tuple[Path, ...]:
 
         return model_files(request.original, load_model(request.original))
     source = request.source
-    return (*((source.weights,) if source.weights else ()), source.base / source.spec)
+    module_file = () if source.live else (source.base / source.spec,)
+    return (*((source.weights,) if source.weights else ()), *module_file)
 
 
 def make_model(request: ExportRequest | ForeignRequest, progress: Progress) -> ExportResult | ForeignResult:

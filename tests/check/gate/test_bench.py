@@ -1,8 +1,10 @@
 import pytest
 
 from tests.check.test_room import place  # noqa: F401 - a fixture
+from tests.cli.documents import validated
 from trtconv.check.gate.bench import bench_model, chosen_samples
 from trtconv.core.errors import InvalidRequestError
+from trtconv.frontend.documents import document
 
 
 def test_an_onnx_file_is_measured_at_its_points(place):  # noqa: F811
@@ -12,7 +14,7 @@ def test_an_onnx_file_is_measured_at_its_points(place):  # noqa: F811
         assert entry.host.runs >= 5
         assert 0 < entry.host.least <= entry.host.median <= entry.host.p99 <= entry.host.most
         assert entry.throughput == pytest.approx(entry.batch / entry.host.median)
-    assert report.as_dict()["kind"] == "bench"
+    validated(document("bench", report.as_dict()), "bench")
 
 
 def test_a_point_that_is_not_there_is_named(place):  # noqa: F811

@@ -6,6 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.cli.documents import validated
 from trtconv.check.target.report import check_target
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model, set_metadata
@@ -15,6 +16,7 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.targets.conditions import _KINDS
 from trtconv.core.targets.table import load_table
+from trtconv.frontend.documents import document
 from trtconv.rewrite import rewrite_model
 
 SUPPORT = sorted((Path(__file__).parents[3] / "trtconv/core/targets/tables").glob("*.json"))
@@ -239,8 +241,7 @@ def test_undefined_sizes_are_part_of_the_verdict(tmp_path):
 
 def test_a_report_is_plain_data(tmp_path):
     report = judged(tmp_path, one("Unique", opset=17), "tensorrt==11")
-    data = json.loads(json.dumps(report.as_dict()))
-    assert data["kind"] == "target"
+    data = validated(document("target", report.as_dict()), "target")
     assert data["counts"] == {"refused": 1}
     assert data["nodes"][0]["origin"] == {"module": "body.layer", "source": "net.py:7"}
 

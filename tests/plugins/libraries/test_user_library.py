@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.plugins.conftest import Native, headers_10, headers_86
-from trtconv.cli.commands.plugins import command
+from trtconv.cli.commands.about.plugins import command
 from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.libraries.cpp_header import header_text

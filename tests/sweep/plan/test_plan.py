@@ -2,6 +2,7 @@
 
 import pytest
 
+from trtconv.cli.main import command_module
 from trtconv.core.errors import InvalidRequestError
 from trtconv.sweep.plan.cells import make_matrix, select_cells
 from trtconv.sweep.plan.commands import steps_of
@@ -159,7 +160,7 @@ def test_the_commands_are_trtconv_s_own(folder):
     graph = make_jobs(sweep, cells)
     for job in graph.jobs.values():
         for step in steps_of(job, cells.models[job.cell.model]):
-            command = importlib.import_module(f"trtconv.cli.commands.{step.words[0]}").command
+            command = importlib.import_module(command_module(step.words[0])).command
             flags = {flag for p in command.params for flag in p.opts}
             given = [w.split("=")[0] for w in spread_lists(list(step.words[1:])) if w.startswith("-")]
             assert set(given) <= flags, (step.words, set(given) - flags)

@@ -50,16 +50,29 @@ def compare_sources(request: CheckRequest) -> SourceVerdict:
     model = path.with_name(path.name.removesuffix(".json"))
     records = [record, *_converted(request.subject)]
     changes = dict.fromkeys(c for r in records for c in changed_sources(r, model))
-    if manifest.get("kind") == "onnx" and isinstance(manifest.get("source"), Mapping):
-        spec = str(manifest["source"].get("spec", ""))
-    else:
-        spec = ""
+    source = manifest.get("source") if manifest.get("kind") == "onnx" else None
+    live = _live_class(source)
+    spec = str(source.get("spec", "")) if isinstance(source, Mapping) and not live else ""
     gone = [c for c in changes if c.what not in ("changed", "absent")]
     findings = tuple(_finding(change, model, spec) for change in changes if len(gone) == 1 or change not in gone)
-    findings += (_gone(gone, model),) if len(gone) > 1 else ()
+    findings += (*((_gone(gone, model),) if len(gone) > 1 else ()), *_weights_unknown(model, live))
     wrong = any(f.level == "error" for f in findings)
     files = len({n for r in records for group in ("files", "outside") for n in r[group]})
     return SourceVerdict("changed" if wrong else "unchanged", files, findings)
+
+
+def _live_class(source: Any) -> str:
+    """The class of a module that was passed to trtconv.convert as it was; empty for one that a file makes."""
+    live = source.get("live") if isinstance(source, Mapping) else None
+    return str(live.get("class", "")) if isinstance(live, Mapping) else ""
+
+
+def _weights_unknown(model: Path, live: str) -> tuple[Finding, ...]:
+    if not live:
+        return ()
+    words = f"{_from_here(model)} was made from a live module of class {live}: no file holds its weights to compare"
+    hint = f'trtconv.assert_equal(module, "{_from_here(model)}") compares with the module itself'
+    return (Finding("note", "usage", words, hint),)
 
 
 def _converted(subject: Path) -> tuple[Mapping[str, Any], ...]:

@@ -46,8 +46,6 @@ class BenchReport:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; seconds as they are."""
         return {
-            "schema": 1,
-            "kind": "bench",
             "subject": self.subject,
             "latencies": [entry.as_dict() for entry in self.latencies],
             "failed": dict(self.failed),

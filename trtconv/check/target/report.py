@@ -87,8 +87,6 @@ class TargetReport:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "schema": 1,
-            "kind": "target",
             "passed": self.passed,
             "subject": self.subject,
             "target": str(self.target),

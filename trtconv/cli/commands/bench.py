@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions
+from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import option
 from trtconv.core.requests import CheckRequest, ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.check.gate.bench import BenchReport
@@ -51,24 +51,18 @@ class BenchOptions:
             completes="factory",
         ),
     )
-    json: Path | None = field(
-        default=None,
-        metadata=option(
-            "--json", help="Write all percentiles as JSON (- for stdout).", group="Output", form="path", role="report"
-        ),
-    )
 
 
 @click.command("bench", cls=ListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
-    CheckRequest, BenchOptions, ModuleSource, ConfigOption, OutputOptions, without=("--foreign-engine",)
+    CheckRequest, BenchOptions, ModuleSource, ConfigOption, JsonOption, OutputOptions, without=("--foreign-engine",)
 )  # fmt: skip
 def command(subject: Path, line: CommandLine) -> None:
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""
-    from trtconv.cli.assemble import load_config, module_source
     from trtconv.cli.console import ConsoleProgress, make_console
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
+    from trtconv.frontend.assemble import load_config, module_source
     from trtconv.pipeline import bench
     from trtconv.pipeline.foreign import FileInterface
 
@@ -84,11 +78,7 @@ def command(subject: Path, line: CommandLine) -> None:
             seconds=options.seconds, plugins=files.plugins,
             **({"points": options.points} if options.points else {}),
         )  # fmt: skip
-    if options.json is not None:
-        write_report_json(options.json, report.as_dict())
-    if str(options.json) == "-":
-        return
-    if not output.quiet:
+    if not write_document(line.of(JsonOption).file, "bench", report.as_dict()) and not output.quiet:
         make_console().print(_table(report))
         for name, reason in report.failed.items():
             echo(f"not measured: {name}: {reason}")

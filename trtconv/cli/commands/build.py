@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import described_fields, option
 from trtconv.core.requests import BuildRequest
 from trtconv.core.requests.export import ALIGN_FLAG, ALIGN_HELP
+from trtconv.frontend.command_line import CommandLine
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class BuildOptions:
         ),
     )
     align: bool = field(default=False, metadata=option(ALIGN_FLAG, help=ALIGN_HELP, group="Shapes", form="flag"))
+    static: bool = field(
+        default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
+    )
     no_cache: bool = field(
         default=False,
         metadata=option(
@@ -47,21 +50,26 @@ class BuildOptions:
 @click.argument("model", type=FILE)
 @options_of(BuildRequest, BuildOptions, ConfigOption, JsonOption, OutputOptions)
 def command(model: Path, line: CommandLine) -> None:
-    """Build an engine from MODEL: static at opt, or with --dynamic for a range of shapes.
+    """Build an engine from MODEL: with --dynamic (or a config) for a range of shapes, else or with --static at opt.
 
     \b
     trtconv build model.trt.onnx -o model.engine --dynamic
     trtconv build other.onnx -o other.engine --input x:float32[N,3,H,W] --dynamic N=1:4:8 H=32:64:128 W=32:64:128
     """
-    from trtconv.cli.assemble import build_request, load_config
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import build_summary, show
+    from trtconv.cli.show import show
     from trtconv.core.artifacts import beside
+    from trtconv.core.errors import InvalidRequestError
+    from trtconv.frontend.assemble import build_request, load_config
+    from trtconv.frontend.summary import build_summary
     from trtconv.pipeline import aligned_build
 
     options, output = line.of(BuildOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
-    is_dynamic = line.has(described_fields(BuildRequest)["dynamic"]) or bool(config.path and config.build.dynamic)
+    has_ranges = line.has(described_fields(BuildRequest)["dynamic"])
+    if options.static and has_ranges:
+        raise InvalidRequestError("--static and --dynamic exclude each other", hint="leave out one of them")
+    is_dynamic = not options.static and (has_ranges or bool(config.path and config.build.dynamic))
     dynamic = line.field_value(BuildRequest, "dynamic", config) if is_dynamic else None
     request = build_request(config, model, options.output or beside(model, ".engine"), dynamic, line)
     with ConsoleProgress(output.verbosity) as progress:
@@ -75,4 +83,4 @@ def command(model: Path, line: CommandLine) -> None:
     summary = build_summary(built.result)
     lines = (*summary.lines, ("cache", built.reason))
     data = {**summary.data, "cached": built.hit, "cache": built.reason}
-    show(replace(summary, lines=lines, data=data), as_json=line.of(JsonOption).as_json, quiet=output.quiet)
+    show(replace(summary, lines=lines, data=data), line.of(JsonOption), quiet=output.quiet)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
+from trtconv.cli.files import FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.build.cache.store import EngineCache, LeftAlone
@@ -23,18 +26,19 @@ def command() -> None:
     """
 
 
-@command.command("ls")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_entries(as_json: bool) -> None:
+@command.command("ls", cls=FileCommand)
+@options_of(JsonOption)
+def list_entries(line: CommandLine) -> None:
     """List the cached engines, last used first."""
+    from trtconv.cli.show import write_document
     from trtconv.core.sizes import format_bytes
 
     cache = _cache()
     survey = cache.survey()
     entries = survey.entries
-    if as_json:
-        rows = [{"key": e.key, "engine_bytes": e.engine_bytes, "used": e.used, "parts": dict(e.parts)} for e in entries]
-        echo(json.dumps(rows, indent=1))
+    rows = [{"key": e.key, "engine_bytes": e.engine_bytes, "used": e.used, "parts": e.parts} for e in entries]
+    facts = {"root": cache.root, "limit_bytes": cache.limit, "entries": rows, **_others(survey.left_alone)}
+    if write_document(line.of(JsonOption).file, "cache-ls", facts):
         return
     for entry in entries:
         models = ", ".join(_names(entry.parts.get("model")))
@@ -47,24 +51,37 @@ def list_entries(as_json: bool) -> None:
     _tell_left_alone(survey.left_alone)
 
 
-@command.command("rm")
+@command.command("rm", cls=FileCommand)
 @click.argument("keys", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Remove every engine.")
-def remove(keys: tuple[str, ...], everything: bool) -> None:
+@options_of(JsonOption)
+def remove(keys: tuple[str, ...], everything: bool, line: CommandLine) -> None:
     """Remove the engines whose keys begin with KEYS."""
+    from trtconv.cli.show import write_document
+
     if not keys and not everything:
         raise click.UsageError("name the begin of a key (`trtconv cache ls` lists them), or --all")
     cache = _cache()
     entries = cache.entries() if everything else tuple(cache.find(k) for k in keys)
-    removed = sum(cache.remove(entry.key) for entry in entries)
-    echo(f"removed {removed} engines")
-    _tell_left_alone(cache.survey().left_alone)
+    removed = [entry.key for entry in entries if cache.remove(entry.key)]
+    others = cache.survey().left_alone
+    if write_document(line.of(JsonOption).file, "cache-rm", {"removed": removed, **_others(others)}):
+        return
+    echo(f"removed {len(removed)} engines")
+    _tell_left_alone(others)
 
 
-@command.command("verify")
-def verify() -> int:
+@command.command("verify", cls=FileCommand)
+@options_of(JsonOption)
+def verify(line: CommandLine) -> int:
     """Compare every engine with its hash, and remove what is damaged (exit code 1, as for malformed entries)."""
+    from trtconv.cli.show import write_document
+
     report = _cache().verify()
+    damaged = [{"key": entry.key, "reason": reason} for entry, reason in report.damaged]
+    facts = {"passed": report.passed, "whole": [e.key for e in report.whole], "damaged": damaged}
+    if write_document(line.of(JsonOption).file, "cache-verify", {**facts, **_others(report.left_alone)}):
+        return 0 if report.passed else 1
     for entry, reason in report.damaged:
         echo(f"{entry.key[:12]}  damaged, removed: {reason}")
     echo(f"{len(report.whole)} of {len(report.whole) + len(report.damaged)} engines are whole")
@@ -72,10 +89,17 @@ def verify() -> int:
     return 0 if report.passed else 1
 
 
-@command.command("prune")
-def prune() -> None:
+@command.command("prune", cls=FileCommand)
+@options_of(JsonOption)
+def prune(line: CommandLine) -> None:
     """Evict down to the limit, and remove what killed writers left (after an hour) and damaged entries (a week)."""
+    from trtconv.cli.show import write_document
+
     report = _cache().prune()
+    if write_document(
+        line.of(JsonOption).file, "cache-prune", {"removed": report.removed, **_others(report.left_alone)}
+    ):
+        return
     echo(f"removed {len(report.removed)} folders")
     _tell_left_alone(report.left_alone)
 
@@ -83,6 +107,11 @@ def prune() -> None:
 def _tell_left_alone(others: Iterable[LeftAlone]) -> None:
     for other in others:
         echo(f"left alone: {other.name} ({other.reason})")
+
+
+def _others(left_alone: Iterable[LeftAlone]) -> dict[str, Any]:
+    """What is in the folder and no entry, for JSON."""
+    return {"left_alone": [{"name": other.name, "reason": other.reason} for other in left_alone]}
 
 
 def _names(value: object) -> list[str]:

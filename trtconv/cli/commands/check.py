@@ -10,13 +10,13 @@ import click
 
 from trtconv.check.reporters.registry import REPORTERS
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.cli.options import ConfigOption, GateOptions, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, FP32
 from trtconv.core.requests import CheckRequest, ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.core.progress import Progress
@@ -65,25 +65,6 @@ class CheckOptions:
             form="flag",
         ),
     )
-    baseline: Path | None = field(
-        default=None,
-        metadata=option(
-            "--baseline",
-            help="Fail when errors, latency or sizes grew against this earlier report.",
-            group="Check",
-            form="path",
-            role="update",
-        ),
-    )
-    update_baseline: bool = field(
-        default=False,
-        metadata=option(
-            "--update-baseline",
-            help="Write the report to --baseline instead of comparing.",
-            group="Check",
-            form="flag",
-        ),
-    )
     target: str | None = field(
         default=None,
         metadata=option(
@@ -126,15 +107,14 @@ class Destinations:
 @click.command("check", cls=ListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
-    CheckRequest, ModuleSource, ToleranceOptions, CheckOptions, ConfigOption, OutputOptions,
+    CheckRequest, ModuleSource, ToleranceOptions, GateOptions, CheckOptions, ConfigOption, OutputOptions,
     extra=[r.option for r in REPORTERS],
 )  # fmt: skip
 def command(subject: Path, line: CommandLine) -> int:
     """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
-    from trtconv.check.gate.judge import read_gate
     from trtconv.check.reporters import print_report, write_reports
-    from trtconv.cli.assemble import load_config, module_source, output_tolerances, tolerance_of
     from trtconv.cli.console import ConsoleProgress, make_console
+    from trtconv.frontend.assemble import check_gate, check_request, load_config
     from trtconv.pipeline import check, exit_code
 
     options, output, reports = line.of(CheckOptions), line.of(OutputOptions), Destinations.of(line)
@@ -143,19 +123,7 @@ def command(subject: Path, line: CommandLine) -> int:
     if options.find_fp32:
         return _find_fp32(subject, line)
     config = load_config(line.of(ConfigOption).config)
-    tolerance = tolerance_of(config, line)
-    request = line.request(
-        CheckRequest,
-        config,
-        subject=subject,
-        against=module_source(config, options.against, line) if options.against else None,
-        tolerance=tolerance,
-        outputs=output_tolerances(config.check, tolerance),
-    )
-    if options.update_baseline and not options.baseline:
-        raise click.UsageError("--update-baseline needs --baseline FILE")
-    limits = config.check
-    gate = read_gate(limits.budgets, limits.baseline, options.baseline, update=options.update_baseline)
+    request, gate = check_request(config, subject, options.against, line), check_gate(config, line)
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("check")
         report = check(request, progress, gate=gate, heat="html" in reports.paths)
@@ -191,14 +159,13 @@ def _check_target(model: Path, target: str, output: OutputOptions, reports: Dest
 
     from trtconv.check.reporters import write_reports
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
     from trtconv.pipeline import check_target
 
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("check")
         report = check_target(model, target, progress)
-    if reports.json is not None:
-        write_report_json(reports.json, report.as_dict())
+    write_document(reports.json, "target", report.as_dict())
     write_reports(report.as_check_report(), **reports.others)
     if not output.quiet and not reports.json_on_stdout:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
@@ -241,9 +208,9 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     import json
 
     from trtconv.check.compare.precision import recorded_precision
-    from trtconv.cli.assemble import load_config, tolerance_of
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
+    from trtconv.frontend.assemble import load_config, tolerance_of
     from trtconv.pipeline import find_fp32
 
     config = load_config(line.of(ConfigOption).config)
@@ -255,9 +222,7 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
     with ConsoleProgress(line.of(OutputOptions).verbosity) as progress:
         progress.stage("find-fp32")
         source, search = find_fp32(subject, request.reference, target, precision, chosen, progress)
-    if reports.json is not None:
-        write_report_json(reports.json, search.as_dict())
-    if reports.json_on_stdout:
+    if write_document(reports.json, "find-fp32", search.as_dict()):
         return 0
     allowed = f"{chosen or 'the noise floor'} and roundings to {precision} at {search.points} sample points"
     runs = f"({search.runs} emulated runs{'' if search.complete else ', not all that were needed'})"

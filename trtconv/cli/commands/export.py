@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.completion import completer
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ def command(module: str | None, line: CommandLine) -> None:
     trtconv export net.py:make_net -o net.onnx --input images:float32[N,3,H,W] \\
         --dynamic N=1:4:16 H=320:640:1280%32 W=320:640:1280%32
     """
-    from trtconv.cli.assemble import export_request, load_config
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import export_summary, show
+    from trtconv.cli.show import show
+    from trtconv.frontend.assemble import export_request, load_config
+    from trtconv.frontend.summary import export_summary
 
     output = line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
@@ -53,4 +54,4 @@ def command(module: str | None, line: CommandLine) -> None:
 
         progress.stage("export")
         result = export_model(request, progress)
-    show(export_summary(result), as_json=line.of(JsonOption).as_json, quiet=output.quiet)
+    show(export_summary(result), line.of(JsonOption), quiet=output.quiet)

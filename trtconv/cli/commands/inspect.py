@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_REPORT, FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 
 @click.command("inspect", cls=FileCommand)
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
 @click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(file: Path, layers: bool, html: Path | None, as_json: bool) -> None:
+@options_of(JsonOption)
+def command(file: Path, layers: bool, html: Path | None, line: CommandLine) -> None:
     """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
+    from trtconv.cli.show import write_document
     from trtconv.core.artifacts import require_file
 
     require_file(file, "file")
+    json = line.of(JsonOption).file
     if file.suffix in (".engine", ".plan"):
-        from trtconv.build.inspection import engine_facts
+        from trtconv.build.inspection import engine_facts, raw_engine_facts
 
         facts: dict[str, Any] = engine_facts(file, layers=layers)
+        raw = raw_engine_facts(file, layers=layers) if json else {}
     else:
-        from trtconv.core.model.facts import onnx_facts
+        from trtconv.core.model.facts import onnx_facts, raw_onnx_facts
 
         facts = onnx_facts(file, layers=layers)
+        raw = raw_onnx_facts(file, layers=layers) if json else {}
     if html:
         from trtconv.check.reporters.html.graph_page import write_graph_page
 
         write_graph_page(file, html)
         facts["picture"] = str(html)
-    if as_json:
-        echo(json.dumps(facts, indent=1, default=str))
+    if write_document(json, "inspect", {**raw, "picture": html}):
         return
     _print(facts)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 
 @click.command("package", cls=FileCommand)
@@ -18,16 +20,17 @@ from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
 @click.option("--model-version", type=click.IntRange(1, 2**31 - 1), default=1, show_default=True, help="Its version.")
 @click.option("--instances", type=click.IntRange(1, 1024), default=1, show_default=True, help="Contexts per GPU.")
 @click.option("--plugin", "plugins", multiple=True, type=FILE, help="A plugin library that the engine needs.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options_of(JsonOption)
 def command(
-    engine: Path, output: Path, name: str, model_version: int, instances: int, plugins: tuple[Path, ...], as_json: bool
-) -> None:
+    engine: Path, output: Path, name: str, model_version: int, instances: int, plugins: tuple[Path, ...],
+    line: CommandLine,
+) -> None:  # fmt: skip
     """Write a model repository of the Triton Inference Server that serves ENGINE."""
     from trtconv.build.package.triton_repository import PackageRequest, package_engine
+    from trtconv.cli.show import write_document
 
     result = package_engine(PackageRequest(engine, output, name, model_version, instances, plugins))
-    if as_json:
-        echo(json.dumps({k: str(v) for k, v in vars(result).items()}, indent=1))
+    if write_document(line.of(JsonOption).file, "package", vars(result)):
         return
     echo(f"model      {result.model}")
     echo(f"config     {result.config}")

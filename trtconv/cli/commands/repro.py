@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP32, TYPED_NAMES
 from trtconv.core.requests import CheckRequest
+from trtconv.frontend.command_line import CommandLine
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class ReproOptions:
     precision: str = field(
         default=FP32.name,
         metadata=option(
-            "--precision", help="Element type.", group="Build", form="choice", choices=TYPED_NAMES
+            "--precision", help="Element type (default: fp32).", group="Build", form="choice", choices=TYPED_NAMES
         ),
     )
 
@@ -70,9 +69,10 @@ def command(subject: Path, line: CommandLine) -> int:
 
     Exit code 0 when a failure was found and written, 1 when nothing fails.
     """
-    from trtconv.cli.assemble import load_config, tolerance_of
     from trtconv.cli.console import ConsoleProgress
+    from trtconv.cli.show import write_document
     from trtconv.core.sizes import format_bytes
+    from trtconv.frontend.assemble import load_config, tolerance_of
     from trtconv.pipeline import repro as find_repro
 
     options, output = line.of(ReproOptions), line.of(OutputOptions)
@@ -87,9 +87,9 @@ def command(subject: Path, line: CommandLine) -> int:
     if repro is None:
         echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
         return 1
-    if line.of(JsonOption).as_json:
-        echo(json.dumps({**vars(repro), "folder": str(repro.folder)}, indent=1, sort_keys=True))
-    elif not output.quiet:
+    # `kind` is the document's.
+    facts = {"failure" if name == "kind" else name: value for name, value in vars(repro).items()}
+    if not write_document(line.of(JsonOption).file, "repro", facts) and not output.quiet:
         sizes = f"{format_bytes(repro.bytes)} of {format_bytes(repro.bytes_before)}"
         echo(f"failure   {repro.kind}: {repro.reason}")
         echo(f"cut       {repro.nodes} of {repro.nodes_before} nodes, {sizes}")

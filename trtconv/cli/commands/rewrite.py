@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import option
 from trtconv.core.requests import RewriteRequest
+from trtconv.frontend.command_line import CommandLine
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ class RewriteOptions:
 @options_of(RewriteRequest, RewriteOptions, ConfigOption, JsonOption, OutputOptions)
 def command(model: Path, line: CommandLine) -> None:
     """Rewrite MODEL into patterns that the target has and does well; every rewrite is proved by running it."""
-    from trtconv.cli.assemble import load_config, rewrite_request
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import rewrite_summary, show
+    from trtconv.cli.show import show
     from trtconv.core.artifacts import beside, require_file
+    from trtconv.frontend.assemble import load_config, rewrite_request
+    from trtconv.frontend.summary import rewrite_summary
 
     require_file(model, "ONNX model")
     options, output = line.of(RewriteOptions), line.of(OutputOptions)
@@ -70,7 +71,7 @@ def command(model: Path, line: CommandLine) -> None:
         lines = tuple(entry for entry in summary.lines if entry[0] not in ("rejected", "note"))
         summary = replace(summary, lines=lines)
     shows_nodes = options.explain or options.diff
-    show(summary, as_json=line.of(JsonOption).as_json, quiet=output.quiet and not shows_nodes)
+    show(summary, line.of(JsonOption), quiet=output.quiet and not shows_nodes)
     if shows_nodes:
         from trtconv.rewrite.engine.explain import diff_lines, explain_lines
 

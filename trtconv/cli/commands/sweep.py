@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, FileCommand
-from trtconv.cli.options import OutputOptions
+from trtconv.cli.options import JsonOption, OutputOptions
 from trtconv.core.option import option
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.sweep import Plan, SweepRequest, SweepResult
@@ -74,18 +74,11 @@ class SweepOptions:
             "--junit", help="Write JUnit XML, a case per cell.", group="Output", form="path", role="report"
         ),
     )
-    json: Path | None = field(
-        default=None,
-        metadata=option(
-            "--json", help="Write the plan or the result as JSON (- for stdout).", group="Output", form="path",
-            role="report",
-        ),
-    )  # fmt: skip
 
 
 @click.command("sweep", cls=FileCommand)
 @click.argument("file", type=FILE)
-@options_of(SweepOptions, OutputOptions)
+@options_of(SweepOptions, JsonOption, OutputOptions)
 def command(file: Path, line: CommandLine) -> int:
     """Build and check the matrix that FILE (a sweep.toml) describes; write an atlas of what holds.
 
@@ -104,17 +97,18 @@ def command(file: Path, line: CommandLine) -> int:
         file, options.output, options.only, options.resume, options.retry, options.address, options.workers
     )
     if options.plan:
-        _show_plan(plan_sweep(request), options.json)
+        _show_plan(plan_sweep(request), line.of(JsonOption).file)
         return 0
-    return _run(request, options, output)
+    return _run(request, options, line.of(JsonOption).file, output)
 
 
-def _run(request: SweepRequest, options: SweepOptions, output: OutputOptions) -> int:
+def _run(request: SweepRequest, options: SweepOptions, json_file: Path | None, output: OutputOptions) -> int:
     import sys
 
     from trtconv.cli.console import ConsoleProgress
+    from trtconv.cli.show import write_document
     from trtconv.cli.sweep_view import LiveView, PlainView
-    from trtconv.core.artifacts import read_json, write_report_json, write_report_text
+    from trtconv.core.artifacts import read_json, write_report_text
     from trtconv.sweep import plan_sweep, run_sweep
     from trtconv.sweep.atlas.junit import junit_xml
     from trtconv.sweep.atlas.summary import append_summary, markdown_text
@@ -128,10 +122,10 @@ def _run(request: SweepRequest, options: SweepOptions, output: OutputOptions) ->
     name = plan.sweep.sweep.name
     if options.junit is not None:
         write_report_text(options.junit, junit_xml(name, result.verdicts))
-    if options.json is not None:
-        write_report_json(options.json, read_json(result.atlas.data))
+    facts = {n: v for n, v in read_json(result.atlas.data).items() if n not in ("schema", "kind")}
+    on_stdout = write_document(json_file, "sweep", facts)
     append_summary(markdown_text(name, result.verdicts, result.atlas.changes))
-    if not output.quiet and str(options.json) != "-":
+    if not output.quiet and not on_stdout:
         _show_result(result)
     if result.interrupted:
         raise KeyboardInterrupt
@@ -154,11 +148,9 @@ def _show_result(result: SweepResult) -> None:
 
 
 def _show_plan(plan: Plan, destination: Path | None) -> None:
-    from trtconv.core.artifacts import write_report_json
+    from trtconv.cli.show import write_document
 
-    if destination is not None:
-        write_report_json(destination, _plan_data(plan))
-    if str(destination) == "-":
+    if write_document(destination, "sweep-plan", _plan_data(plan)):
         return
     for note in plan.matrix.notes:
         echo(f"note: {note}", err=True)
@@ -177,7 +169,7 @@ def _plan_data(plan: Plan) -> dict[str, object]:
     from dataclasses import asdict
 
     return {
-        "schema": 1, "kind": "sweep-plan", "cells": [c.id for c in plan.matrix.cells],
+        "cells": [c.id for c in plan.matrix.cells],
         "notes": list(plan.matrix.notes), "estimates": [asdict(e) for e in plan.estimates],
         "jobs": [
             {"id": j.id, "kind": j.kind, "needs": list(j.needs), "cpus": j.cpus, "accelerator": j.accelerator,

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import option
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
-    from trtconv.cli.summary import Summary
+    from trtconv.frontend.summary import Summary
     from trtconv.tune.room import TuneResult
 
 
@@ -62,9 +62,9 @@ def command(module: str | None, line: CommandLine) -> None:
     trtconv tune net.py:make --input x:float32[N,1,8,8] --dynamic N=1:8:32 \\
         --data digits.npz --metric top1 --max-drop 0.5% --precisions fp16,int8 -o out
     """
-    from trtconv.cli.assemble import load_config, tune_request
     from trtconv.cli.console import ConsoleProgress
-    from trtconv.cli.summary import show
+    from trtconv.cli.show import show
+    from trtconv.frontend.assemble import load_config, tune_request
     from trtconv.tune.room import tune
 
     options, output = line.of(TuneOptions), line.of(OutputOptions)
@@ -77,11 +77,11 @@ def command(module: str | None, line: CommandLine) -> None:
         config = load_config(line.of(ConfigOption).config)
         request = replace(tune_request(config, module, options.output, line, note), repeat=options.repeat)
         result = tune(request, progress)
-    show(_summary(result), as_json=line.of(JsonOption).as_json, quiet=output.quiet)
+    show(_summary(result), line.of(JsonOption), quiet=output.quiet)
 
 
 def _summary(result: TuneResult) -> Summary:
-    from trtconv.cli.summary import Summary
+    from trtconv.frontend.summary import Summary
 
     facts, chosen = result.facts, result.facts["chosen"]
     metric, fp32 = facts["contract"]["metric"], facts["baseline"]
@@ -99,7 +99,8 @@ def _summary(result: TuneResult) -> Summary:
     if not facts["complete"]:
         lines.append(("note", "the budget ended the search; a larger set may keep the contract"))
     lines.append(("files", f"{result.folder}/: " + ", ".join(p.name for p in result.files)))
-    return Summary(tuple(lines), {**facts, "files": [str(p) for p in result.files], "notes": list(result.notes)})
+    data = {name: value for name, value in facts.items() if name != "schema"}
+    return Summary("tune", tuple(lines), {**data, "files": list(result.files), "notes": list(result.notes)})
 
 
 def _speed(chosen: dict[str, object], fp32: dict[str, object], text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.model.file import all_tensors, external_files, load_model, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.sizes import format_bytes
+from trtconv.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
     import onnx
@@ -37,6 +38,44 @@ def onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     if layers:
         facts["nodes"] = [_node_line(n) for n in model.graph.node]
     return facts
+
+
+def raw_onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
+    """The same as `onnx_facts` in numbers and lists, for JSON: sizes in bytes, ranges as they are."""
+    model = load_model(path)
+    interface = signature(model)
+    inside = sum(len(t.raw_data) or t.ByteSize() for t in all_tensors(model.graph))
+    facts: dict[str, Any] = {
+        "file": path,
+        "format": "onnx",
+        "bytes": path.stat().st_size,
+        "opsets": {o.domain or "ai.onnx": o.version for o in model.opset_import},
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "inputs": [raw_tensor(s) for s in interface.inputs],
+        "outputs": [raw_tensor(s) for s in interface.outputs],
+        "space": interface.space,
+        "node_count": len(model.graph.node),
+        "nodes_by_type": Counter(_operator(n) for n in model.graph.node),
+        "nodes_by_rule": Counter(p.value for n in model.graph.node for p in _props(n) if p.key == RULE_KEY),
+        "weights": {
+            "tensors": len(model.graph.initializer), "bytes": inside, "external": list(external_files(model))
+        },
+    }  # fmt: skip
+    if layers:
+        facts["nodes"] = [_raw_node(n) for n in model.graph.node]
+    return facts
+
+
+def raw_tensor(spec: TensorSpec) -> dict[str, Any]:
+    """Name, dtype, dims (sizes and names) and value range of a tensor, for JSON."""
+    return {"name": spec.name, "dtype": spec.dtype.name, "dims": spec.dims, "range": spec.value_range}
+
+
+def _raw_node(node: onnx.NodeProto) -> dict[str, Any]:
+    return {
+        "name": node.name, "operator": _operator(node), "inputs": list(node.input), "outputs": list(node.output),
+        "origin": str(origin_of(node) or ""),
+    }  # fmt: skip
 
 
 def _operator(node: onnx.NodeProto) -> str:

@@ -6,7 +6,7 @@ Each field says beside it how the command line and trtconv.toml give it; see `tr
 from trtconv.core.requests.build import BuildRequest
 from trtconv.core.requests.check import CheckRequest
 from trtconv.core.requests.export import ExportRequest
-from trtconv.core.requests.module_source import ModuleSource
+from trtconv.core.requests.module_source import LiveModule, ModuleSource
 from trtconv.core.requests.rewrite import RewriteRequest
 
-__all__ = ["BuildRequest", "CheckRequest", "ExportRequest", "ModuleSource", "RewriteRequest"]
+__all__ = ["BuildRequest", "CheckRequest", "ExportRequest", "LiveModule", "ModuleSource", "RewriteRequest"]

@@ -93,7 +93,7 @@ class BuildRequest:
         default=AUTO,
         metadata=option(
             "--precision",
-            help="Default: as the graph is.",
+            help="Element type (default: as the graph is).",
             group="Build",
             form="choice",
             choices=REQUESTED_NAMES,

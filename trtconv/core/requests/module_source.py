@@ -40,6 +40,19 @@ def _spec_seen_from(spec: str, folder: Path) -> str:
 
 
 @dataclass(frozen=True)
+class LiveModule:
+    """An `nn.Module` of this process: `name` is that of its class, `package.module.Net`; `file` holds the class.
+
+    `file` is None for a class that no file of the user's defines (a notebook's, or one of torch). The manifest
+    records name and file; the module itself is never pickled or copied.
+    """
+
+    module: Any = field(repr=False)
+    name: str
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
 class ModuleSource:
     """Where the `nn.Module` comes from.
 
@@ -47,6 +60,7 @@ class ModuleSource:
     `base`. `args` are keyword arguments of the factory. `weights` is safetensors or a state dict.
     `paths` are put before `sys.path` while the module is made. `sample` is
     `file.py:function` with the signature `(dims: dict[str, int], generator: torch.Generator) -> tuple of tensors`.
+    `live` is a module that is there already; `spec` is then the name of its class.
     Raises InvalidRequestError for a seed that is not from 0 to 2^63 - 1.
     """
 
@@ -113,6 +127,7 @@ class ModuleSource:
         ),
     )
     base: Path = Path()
+    live: LiveModule | None = None
 
     def __post_init__(self) -> None:
         """Check the seed."""
@@ -122,5 +137,7 @@ class ModuleSource:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are named: module, weights, sample function; some may not exist (`package.module`)."""
-        specs = [self.base / (spec.rpartition(":")[0] or spec) for spec in (self.spec, self.sample or "") if spec]
-        return (*specs, *([self.base / self.weights] if self.weights else ()))
+        named = (self.sample or "",) if self.live else (self.spec, self.sample or "")
+        specs = [self.base / (spec.rpartition(":")[0] or spec) for spec in named if spec]
+        own = [self.live.file] if self.live and self.live.file else []
+        return (*own, *specs, *([self.base / self.weights] if self.weights else ()))

@@ -137,7 +137,7 @@ class RewriteRequest:
         default=AUTO,
         metadata=option(
             "--precision",
-            help="Type the graph (default: as it is).",
+            help="Element type (default: as the graph is).",
             group="Rewrite",
             form="choice",
             choices=REQUESTED_NAMES,

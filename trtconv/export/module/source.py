@@ -1,4 +1,4 @@
-"""From `file.py:factory`, `package.module:factory` or `program.pt2` to an nn.Module with its weights."""
+"""From `file.py:factory`, `package.module:factory`, `program.pt2` or a live module to an nn.Module with its weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ SEARCH = "name the folder that holds it with --path FOLDER, or run in the enviro
 def load_module(source: ModuleSource) -> nn.Module:
     """Return the module on the CPU with its weights, in the mode (train or eval) in which the factory left it.
 
-    The factory runs with torch seeded by `source.seed`, so that random weights are the same every time. Raises
+    The factory runs with torch seeded by `source.seed`, so that random weights are the same every time. A live module
+    is returned itself, moved to the CPU; `trtconv.export.live.borrowed` puts it back. Raises
     InvalidRequestError for a file, factory, argument or key that is not there, TrtconvError (with the user's line)
     when the user's code raises, MissingDependencyError without torch.
     """
@@ -41,7 +42,14 @@ def load_module(source: ModuleSource) -> nn.Module:
     from trtconv.export.module.weights import load_weights
 
     torch.manual_seed(source.seed)
-    if source.spec.endswith(".pt2"):
+    if source.live is not None:
+        module = source.live.module
+        if not isinstance(module, nn.Module):
+            raise InvalidRequestError(
+                f"{_kind(module)} is not an nn.Module",
+                hint="pass a module, or path/to/file.py:factory; of an ExportedProgram, its .pt2 file",
+            )
+    elif source.spec.endswith(".pt2"):
         module = load_program(source.base / source.spec)
     else:
         with _searched(source):

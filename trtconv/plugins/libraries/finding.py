@@ -55,7 +55,7 @@ def libraries_for_model(model: onnx.ModelProto, named_libraries: tuple[Path, ...
     if foreign:
         raise UnsupportedError(
             f"the model needs the plugins {', '.join(foreign)}, and no library that was named has them",
-            hint="name it with --plugin LIB; docs/how-to/write-a-plugin.md says how to build one of your own",
+            hint="name it with --plugin LIB; `trtconv help write-a-plugin` says how to build one of your own",
         )
     library = find_library(major)
     if library is None:

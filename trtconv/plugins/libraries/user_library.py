@@ -100,7 +100,7 @@ def _sources(folder: Path) -> tuple[Path, ...]:
     source_files = tuple(sorted(p for p in folder.iterdir() if p.suffix in SOURCES and p.is_file()))
     if not source_files:
         raise InvalidRequestError(
-            f"'{folder}' has no sources ({', '.join(SOURCES)})", hint="docs/how-to/write-a-plugin.md has an example"
+            f"'{folder}' has no sources ({', '.join(SOURCES)})", hint="`trtconv help write-a-plugin` has an example"
         )
     return source_files
 

@@ -17,7 +17,7 @@ MAX_TENSORS = 8
 ATTRIBUTE_BYTES = 64
 """What the adapters in plugins_src hold of one plugin."""
 
-_GUIDE = "docs/how-to/write-a-plugin.md"
+_GUIDE = "see `trtconv help write-a-plugin`"
 
 
 def load_plugins(file: Path) -> tuple[PluginDescription, ...]:

@@ -173,7 +173,7 @@ def rule_error(rule: Rule, node: Node, error: Exception) -> TrtconvError:
     """The error for a rule that does not do what a rule has to."""
     return TrtconvError(
         failing(rule, node, error),
-        hint=f"--skip {rule.name} leaves it out; a rule of your own: docs/how-to/write-a-rule.md",
+        hint=f"--skip {rule.name} leaves it out; a rule of your own: `trtconv help write-a-rule`",
     )
 
 

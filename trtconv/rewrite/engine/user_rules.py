@@ -20,6 +20,6 @@ def _load(file: Path) -> tuple[Rule, ...]:
     if not isinstance(rules, (tuple, list)) or not rules or not all(isinstance(r, Rule) for r in rules):
         raise InvalidRequestError(
             f"the rule file '{file}' defines no rules",
-            hint="end it with RULES = (Rule(...),); docs/how-to/write-a-rule.md",
+            hint="end it with RULES = (Rule(...),); see `trtconv help write-a-rule`",
         )
     return tuple(rules)

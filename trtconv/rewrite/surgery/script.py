@@ -18,7 +18,7 @@ from onnx_graphsurgeon.ir.tensor import LazyValues
 from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
 from trtconv.core.files.python_file import load_python
 
-HINT = "docs/how-to/run-a-surgery-script.md"
+HINT = "see `trtconv help run-a-surgery-script`"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _KNOWN = {
     "whole ones: install both, or, if the plugin needs neither, build with "
     "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
     "violate shape constraints": "the graph is undefined at sizes of the range: add --align, or pad the inputs with "
-    "`trtconv rewrite --pad-to-multiple` (docs/how-to/odd-sizes.md)",
+    "`trtconv rewrite --pad-to-multiple` (`trtconv help odd-sizes`)",
     "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
     "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
 }
@@ -51,7 +51,7 @@ def unsupported_error(
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
     hint = otherwise
     if any(p.op_type in _SIZED_BY_DATA for p in listed):
-        hint = "the values decide the size of its result: give it a fixed size (docs/how-to/data-dependent-sizes.md)"
+        hint = "the values decide the size of its result: give it a fixed size (`trtconv help data-dependent-sizes`)"
     elif any(word in p.op_type for p in listed for word in _QUANTISED):
         hint = "convert the file from before it was quantised, or quantise that one anew to QuantizeLinear and "
         hint += "DequantizeLinear pairs (quant_format=QDQ, int8, symmetric)"

@@ -16,7 +16,7 @@ REMEDY = {
     "NonZero": "give the result a fixed size in the module: a mask in the place of x[mask], or topk of the scores",
     "Compress": "give the result a fixed size in the module: a mask in the place of the selection, or topk",
     "NonMaxSuppression": "end the network before it and suppress outside, or keep a fixed number of boxes "
-    "(docs/how-to/data-dependent-sizes.md has such a module)",
+    "(`trtconv help data-dependent-sizes` has such a module)",
 }
 Sizes = Callable[[Replacement], list[Value]]
 

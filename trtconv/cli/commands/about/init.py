@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.command_line import CommandLine
 from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
+from trtconv.cli.options import JsonOption
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, TYPED_NAMES
 from trtconv.core.requests import ModuleSource
+from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.export.signature.likely_inputs import LikelyInput
@@ -85,13 +86,14 @@ class InitOptions:
 
 @click.command("init", cls=FileCommand)
 @click.argument("module", shell_complete=completer("factory"))
-@options_of(ModuleSource, InitOptions)
+@options_of(ModuleSource, InitOptions, JsonOption)
 def command(module: str, line: CommandLine) -> None:
     """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""
-    from trtconv.cli.assemble import module_source
+    from trtconv.cli.show import write_document
     from trtconv.core.artifacts import write_text
     from trtconv.core.config import Config
     from trtconv.core.errors import InvalidRequestError
+    from trtconv.frontend.assemble import module_source
 
     options = line.of(InitOptions)
     output = options.output
@@ -105,6 +107,8 @@ def command(module: str, line: CommandLine) -> None:
     text = _HEAD.format(name=output.name, module=relative, args=args)
     text += "".join(_section(i) for i in inputs) + _tail(inputs, recorded)
     write_text(output, text)
+    if write_document(line.of(JsonOption).file, "init", {"config": output, "inputs": inputs}):
+        return
     active = [i for i in inputs if not i.optional]
     names = ", ".join(i.name for i in active)
     unsure = [i.name for i in active if i.dims is None]

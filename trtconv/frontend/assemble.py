@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.cli.command_line import CommandLine
-from trtconv.cli.options import ToleranceOptions
 from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import described_fields
 from trtconv.core.precision import AUTO, FP32
-from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, LiveModule, ModuleSource, RewriteRequest
 from trtconv.core.requests.export import ALIGN_FLAG, PAD_FLAG
 from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -21,10 +19,13 @@ from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
 from trtconv.core.tolerance import Tolerance
 from trtconv.foreign.request import ForeignRequest
+from trtconv.frontend.command_line import CommandLine
+from trtconv.frontend.options import GateOptions, ToleranceOptions
 from trtconv.pipeline import ConvertRequest, default_target, installed_target, lay_out
 from trtconv.pipeline.foreign import is_onnx
 
 if TYPE_CHECKING:
+    from trtconv.check.gate.judge import Gate
     from trtconv.tune.room import TuneRequest
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
@@ -36,8 +37,17 @@ def load_config(path: Path | None) -> Config:
     return read_config(path) if path else Config()
 
 
-def module_source(config: Config, module: str | None, line: CommandLine) -> ModuleSource:
-    """Where the module comes from; paths of the config are seen from its folder, paths of the CLI from here."""
+def module_source(config: Config, module: str | LiveModule | None, line: CommandLine) -> ModuleSource:
+    """Where the module comes from; paths of the config are seen from its folder, paths of the CLI from here.
+
+    A live module has its arguments and weights in it: those of the config are for the module that the config names.
+    """
+    if isinstance(module, LiveModule):
+        described = described_fields(ModuleSource)
+        surplus = next((described[n].name for n in ("args", "weights") if line.has(described[n])), None)
+        if surplus:
+            raise InvalidRequestError(f"'{surplus}' is for a module that a file makes", hint="leave it out")
+        return line.request(ModuleSource, config, spec=module.name, live=module, args=(), weights=None)
     if not (module or config.model.module):
         raise InvalidRequestError(
             "no module is given", hint="name one: path/to/file.py:factory, or --config trtconv.toml"
@@ -103,7 +113,7 @@ def tolerance_of(config: Config, line: CommandLine) -> Tolerance | None:
     return tolerance(config.check, options.rtol, options.atol)
 
 
-def export_request(config: Config, module: str | None, output: Path, line: CommandLine) -> ExportRequest:
+def export_request(config: Config, module: str | LiveModule | None, output: Path, line: CommandLine) -> ExportRequest:
     """What `trtconv export` asks for."""
     request = line.request(
         ExportRequest,
@@ -113,7 +123,7 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
         output=output,
         tolerance=None,
     )
-    spec = module or config.model.module
+    spec = "" if isinstance(module, LiveModule) else module or config.model.module
     if not request.inputs and spec.endswith(".pt2"):
         from trtconv.export.module.source import require_torch
         from trtconv.export.signature.program_inputs import program_inputs
@@ -127,13 +137,13 @@ def export_request(config: Config, module: str | None, output: Path, line: Comma
 
 
 def original_request(
-    config: Config, module: str | None, output: Path, line: CommandLine
+    config: Config, module: str | LiveModule | None, output: Path, line: CommandLine
 ) -> ExportRequest | ForeignRequest:
     """What a conversion begins with: the export of a module, or a foreign ONNX file as it is.
 
     Raises InvalidRequestError for options that a file has no use for.
     """
-    spec = module or config.model.module
+    spec = "" if isinstance(module, LiveModule) else module or config.model.module
     if not is_onnx(spec):
         return export_request(config, module, output, line)
     useless = {**described_fields(ModuleSource), **described_fields(ExportRequest)}
@@ -210,8 +220,27 @@ def tune_request(
     return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 
 
+def check_request(config: Config, subject: Path, against: str | LiveModule | None, line: CommandLine) -> CheckRequest:
+    """What `trtconv check` asks for; `against` is a module to run instead of a reference file."""
+    limits = tolerance_of(config, line)
+    source = module_source(config, against, line) if against else None
+    outputs = output_tolerances(config.check, limits)
+    return line.request(CheckRequest, config, subject=subject, against=source, tolerance=limits, outputs=outputs)
+
+
+def check_gate(config: Config, line: CommandLine) -> Gate:
+    """The budgets of the config, and the baseline that the command line names."""
+    from trtconv.check.gate.judge import read_gate
+
+    options = line.of(GateOptions)
+    if options.update_baseline and not options.baseline:
+        raise InvalidRequestError("--update-baseline needs --baseline FILE", hint="name the file to write")
+    limits = config.check
+    return read_gate(limits.budgets, limits.baseline, options.baseline, update=options.update_baseline)
+
+
 def convert_request(
-    config: Config, module: str | None, directory: Path, static: bool, line: CommandLine
+    config: Config, module: str | LiveModule | None, directory: Path, static: bool, line: CommandLine
 ) -> ConvertRequest:
     """What `trtconv convert` asks for; every file goes into `directory`."""
     from trtconv.check.gate.judge import read_gate

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import platform
 
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
+from trtconv.cli.files import FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 _PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime", "onnx-graphsurgeon", "tensorrt", "tensorrt-rtx-cu13",
              "tensorrt-rtx-cu12", "pycuda", "numpy")  # fmt: skip
@@ -28,13 +31,14 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-@click.command("version")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> None:
+@click.command("version", cls=FileCommand)
+@options_of(JsonOption)
+def command(line: CommandLine) -> None:
     """The versions of trtconv, Python and the packages it uses; nothing is imported for it."""
+    from trtconv.cli.show import write_document
+
     versions = installed_versions()
-    if as_json:
-        echo(json.dumps(versions, indent=1))
+    if write_document(line.of(JsonOption).file, "version", {"versions": versions}):
         return
     for name, text in versions.items():
         echo(f"{name} {text}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,24 +25,11 @@ _WARNINGS = 3
 
 @dataclass(frozen=True)
 class Summary:
-    """Lines of `label: text` for people, and plain data for `--json`."""
+    """Lines of `label: text` for people, and the data of the `--json` document of this kind."""
 
+    kind: str
     lines: tuple[tuple[str, str], ...]
     data: dict[str, Any] = field(default_factory=dict)
-
-
-def show(summary: Summary, *, as_json: bool, quiet: bool) -> None:
-    """Print on stdout."""
-    import click
-
-    from trtconv.cli.echo import echo
-
-    if as_json:
-        echo(json.dumps(summary.data, indent=1, sort_keys=True, default=str))
-    elif not quiet:
-        width = max((len(label) for label, _ in summary.lines), default=0)
-        for label, text in summary.lines:
-            echo(f"{click.style(label.ljust(width), bold=True)}  {text}")
 
 
 def worst_error(comparisons: Iterable[OutputComparison]) -> str:
@@ -75,13 +61,13 @@ def export_summary(result: ExportResult) -> Summary:
         "reference": result.reference,
         "manifest": result.manifest,
         "exporter": result.exporter,
-        "space": str(result.space),
+        "space": result.space,
         "comparisons": [c.as_dict() for c in result.comparisons],
         "sizes": result.sizes.as_dict() if result.sizes else None,
         "notes": list(result.notes),
         "seconds": dict(result.seconds),
     }
-    return Summary(tuple(lines), data)
+    return Summary("export", tuple(lines), data)
 
 
 def original_summary(result: ExportResult | ForeignResult) -> Summary:
@@ -94,12 +80,12 @@ def original_summary(result: ExportResult | ForeignResult) -> Summary:
         "model": result.model,
         "reference": result.reference,
         "manifest": result.manifest,
-        "space": str(result.space),
+        "space": result.space,
         "comparisons": [c.as_dict() for c in result.comparisons],
         "notes": list(result.notes),
         "seconds": dict(result.seconds),
     }
-    return Summary(tuple(lines), data)
+    return Summary("adopt", tuple(lines), data)
 
 
 def _original(result: ExportResult | ForeignResult) -> str:
@@ -128,7 +114,7 @@ def rewrite_summary(result: RewriteResult) -> Summary:
     lines += [("rejected", f"{e.rule}: {getattr(e, 'reason', '')}") for e in result.rejected]
     lines += [("note", note) for note in result.notes]
     data = {"model": result.model, "ledger": result.ledger, "rewrites": counts, "rejected": len(result.rejected)}
-    return Summary(tuple(lines), data)
+    return Summary("rewrite", tuple(lines), data)
 
 
 def build_summary(result: BuildResult) -> Summary:
@@ -149,7 +135,7 @@ def build_summary(result: BuildResult) -> Summary:
         "engine_bytes": result.engine_bytes,
         "seconds": result.seconds,
     }
-    return Summary(tuple(lines), data)
+    return Summary("build", tuple(lines), data)
 
 
 def _dims(shape: Iterable[int]) -> str:
@@ -205,7 +191,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         "power": result.engine.extras.get("power") or result.rewritten.extras.get("power"),
         "report": result.report,
     }
-    return Summary(tuple(lines), data)
+    return Summary("convert", tuple(lines), data)
 
 
 def _power(result: ConvertResult) -> list[tuple[str, str]]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
+from trtconv.cli.files import FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 
-@click.command("rules")
+@click.command("rules", cls=FileCommand)
 @click.option(
     "--target", metavar="TARGET", shell_complete=completer("target"), help="Only the rules that this target needs."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(target: str | None, as_json: bool) -> None:
+@options_of(JsonOption)
+def command(target: str | None, line: CommandLine) -> None:
     """List the rewrite rules: name, targets, and why each exists."""
+    from trtconv.cli.show import write_document
     from trtconv.core.targets import KNOWN_TARGETS, parse_target
     from trtconv.rewrite import list_rules
 
@@ -26,8 +29,7 @@ def command(target: str | None, as_json: bool) -> None:
         needed = [str(t) for t in targets if rule.needed(t)]
         if needed:
             rows.append({"name": rule.name, "why": rule.why, "targets": needed})
-    if as_json:
-        echo(json.dumps(rows, indent=1))
+    if write_document(line.of(JsonOption).file, "rules", {"rules": rows}):
         return
     width = max((len(str(r["name"])) for r in rows), default=0)
     for row in rows:

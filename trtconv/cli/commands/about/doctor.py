@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
+from trtconv.cli.files import FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 
-@click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> None:
+@click.command("doctor", cls=FileCommand)
+@options_of(JsonOption)
+def command(line: CommandLine) -> None:
     """What this machine can do, why it cannot do the rest, and the command that changes that."""
     from trtconv.backends.probe import probe_machine
+    from trtconv.cli.show import write_document
 
     report = probe_machine()
-    if as_json:
-        echo(json.dumps(report.as_dict(), indent=1, default=str))
+    if write_document(line.of(JsonOption).file, "doctor", report.as_dict()):
         return
     gpus = ", ".join(f"{g.name} ({g.compute_capability})" for g in report.cuda.gpus) or f"none: {report.cuda.reason}"
     echo(f"{report.system}, Python {report.python}; GPU {gpus}")

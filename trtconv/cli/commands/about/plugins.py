@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
+from trtconv.cli.options import JsonOption
+from trtconv.frontend.command_line import CommandLine
 
 
 @click.group("plugins")
@@ -18,15 +20,16 @@ def command() -> None:
     """Build plugin libraries for this machine, and show what there is."""
 
 
-@command.command("list")
+@command.command("list", cls=FileCommand)
 @click.option("--plugin", "libraries", multiple=True, type=FILE, help="A library of your own to show as well.")
 @click.option("--source", "sources", multiple=True, type=FILE, help="A folder with a plugin of your own to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json: bool) -> None:
+@options_of(JsonOption)
+def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], line: CommandLine) -> None:
     """The plugins that trtconv describes, and the libraries that `trtconv plugins build` made here.
 
     Libraries of your own are shown when you name them: they are looked for nowhere.
     """
+    from trtconv.cli.show import write_document
     from trtconv.plugins.described.registry import PLUGINS
     from trtconv.plugins.libraries.library import default_folder, list_libraries
     from trtconv.plugins.libraries.user_plugin import FILE_NAME, load_plugins
@@ -35,15 +38,14 @@ def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], as_json
     described = own + [(p, str(s / FILE_NAME)) for s in sources for p in load_plugins(s / FILE_NAME)]
     built = list_libraries()
     named = [_describe_library(path) for path in libraries]
-    if as_json:
-        data = {
-            "plugins": [p.op_type for p, _ in own],
-            "described": [{"plugin": p.op_type, "from": where} for p, where in described],
-            "libraries": [asdict(entry) for entry in built],
-            "named": named,
-            "folder": str(default_folder()),
-        }
-        echo(json.dumps(data, indent=1, default=str))
+    data = {
+        "plugins": [p.op_type for p, _ in own],
+        "described": [{"plugin": p.op_type, "from": where} for p, where in described],
+        "libraries": built,
+        "named": named,
+        "folder": default_folder(),
+    }
+    if write_document(line.of(JsonOption).file, "plugins-list", data):
         return
     for plugin, where in described:
         echo(f"{click.style(plugin.op_type, bold=True)}  {plugin.summary}  ({where})")
@@ -81,19 +83,29 @@ def _facts(entry: dict[str, Any]) -> str:
     help="Where to put it (default: where build and check look; with --source, a folder inside of it).",
 )  # fmt: skip
 @click.option("--architectures", metavar="80;90", help="CUDA architectures (default: this machine's GPUs, else all).")
-def build_command(include: Path, source: Path | None, output: Path | None, architectures: str | None) -> None:
+@options_of(JsonOption)
+def build_command(
+    include: Path, source: Path | None, output: Path | None, architectures: str | None, line: CommandLine
+) -> None:
     """Compile trtconv's plugins, or with --source your own, with CMake and nvcc.
 
     The headers are in the `include` folder of a TensorRT download, or of the NVIDIA/TensorRT repository at the tag of
     your version.
     """
+    from trtconv.cli.show import write_document
+
+    json = line.of(JsonOption).file
     if source is not None:
         from trtconv.plugins.libraries.user_library import build_user_library
 
         built = build_user_library(source, include, output, architectures)
+        if write_document(json, "plugins-build", vars(built)):
+            return
         echo(f"{built.path}  TensorRT {built.tensorrt}, {', '.join(built.plugins)}; name it with --plugin")
         return
     from trtconv.plugins.libraries.library import build_library
 
     library = build_library(include, output, architectures)
+    if write_document(json, "plugins-build", vars(library)):
+        return
     echo(f"{library.path}  TensorRT {library.tensorrt}, {len(library.plugins)} plugins")

@@ -1,0 +1,39 @@
+"""One conversion for all tests of the Python door: the page docs/reference/python.md, run from top to bottom."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.api.page import write_examples
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory):
+    """The names that the page's examples leave, and the folder in which they ran."""
+    pytest.importorskip("torch")
+    pytest.importorskip("tensorrt_rtx")
+    folder = tmp_path_factory.mktemp("page")
+    before, modules = Path.cwd(), set(sys.modules)
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    names: dict[str, object] = {"folder": folder}
+    try:
+        for script in write_examples("reference/python.md", folder):
+            exec(compile(script, "python.md", "exec"), names)
+        yield SimpleNamespace(**names)
+    finally:
+        os.chdir(before)
+        sys.path.remove(str(folder))
+        for name in {"net"} - modules:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def here(page, monkeypatch):
+    """The page's folder as the working directory."""
+    monkeypatch.chdir(page.folder)
+    monkeypatch.syspath_prepend(page.folder)
+    return page

@@ -1,0 +1,67 @@
+"""Inputs and ranges of a Python call."""
+
+import numpy as np
+import pytest
+
+from trtconv.api.inputs import input_texts, range_texts
+from trtconv.core.errors import InvalidRequestError
+
+IDS = np.array([[3, 7]])
+
+
+def texts(inputs, dims=None):
+    return input_texts(inputs, dims, lambda: ("images", "ids"))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "dims", "expected"),
+    [
+        (None, None, ()),
+        ({"x": "float32[N,8]"}, None, ("x:float32[N,8]",)),
+        ({"x=images": "[N,8]=0:1"}, None, ("x=images[N,8]=0:1",)),
+        ("x:float32[N,8]", None, ("x:float32[N,8]",)),
+        (["x:int64[N]", "y[2]"], None, ("x:int64[N]", "y[2]")),
+        (np.zeros((1, 3), np.float16), None, ("images:float16[1,3]",)),
+        ([np.zeros(2, bool), IDS], {"ids": ["N", 2]}, ("images:bool[2]", "ids:int64[N,2]=3:7")),
+        ({"ids": np.zeros((0,), np.int32)}, None, ("ids:int32[0]",)),
+        ({"a": np.float32(3)}, None, ("a:float32[]",)),
+        ({"x": np.zeros((1, 3), np.float32)}, {"x": "N, 3"}, ("x:float32[N,3]",)),
+    ],
+)
+def test_as_the_command_line_writes_them(inputs, dims, expected):
+    assert texts(inputs, dims) == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "dims", "message"),
+    [
+        ({"x": 3}, None, "input 'x' must be a text or a tensor, got int"),
+        ([IDS, IDS, IDS], None, "3 inputs are given, but forward takes 2: images, ids"),
+        ({"x": IDS}, {"y": "N"}, "dims names no input 'y'"),
+        ({"x": IDS}, {"x": "N"}, "do not fit the example of input 'x', whose shape is (1, 2)"),
+        ({"x": IDS}, {"x": "N,3"}, "do not fit"),
+        ({"x": "float32[N]"}, {"x": "N"}, "has its dims in it"),
+    ],
+)
+def test_wrong_inputs(inputs, dims, message):
+    with pytest.raises(InvalidRequestError) as caught:
+        texts(inputs, dims)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        (None, ()),
+        ("N=1:1:4  H=8", ("N=1:1:4", "H=8")),
+        ({"N": "1:1:4", "H": (8, 16, 32, 8), "W": [1, 2, 3], "T": 5}, ("N=1:1:4", "H=8:16:32%8", "W=1:2:3", "T=5")),
+    ],
+)
+def test_ranges(ranges, expected):
+    assert range_texts(ranges) == expected
+
+
+@pytest.mark.parametrize("value", [(1, 2), 1.5, (1, 2, "3"), True and (True, True, True), None])
+def test_wrong_ranges(value):
+    with pytest.raises(InvalidRequestError, match="the range of 'N' must be a text or integers"):
+        range_texts({"N": value})

@@ -1,0 +1,124 @@
+"""Inputs and ranges of a Python call, written as the command line writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from trtconv.core.errors import InvalidRequestError, did_you_mean
+
+
+class TensorLike(Protocol):
+    """A torch tensor or a NumPy array: what has a shape and a dtype."""
+
+    @property
+    def shape(self) -> Any:
+        """Its sizes."""
+
+    @property
+    def dtype(self) -> Any:
+        """Its element type."""
+
+
+Example = str | TensorLike
+Inputs = str | TensorLike | Mapping[str, Example] | Sequence[Example]
+Range = str | int | Sequence[int]
+Ranges = str | Mapping[str, Range]
+
+
+def input_texts(
+    inputs: Inputs | None, dims: Mapping[str, str | Sequence[int | str]] | None, parameters: Callable[[], Sequence[str]]
+) -> tuple[str, ...]:
+    """`images:float32[N,3,H,W]` for each input. `dims` name the dims of examples, whose sizes are fixed without.
+
+    Examples without names go to the `parameters` of forward, in order. Integers of an example bound the sample
+    values, since a random index may lie outside of a table. Raises InvalidRequestError for what is neither a text nor
+    a tensor, and for dims that do not fit their example.
+    """
+    if inputs is None:
+        listed: list[tuple[str, Example]] = []
+    elif isinstance(inputs, Mapping):
+        listed = list(inputs.items())
+    elif isinstance(inputs, Sequence) and not isinstance(inputs, str):
+        listed = _named(inputs, parameters)
+    else:
+        listed = _named([inputs], parameters)
+    names = dict(dims or {})
+    texts = [_text(name, value, names.pop(name, None)) for name, value in listed]
+    if names:
+        unknown = next(iter(names))
+        raise InvalidRequestError(
+            f"dims names no input '{unknown}'{did_you_mean(unknown, [n for n, _ in listed])}",
+            hint="dims gives names to the dims of example tensors: dims={'images': 'N,3,H,W'}",
+        )
+    return tuple(texts)
+
+
+def _named(values: Sequence[Example], parameters: Callable[[], Sequence[str]]) -> list[tuple[str, Example]]:
+    """Texts carry their names; examples get those of forward's parameters."""
+    if all(isinstance(v, str) for v in values):
+        return [("", v) for v in values]
+    names = parameters()
+    if len(values) > len(names):
+        raise InvalidRequestError(
+            f"{len(values)} inputs are given, but forward takes {len(names)}: {', '.join(names) or 'none'}",
+            hint="name them: inputs={'images': tensor}",
+        )
+    return list(zip(names, values, strict=False))
+
+
+def _text(name: str, value: Any, dims: str | Sequence[int | str] | None) -> str:
+    if isinstance(value, str):
+        if dims is not None:
+            raise InvalidRequestError(f"input '{name}' is a text, which has its dims in it", hint="leave out its dims")
+        return value if not name else f"{name}{'' if value.startswith('[') else ':'}{value}"
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise InvalidRequestError(
+            f"input '{name}' must be a text or a tensor, got {type(value).__name__}",
+            hint="write 'float32[N,3,H,W]', or pass an example tensor",
+        )
+    sizes = [int(s) for s in value.shape]
+    named = _dims_of(name, sizes, dims)
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{name}:{dtype}[{','.join(map(str, named))}]{_bounds(value, dtype)}"
+
+
+def _dims_of(name: str, sizes: Sequence[int], dims: str | Sequence[int | str] | None) -> Sequence[int | str]:
+    if dims is None:
+        return sizes
+    chosen = [word.strip() for word in dims.split(",")] if isinstance(dims, str) else [str(d) for d in dims]
+    fixed = [(d, str(size)) for d, size in zip(chosen, sizes, strict=False) if d.isdecimal()]
+    if len(chosen) != len(sizes) or any(d != size for d, size in fixed):
+        raise InvalidRequestError(
+            f"the dims {','.join(chosen)} do not fit the example of input '{name}', whose shape is {tuple(sizes)}",
+            hint="write one name or size for each of its dims",
+        )
+    return chosen
+
+
+def _bounds(value: Any, dtype: str) -> str:
+    if not dtype.startswith(("int", "uint")) or 0 in value.shape:
+        return ""
+    return f"={int(value.min())}:{int(value.max())}"
+
+
+def range_texts(ranges: Ranges | None) -> tuple[str, ...]:
+    """`N=1:4:16` for each dim. A range is a text, a size, or (min, opt, max), perhaps with a multiple."""
+    if ranges is None:
+        return ()
+    if isinstance(ranges, str):
+        return tuple(ranges.split())
+    return tuple(f"{name}={_range_text(name, value)}" for name, value in ranges.items())
+
+
+def _range_text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    sizes = [value] if isinstance(value, int) else list(value) if isinstance(value, Sequence) else []
+    if len(sizes) not in (1, 3, 4) or not all(isinstance(s, int) and not isinstance(s, bool) for s in sizes):
+        raise InvalidRequestError(
+            f"the range of '{name}' must be a text or integers, got {value!r}",
+            hint=f"write dynamic={{'{name}': '1:4:16'}} or dynamic={{'{name}': (1, 4, 16)}}",
+        )
+    text = ":".join(str(s) for s in sizes[:3])
+    return f"{text}%{sizes[3]}" if len(sizes) == 4 else text

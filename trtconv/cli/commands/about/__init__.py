@@ -1,0 +1,1 @@
+"""Commands about trtconv itself: its rules, plugins, pages and this machine."""

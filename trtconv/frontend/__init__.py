@@ -1,0 +1,1 @@
+"""What the command line and the Python door share: options as requests, a conversion with its stamp, summaries."""
