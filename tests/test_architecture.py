@@ -30,10 +30,11 @@ ALLOWED = {
     "pipeline": {"foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     # Above the rooms: it runs trtconv's commands as processes and reads what they wrote.
     "sweep": {"check", "backends", "core"},
-    "frontend": {"pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
+    "tune": {*ROOMS, "backends", "plugins", "proof", "core"},
+    "frontend": {"tune", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "api": {"frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "pytest_plugin": {"api", "check", "core"},
-    "cli": {"sweep", "frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
+    "cli": {"tune", "sweep", "frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
 }
 # Package -> the parts that may import it at all.
 OWNERS = {

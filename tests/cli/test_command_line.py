@@ -16,11 +16,12 @@ from trtconv.core.config import Config, validate_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import GROUPS, described_fields, option
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
 from trtconv.frontend.command_line import CommandLine
 
-REQUESTS = (ModuleSource, ExportRequest, RewriteRequest, BuildRequest, CheckRequest)
+REQUESTS = (ModuleSource, ExportRequest, RewriteRequest, BuildRequest, CheckRequest, ContractRequest)
 # Keys of trtconv.toml that no single option stands for.
 KEYS_WITHOUT_OPTION = {
     "model.module": "the argument MODULE",

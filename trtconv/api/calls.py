@@ -115,9 +115,10 @@ def load(
     """Open an engine (on this machine's GPU) or an ONNX file (ONNX Runtime on the CPU) as a callable.
 
     `load("out/model.engine")(images=array)` returns the outputs by name, as NumPy arrays. `foreign` takes an engine
-    that trtconv did not build. With `trust` the signature of the whole set is verified before one byte of the engine is
-    deserialised (UntrustedError else); `code` names code inside an engine that may run. Raises MissingDependencyError for an engine where there is no GPU or no TensorRT,
-    InvalidRequestError for a file that is neither.
+    that trtconv did not build. With `trust` the signature of the whole set is verified before one byte of the engine
+    is deserialised (UntrustedError else); `code` names code inside an engine that may run. Raises
+    MissingDependencyError for an engine where there is no GPU or no TensorRT, InvalidRequestError for a file that is
+    neither.
     """
     from trtconv.check.session import load as open_session
     from trtconv.core.trust.trust import NO_CODE

@@ -6,14 +6,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.precision import AUTO, FP32, HALF_NAMES, TYPED, TYPED_NAMES
+from trtconv.core.precision import AUTO, FP32, HALF_NAMES, QUANTISED, QUANTISED_NAMES, REQUESTED_NAMES, TYPED
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import all_tensors
 
 if TYPE_CHECKING:
     import onnx
 
-REQUESTED = (AUTO, *TYPED_NAMES)
+REQUESTED = (AUTO, *REQUESTED_NAMES)
 _NAMES = {p.onnx: p.name for p in TYPED}
 _SMALL = 2
 
@@ -46,10 +46,23 @@ def float_types(model: onnx.ModelProto) -> Counter[str]:
     return counts
 
 
+def quantised_types(model: onnx.ModelProto) -> Counter[str]:
+    """How many DequantizeLinear nodes read int8 and fp8, by the element type of their zero point."""
+    types = {t.name: t.data_type for t in model.graph.initializer}
+    names = {p.onnx: p.name for p in QUANTISED}
+    pairs = [n for n in model.graph.node if n.op_type == "DequantizeLinear"]
+    # Without a zero point the type is that of what is read: int8 wherever TensorRT takes it.
+    kinds = [types.get(n.input[2]) if len(n.input) > 2 and n.input[2] else types.get(n.input[0]) for n in pairs]
+    return Counter(names[k] for k in kinds if k in names)
+
+
 def resolve_precision(model: onnx.ModelProto, precision: str) -> str:
-    """What `auto` means for a graph: the lowest precision that its author typed it with. Others stay as they are."""
+    """What `auto` means for a graph: the lowest precision that its author gave it. Others stay as they are."""
     if precision != AUTO:
         return precision
+    quantised = quantised_types(model)
+    if quantised:
+        return next(name for name in QUANTISED_NAMES if quantised[name])
     counts = float_types(model)
     return next((p for p in HALF_NAMES if counts[p]), FP32.name)
 
@@ -57,8 +70,23 @@ def resolve_precision(model: onnx.ModelProto, precision: str) -> str:
 def require_precision(model: onnx.ModelProto, path: Path, precision: str) -> None:
     """Raise InvalidRequestError unless the graph is typed as `precision` says.
 
-    `fp32` wants no fp16 or bf16 tensors, `fp16` and `bf16` want some: an engine is never silently FP32.
+    `fp32` wants no fp16 or bf16 tensors and no Q/DQ pairs, the others want some of theirs: an engine is never
+    silently FP32.
     """
+    quantised = quantised_types(model)
+    if precision in QUANTISED_NAMES:
+        if not quantised[precision]:
+            raise InvalidRequestError(
+                f"--precision {precision}, but {path} has no Q/DQ pairs in it",
+                hint=f"quantise it with data first: `trtconv convert --precision {precision} --data ...`",
+            )
+        return
+    if quantised and precision == FP32.name:
+        name = next(iter(quantised))
+        raise InvalidRequestError(
+            f"{path} has {quantised[name]} Q/DQ pairs in {name}, and --precision is fp32",
+            hint=f"build with --precision {name}",
+        )
     counts = float_types(model)
     if precision == FP32.name:
         for other in HALF_NAMES:
@@ -69,7 +97,7 @@ def require_precision(model: onnx.ModelProto, path: Path, precision: str) -> Non
                 )
         return
     if precision not in HALF_NAMES:
-        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(TYPED_NAMES))
+        raise InvalidRequestError(f"unknown precision '{precision}'", hint="one of " + ", ".join(REQUESTED_NAMES))
     if not counts[precision]:
         raise InvalidRequestError(
             f"--precision {precision}, but {path} is an fp32 graph",

@@ -27,6 +27,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.precision import require_capabilities
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -174,6 +175,7 @@ def _plain(name: str, value: Any) -> Any:
 def require_request(request: BuildRequest) -> None:
     """Raise for what is wrong with a request whatever the model, as `resolve_build` would; nothing is built."""
     require_request_precision(request.precision)
+    require_capabilities(request.precision, request.compute_capabilities)
     for library in request.plugins:
         require_file(library, "plugin library")
     capabilities = choose_backend(request.backend).capabilities()
@@ -202,6 +204,7 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
     plan = plan_profiles(request, described)
     request = replace(request, precision=resolve_precision(model, request.precision))
     require_precision(model, request.model, request.precision)
+    require_capabilities(request.precision, request.compute_capabilities)
     _warn_beyond(plan, described, progress or SilentProgress())
     for library in request.plugins:
         require_file(library, "plugin library")

@@ -78,7 +78,7 @@ class ConsoleProgress:
         if self._interrupted:
             raise KeyboardInterrupt
         if self._status:
-            count = f" {completed}/{total}" if total else ""
+            count = f" {_bar(completed, total)} {completed}/{total}" if total else ""
             self._status.update(f"[bold]{self._stage}[/bold] {_escape(name)}{count}")
 
     def note(self, text: str) -> None:
@@ -97,6 +97,15 @@ class ConsoleProgress:
             mark = "[green]✓[/green]" if ok else "[red]✗[/red]"
             self._console.print(f"{mark} {self._stage:<8} {time.monotonic() - self._since:6.1f} s")
         self._stage = ""
+
+
+_CELLS = 20
+
+
+def _bar(completed: int, total: int) -> str:
+    """A bar of fixed width."""
+    full = min(_CELLS, _CELLS * completed // total)
+    return "━" * full + "╌" * (_CELLS - full)
 
 
 def _escape(text: str) -> str:

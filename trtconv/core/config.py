@@ -113,6 +113,20 @@ class CheckSection:
 
 
 @dataclass(frozen=True)
+class ContractSection:
+    """`[contract]`: what an engine has to keep, for `trtconv tune`, and the data of `--precision int8`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    data: str = ""
+    preprocess: str = ""
+    calibration: str = "max"
+    metric: str | None = None
+    max_drop: str | None = None
+    precisions: list[str] | None = None
+    minutes: float | None = None
+
+
+@dataclass(frozen=True)
 class Config:
     """A whole `trtconv.toml`. `path` is where it was read from; relative paths inside are seen from its folder."""
 
@@ -124,6 +138,7 @@ class Config:
     rewrite: RewriteSection = field(default_factory=RewriteSection)
     build: BuildSection = field(default_factory=BuildSection)
     check: CheckSection = field(default_factory=CheckSection)
+    contract: ContractSection = field(default_factory=ContractSection)
     path: Path | None = None
 
     @property
@@ -187,6 +202,7 @@ _SECTIONS: dict[str, Any] = {
     "rewrite": RewriteSection,
     "build": BuildSection,
     "check": CheckSection,
+    "contract": ContractSection,
     "outputs": OutputSection,
 }
 

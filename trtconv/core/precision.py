@@ -5,10 +5,11 @@ Adding one is adding its entry, and its name to the targets that have it (`preci
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,13 @@ TYPED: tuple[Precision, ...] = tuple(p for p in PRECISIONS if p.carrier == "type
 TYPED_NAMES: tuple[str, ...] = tuple(p.name for p in TYPED)
 HALVES: tuple[Precision, ...] = tuple(p for p in TYPED if p.is_half)
 HALF_NAMES: tuple[str, ...] = tuple(p.name for p in HALVES)
+# Those that Q/DQ pairs carry, whose scales come from the user's data.
+QUANTISED: tuple[Precision, ...] = tuple(p for p in PRECISIONS if p.carrier == "qdq")
+QUANTISED_NAMES: tuple[str, ...] = tuple(p.name for p in QUANTISED)
+# What `--precision` names.
+REQUESTED_NAMES: tuple[str, ...] = (*TYPED_NAMES, *sorted(QUANTISED_NAMES, reverse=True))
+# The first compute capability with tensor cores for it (CUDA C++ Programming Guide, arithmetic instructions).
+FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {"bf16": (8, 0), "fp8": (8, 9)}
 
 
 def precision_named(name: str) -> Precision:
@@ -99,6 +107,18 @@ def precision_named(name: str) -> Precision:
     raise InvalidRequestError(
         f"unknown precision '{name}'{did_you_mean(name, names)}", hint="one of " + ", ".join(names)
     )
+
+
+def require_capabilities(precision: str, capabilities: Iterable[str]) -> None:
+    """Raise UnsupportedError for a GPU (by compute capability, `7.5`) that has no kernels in the precision."""
+    first = FIRST_CAPABILITY.get(precision)
+    for text in capabilities if first is not None else ():
+        numbers = tuple(int(n) if n.isdecimal() else 0 for n in text.split("."))
+        if first is not None and numbers < first:
+            raise UnsupportedError(
+                f"compute capability {text} has no {precision}, which begins at {first[0]}.{first[1]}",
+                hint="leave it out of --compute-capability, or choose another precision",
+            )
 
 
 def typed_as(number: int) -> Precision | None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.option import described_fields
+from trtconv.core.precision import AUTO, FP32
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, LiveModule, ModuleSource, RewriteRequest
 from trtconv.core.requests.export import ALIGN_FLAG, PAD_FLAG
+from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
@@ -24,6 +26,7 @@ from trtconv.pipeline.foreign import is_onnx
 
 if TYPE_CHECKING:
     from trtconv.check.gate.judge import Gate
+    from trtconv.tune.room import TuneRequest
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
 FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 5.0
@@ -189,6 +192,32 @@ def build_request(
 ) -> BuildRequest:
     """What `trtconv build` asks for."""
     return line.request(BuildRequest, config, model=model, output=output, dynamic=dynamic, isolated=True)
+
+
+def tune_request(
+    config: Config, module: str | None, directory: Path, line: CommandLine, tell: Callable[[str], None]
+) -> TuneRequest:
+    """What `trtconv tune` asks for; every file goes into `directory`."""
+    from trtconv.tune.room import TuneRequest
+
+    export = export_request(config, module, directory / "model.onnx", line)
+    dynamic = ShapeSpace() if config.build.dynamic else None
+    build = line.request(
+        BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True,
+        precision=AUTO,
+    )  # fmt: skip
+
+    def fallback() -> Target:
+        target, note = installed_target(build.backend)
+        if note:
+            tell(note)
+        return parse_target(target)
+
+    rewrite = line.request(
+        RewriteRequest, config, model=directory, output=directory, space=ShapeSpace(), align=False, pad_to_multiple="",
+        precision=AUTO, rest=FP32.name, keep_fp32=(), fallbacks={"target": fallback},
+    )  # fmt: skip
+    return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 
 
 def check_request(config: Config, subject: Path, against: str | LiveModule | None, line: CommandLine) -> CheckRequest:

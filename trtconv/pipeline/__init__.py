@@ -118,7 +118,9 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     if isinstance(request.export, ExportRequest) and request.export.align:
         steps = tuple((n, r.multiple) for n, r in exported.space.dims if r.multiple > 1)
         request = dataclasses.replace(request, build=dataclasses.replace(request.build, multiples=steps))
-    judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=exported.reference)
+    # A quantised model fits the user's data; at random inputs it saturates where it never does in use.
+    reference = rewritten.reference or exported.reference
+    judged = dataclasses.replace(request.check, subject=request.rewrite.output, reference=reference)
     if probe_cuda().gpus:
         # The engine will be compared, with allowances of its own: its power is the one that counts.
         judged = dataclasses.replace(judged, power=0)
@@ -126,7 +128,7 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     report = write_report(graph, request.build.output)
     keep_if_equal(graph, request.rewrite.output, original)
     built = timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
-    engine_request = dataclasses.replace(request.check, reference=exported.reference)
+    engine_request = dataclasses.replace(request.check, reference=reference)
     engine = timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.

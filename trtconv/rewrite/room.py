@@ -37,6 +37,9 @@ from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
+from trtconv.rewrite.precision.qdq.data_reference import SUFFIX, write_data_reference
+from trtconv.rewrite.precision.qdq.fold_batch_norm import RULE as FOLD_BATCH_NORM
+from trtconv.rewrite.precision.qdq.step import quantise_step, require_data
 from trtconv.rewrite.precision.typed import apply_precision, require_half
 from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
@@ -58,16 +61,21 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     """
     started = time.perf_counter()
     ledger = beside(request.output, ".rewrites.json")
-    for output in (request.output, ledger):
+    outputs = (request.output, ledger, *([beside(request.output, SUFFIX)] if request.quantised else ()))
+    for output in outputs:
         require_writable(output)
+    require_data(request)
     with locked_set(request.output):
-        return _rewrite(request, ledger, progress, started)
+        return _rewrite(request, outputs, progress, started)
 
 
-def _rewrite(request: RewriteRequest, ledger: Path, progress: Progress, started: float) -> RewriteResult:
+def _rewrite(
+    request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float
+) -> RewriteResult:
+    ledger = outputs[1]
     source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
-    require_distinct((request.output, ledger), read)
+    require_distinct(outputs, read)
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     surgery = _operated(with_plugin_bodies(source), request, progress)
     settled, undefined = settle_sizes(surgery.model, request, progress)
@@ -86,14 +94,24 @@ def _rewrite(request: RewriteRequest, ledger: Path, progress: Progress, started:
     observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
+    half = request.rest if request.quantised else request.precision
     # What the author computed in FP64 has need of more than half precision.
-    wide = () if request.precision not in HALF_NAMES else kept_of(narrowed, model)
-    model, notes = apply_precision(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
+    wide = () if half not in HALF_NAMES else kept_of(narrowed, model)
+    entries: tuple[LedgerEntry, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    reference: Path | None = None
+    if request.quantised:
+        step = quantise_step(model, request, progress, tuple(wide))
+        model, entries, skipped, notes = step.model, step.entries, step.skipped, step.notes
+        reference = write_data_reference(source, request.model.parent, step.parts.judging, request.output, model)
+    else:
+        model, notes = apply_precision(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
     result = RewriteResult(
-        request.output, ledger, (*surgery.entries, *record.entries),
-        with_declined(record.skipped, record.entries, declined), tuple(record.rejected),
+        request.output, ledger, (*surgery.entries, *record.entries, *entries),
+        (*with_declined(record.skipped, record.entries, declined), *skipped), tuple(record.rejected),
         time.perf_counter() - started, whole,
         (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *notes, *defaults(model)),
+        reference,
     )  # fmt: skip
     save_model(model, request.output, weights_from=request.model)
     write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})
@@ -112,7 +130,8 @@ def _operated(model: onnx.ModelProto, request: RewriteRequest, progress: Progres
 def require_request(request: RewriteRequest) -> None:
     """Raise InvalidRequestError for what is wrong with a request whatever the model: rules, files, plugins' names."""
     select_rules((*RULES, *load_rules(request.rule_files)), request)
-    require_half(request.precision, request.keep_fp32)
+    require_half(request.rest if request.quantised else request.precision, request.keep_fp32)
+    require_data(request)
     if request.script:
         load_script(request.script)
 
@@ -130,7 +149,8 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
             )
     chosen = [r for r in rules if r.name not in request.skip and (not request.only or r.name in request.only)]
     require_known(request, rules)
-    return with_plugin_rules([r for r in chosen if r.needed(request.target)], request)
+    folding = [FOLD_BATCH_NORM] if request.quantised or request.fold_norms else []
+    return with_plugin_rules([*folding, *(r for r in chosen if r.needed(request.target))], request)
 
 
 def _rewrite_and_prove(

@@ -43,7 +43,7 @@ from trtconv.backends.tensorrt.plugin_loading import load_plugins
 from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import load_model
-from trtconv.core.precision import FP32, HALVES
+from trtconv.core.precision import FP32, HALF_NAMES, HALVES, precision_named
 from trtconv.core.progress import Progress
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 
@@ -143,10 +143,11 @@ class TensorRTBackend:
         layers = int(parsed.network.num_layers)
         started = time.monotonic()
         weak = settings.precision != FP32.name and not capabilities.strongly_typed
-        if weak:
+        if weak and settings.precision in HALF_NAMES:
             narrow = pin_types(trt, parsed.network, model)
             plan = build_pinned(trt, parsed.builder, parsed.network, config, narrow, messages)
         else:
+            # Q/DQ pairs say by themselves which layers compute in int8; a pin would take that back.
             plan = parsed.builder.build_serialized_network(parsed.network, config)
         built_s = time.monotonic() - started
         if cancellation.requested:
@@ -270,7 +271,7 @@ def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Ca
         return {}
     layers = read_layers(trt, engine, context)
     del context, engine
-    low_dtype = _LOW[settings.precision]
+    low_dtype = precision_named(settings.precision).dtype
     count, plain = layers_of_type(layers, low_dtype), layers_of_type(layers, "float32")
     # Where the inspector tells no types at all, nothing is claimed.
     if plain and not count:

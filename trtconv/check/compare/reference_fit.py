@@ -18,9 +18,17 @@ from trtconv.proof.reference import ReferenceInfo, ReferenceSample
 AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
 
 
+def reference_beside(subject: Path) -> Path:
+    """Where the reference of a subject lies: that of its data where it was quantised with data, else its export's."""
+    data = beside(subject, ".data.safetensors")
+    if data.is_file() and subject.exists() and recorded_reference(subject) == sha256_file(data):
+        return data
+    return beside(subject, ".reference.safetensors")
+
+
 def find_reference(subject: Path, named_path: Path | None) -> Path:
     """The reference that is named, or the one beside the subject. Raises InvalidRequestError when there is none."""
-    path = named_path or beside(subject, ".reference.safetensors")
+    path = named_path or reference_beside(subject)
     if named_path is None and not path.exists():
         raise InvalidRequestError(
             f"there is no reference beside '{subject}' (looked for {path.name})",
@@ -44,7 +52,7 @@ def reference_binding(subject: Path, reference: Path | None) -> tuple[Finding, .
 
     A reference that was named (`reference`) and is not the subject's own is a warning: somebody chose it.
     """
-    beside_it = beside(subject, ".reference.safetensors")
+    beside_it = reference_beside(subject)
     path = reference or beside_it
     if not path.is_file():
         return ()

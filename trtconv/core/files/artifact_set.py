@@ -32,7 +32,7 @@ def digest_set(subject: Path) -> dict[str, FileDigest]:
     """The files of the conversion that `subject` (a model or an engine) is part of, by role; only those that exist.
 
     Roles: `engine`, `manifest` (the engine's), `rewritten` and `model` with their `..._weights`, `model_manifest`,
-    `reference`, `ledger`.
+    `reference`, `data_reference` (of a quantised model), `ledger`.
     """
     engine = subject if subject.suffix in _ENGINES else subject.with_name(beside(subject, ".engine").name)
     model, rewritten = beside(subject, ".onnx"), beside(subject, ".trt.onnx")
@@ -45,6 +45,7 @@ def digest_set(subject: Path) -> dict[str, FileDigest]:
         "model_weights": model.with_name(model.name + ".data"),
         "model_manifest": manifest_path(model),
         "reference": beside(subject, ".reference.safetensors"),
+        "data_reference": beside(subject, ".data.safetensors"),
         "ledger": beside(subject, ".rewrites.json"),
     }
     return {role: FileDigest(p.name, sha256_file(p)) for role, p in paths.items() if p.is_file()}

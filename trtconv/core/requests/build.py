@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.option import key_values, option, paths_seen_from
-from trtconv.core.precision import AUTO, TYPED_NAMES
+from trtconv.core.precision import AUTO, REQUESTED_NAMES
 from trtconv.core.requests.export import INPUT_METAVAR, config_ranges, merge_ranges, parse_ranges
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.sizes import parse_bytes
@@ -32,7 +32,7 @@ class BuildRequest:
 
     `dynamic`: None builds static at opt; an empty space takes the recorded ranges; a filled one is laid over them.
     `profiles`: one shape space per optimization profile; empty means one profile from the ranges.
-    `precision` auto takes the graph as it is typed; fp32, fp16 and bf16 demand it. `workspace` in bytes.
+    `precision` auto takes the graph as it is; fp32, fp16, bf16, int8 and fp8 demand it. `workspace` in bytes.
     `compute_capabilities` like `("8.6", "8.9")`, for targets that build ahead of time. `multiples` narrow the dims that
     they name, in every profile. `isolated` builds in a child process, so that a crash of the builder is an error.
     """
@@ -97,7 +97,7 @@ class BuildRequest:
             help="Element type (default: as the graph is).",
             group="Build",
             form="choice",
-            choices=TYPED_NAMES,
+            choices=REQUESTED_NAMES,
             key="build.precision",
         ),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.option import option, paths_seen_from
-from trtconv.core.precision import AUTO, TYPED_NAMES
+from trtconv.core.precision import AUTO, FP32, HALF_NAMES, QUANTISED_NAMES, REQUESTED_NAMES
 from trtconv.core.requests.export import (
     ALIGN_FLAG,
     ALIGN_HELP,
@@ -19,6 +19,8 @@ from trtconv.core.shape_space.padding import MODES
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target, parse_target
 
+CALIBRATIONS = ("max", "percentile", "entropy", "mse")
+
 
 @dataclass(frozen=True)
 class RewriteRequest:
@@ -28,7 +30,12 @@ class RewriteRequest:
 
     `script` is `file.py:function`, which changes the graph before any rule looks at it.
 
-    `keep_fp32` names nodes that stay in FP32 when `precision` is fp16 or bf16 (`trtconv check --find-fp32` finds them).
+    `data` is what int8 and fp8 are calibrated with; `rest` is the precision of what they leave alone. `quantise_only`
+    names the layers to quantise (None takes all that gain by it). `fold_norms` brings the graph into the form that
+    quantisation starts from, whatever the precision.
+
+    `keep_fp32` names nodes that stay in FP32 when `precision` or `rest` is fp16 or bf16 (`trtconv check --find-fp32`
+    finds them).
     `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
     """
 
@@ -133,8 +140,50 @@ class RewriteRequest:
             help="Element type (default: as the graph is).",
             group="Rewrite",
             form="choice",
-            choices=TYPED_NAMES,
+            choices=REQUESTED_NAMES,
             key="build.precision",
+        ),
+    )
+    data: str = field(
+        default="",
+        metadata=option(
+            "--data",
+            help="With int8 or fp8: what calibrates it.",
+            group="Rewrite",
+            metavar="FOLDER|FILE|FILE.py:FUNCTION",
+            key="contract.data",
+            parse_config=lambda text, base: str(base / text) if text else "",
+        ),
+    )
+    preprocess: str = field(
+        default="",
+        metadata=option(
+            "--preprocess",
+            help="How images of --data become inputs.",
+            group="Rewrite",
+            metavar="size=224,mean=...,std=...,layout=NCHW",
+            key="contract.preprocess",
+        ),
+    )
+    calibration: str = field(
+        default="max",
+        metadata=option(
+            "--calibration",
+            help="How ranges are taken from the data (default max).",
+            group="Rewrite",
+            form="choice",
+            choices=CALIBRATIONS,
+            key="contract.calibration",
+        ),
+    )
+    rest: str = field(
+        default=FP32.name,
+        metadata=option(
+            "--rest",
+            help="With int8 or fp8: the precision of everything else (default fp32).",
+            group="Rewrite",
+            form="choice",
+            choices=(FP32.name, *HALF_NAMES),
         ),
     )
     keep_fp32: tuple[str, ...] = field(
@@ -165,3 +214,10 @@ class RewriteRequest:
         default="",
         metadata=option(PAD_FLAG, help=PAD_HELP, group="Shapes", form="choice", choices=MODES, metavar="[MODE]"),
     )
+    quantise_only: tuple[str, ...] | None = None
+    fold_norms: bool = False
+
+    @property
+    def quantised(self) -> bool:
+        """True where Q/DQ pairs are asked for."""
+        return self.precision in QUANTISED_NAMES

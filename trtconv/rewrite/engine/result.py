@@ -101,7 +101,10 @@ class Rejected:
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """What `rewrite_model` did. `whole` is the comparison of the two whole graphs."""
+    """What `rewrite_model` did. `whole` is the comparison of the two whole graphs.
+
+    `reference` is what a quantised model is checked with in the place of its export's; None for others.
+    """
 
     model: Path
     ledger: Path
@@ -111,3 +114,4 @@ class RewriteResult:
     seconds: float
     whole: Proof | None = None
     notes: tuple[str, ...] = ()
+    reference: Path | None = None

@@ -7,7 +7,7 @@ computes it. Where the scales come from is not decided here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,8 +88,29 @@ class QuantizedModel:
     saturated: int
 
 
+@dataclass(frozen=True)
+class Pair:
+    """One value's QuantizeLinear and DequantizeLinear, read by `readers` (node name, input index), or by all nodes.
+
+    A `stored` constant is kept quantised, with a DequantizeLinear alone; TensorRT 8.6 wants both nodes at a weight.
+    """
+
+    value: str
+    quantization: Quantization
+    readers: frozenset[tuple[str, int]] | None = None
+    stored: bool = True
+
+
 def insert_qdq(model: onnx.ModelProto, plan: Mapping[str, Quantization], target: Target) -> QuantizedModel:
     """A copy of the model in which all nodes read the planned values through QuantizeLinear and DequantizeLinear.
+
+    Constants are stored quantised. Raises as `insert_pairs` does.
+    """
+    return insert_pairs(model, [Pair(name, quantization) for name, quantization in plan.items()], target)
+
+
+def insert_pairs(model: onnx.ModelProto, pairs: Sequence[Pair], target: Target) -> QuantizedModel:
+    """A copy of the model in which the readers of each pair read its value through it.
 
     Outputs of the graph and of bodies keep the exact value, and a value that a QuantizeLinear reads already keeps that
     one. External weights are not read: they get both nodes. Raises InvalidRequestError for a value that is not in the
@@ -100,20 +121,21 @@ def insert_qdq(model: onnx.ModelProto, plan: Mapping[str, Quantization], target:
     result.CopyFrom(model)
     root = index_model(result, target)
     owners = {name: (scope, proto) for scope, proto in _scopes(root, result.graph) for name in _values_of(proto)}
-    for name, quantization in plan.items():
-        if name not in owners:
+    for pair in pairs:
+        if pair.value not in owners:
+            near = did_you_mean(pair.value, owners)
             raise InvalidRequestError(
-                f"no value is called '{name}'{did_you_mean(name, owners)}", hint="name an output of a node, or a weight"
+                f"no value is called '{pair.value}'{near}", hint="name an output of a node, or a weight"
             )
-        _require_sayable(name, quantization, owners[name][0], opset_of(result), target)
+        _require_sayable(pair.value, pair.quantization, owners[pair.value][0], opset_of(result), target)
     names = set(owners) | {str(n.name) for _, proto in _scopes(root, result.graph) for n in proto.node}
     weights = saturated = 0
-    for name, quantization in plan.items():
-        scope, proto = owners[name]
-        overflow = _Insertion(proto, name, quantization, scope.dtype(name), names).insert()
+    for pair in pairs:
+        scope, proto = owners[pair.value]
+        overflow = _Insertion(proto, pair, scope.dtype(pair.value), names).insert()
         weights += overflow is not None
         saturated += overflow or 0
-    return QuantizedModel(result, len(plan), weights, saturated)
+    return QuantizedModel(result, len(pairs), weights, saturated)
 
 
 def _scopes(graph: Graph, proto: onnx.GraphProto) -> Iterator[tuple[Graph, onnx.GraphProto]]:
@@ -169,17 +191,16 @@ def _require_slices(name: str, quantization: Quantization, graph: Graph) -> None
 class _Insertion:
     """One value's nodes in the graph that owns it."""
 
-    def __init__(
-        self, graph: onnx.GraphProto, name: str, quantization: Quantization, elem_type: int, names: set[str]
-    ) -> None:
-        self._graph, self._name, self._quantization = graph, name, quantization
-        self._elem_type, self._names = elem_type, names
+    def __init__(self, graph: onnx.GraphProto, pair: Pair, elem_type: int, names: set[str]) -> None:
+        self._graph, self._pair, self._elem_type, self._names = graph, pair, elem_type, names
+        self._name, self._quantization = pair.value, pair.quantization
 
     def insert(self) -> int | None:
         """Insert; returns the saturated elements of a weight that is now stored quantised, None for other values."""
         weight = next((t for t in self._graph.initializer if t.name == self._name), None)
         is_input = any(v.name == self._name for v in self._graph.input)
-        stored = weight is not None and not is_input and weight.data_location != onnx.TensorProto.EXTERNAL
+        in_memory = weight is not None and weight.data_location != onnx.TensorProto.EXTERNAL
+        stored = in_memory and not is_input and self._pair.stored
         index, origin = self._producer()
         scale, zero = self._parameters()
         dequantized = self._new_name("dequantized")
@@ -235,11 +256,12 @@ class _Insertion:
         return helper.make_node(op, [value, scale, zero], [output], self._new_name(op), **axis)
 
     def _redirect(self, graph: onnx.GraphProto, new: str) -> None:
-        """All nodes here and in bodies read the new value, but a QuantizeLinear that is there already."""
+        """The readers here and in bodies read the new value, but not a QuantizeLinear that is there already."""
+        readers = self._pair.readers
         for node in graph.node:
             if node.op_type != "QuantizeLinear":
                 for index, name in enumerate(node.input):
-                    if name == self._name:
+                    if name == self._name and (readers is None or (node.name or node.output[0], index) in readers):
                         node.input[index] = new
             for attribute in node.attribute:
                 if attribute.HasField("g"):

@@ -10,6 +10,7 @@ from typing import Any
 from trtconv.check.blame.origins import graph_of
 from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
+from trtconv.check.reporters.html.page_tune import tune_facts, tune_verdict
 from trtconv.check.reporters.html.svg_space import space_picture
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.core.artifacts import beside, manifest_path, read_json
@@ -46,6 +47,7 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "power": report.extras.get("power", {}),
         "power_line": power_line(report),
         "missed": missed_lines(report),
+        "tune": tune_facts(report.extras.get("tune", {})),
         "budgets": report.extras.get("budgets", []),
         "pipeline": _pipeline(report, subject, ledger),
         "space": space_picture(_space(subject), report),
@@ -80,6 +82,8 @@ def _worst(report: CheckReport) -> OutputComparison | None:
 def _verdict(report: CheckReport) -> dict[str, str]:
     points = len({c.point for c in report.comparisons})
     bad = len({c.point for c in report.comparisons if not c.passed})
+    if "tune" in report.extras:
+        return tune_verdict(report.extras["tune"])
     if report.static:
         text = f"{len(report.errors)} errors; judged by {report.runner}"
         word = "Passed" if report.passed else "Failed"

@@ -1,0 +1,103 @@
+"""Where pairs go: as TensorRT fuses them, and a reason wherever they do not."""
+
+import pytest
+
+from tests.rewrite.precision.qdq.models import RESIDUAL, RTX, model, weight
+from trtconv.core.precision import FP8, INT8
+from trtconv.rewrite.graph.facts import index_model
+from trtconv.rewrite.precision.qdq.apply import prepared
+from trtconv.rewrite.precision.qdq.placement import place_pairs
+
+
+def placed(proto, precision=INT8, only=None):
+    return place_pairs(index_model(prepared(proto), RTX), precision, only)
+
+
+def sites(placement):
+    return {(s.node, s.value, s.axis if s.weight else "activation") for s in placement.sites}
+
+
+def test_a_residual_block_quantises_inputs_weights_and_the_waiting_side_of_the_sum():
+    assert sites(placed(model(**RESIDUAL))) == {
+        ("a", "x", "activation"), ("a", "w1", 0), ("c", "r", "activation"), ("c", "w2", 0), ("s", "x", "activation"),
+    }  # fmt: skip
+
+
+def test_of_two_convolutions_the_later_one_adds():
+    text = "a = Conv(x, w) b = Conv(x, w) y = Add(b, a)"
+    assert ("y", "a", "activation") in sites(placed(model(text, w=weight(16, 16, 1, 1))))
+
+
+def test_a_sum_with_a_bias_or_of_products_is_left_exact():
+    text = "a = Conv(x, w) y = Add(a, b)"
+    assert {s.node for s in placed(model(text, w=weight(16, 16, 1, 1), b=weight(1, 16, 1, 1))).sites} == {"a"}
+    text = "a = MatMul(x, w) y = Add(a, x)"
+    shape = {"inputs": "float[N,4,16] x", "outputs": "float[a,b,c] y"}
+    assert {s.node for s in placed(model(text, w=weight(16, 16), **shape)).sites} == {"a"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p = MaxPool<kernel_shape=[2,2]>(x) a = Conv(x, w) y = Conv(p, w)",
+        "p = Concat<axis=1>(x, x) a = Conv(x, w) q = Slice(p, i0, i16, i1) y = Conv(q, w)",
+        "p = Transpose<perm=[0,1,3,2]>(x) a = Conv(x, w) y = Conv(p, w)",
+    ],
+)
+def test_one_scale_where_values_only_move(text):
+    bounds = [f"i{n} = Constant<value = int64[1] {{{n}}}>()" for n in (0, 16, 1)]
+    share = placed(model(" ".join([*bounds, text]), w=weight(16, 16, 1, 1))).share
+    assert len(share) == 2
+    assert len(set(share.values())) == 1
+
+
+def test_an_activation_in_between_keeps_two_scales():
+    share = placed(model("r = Relu(x) a = Conv(x, w) y = Conv(r, w)", w=weight(16, 16, 1, 1))).share
+    assert len(set(share.values())) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "axis"),
+    [
+        ("y = Gemm<transB=1>(x, w)", weight(32, 16), 0),
+        ("y = Gemm(x, w)", weight(16, 32), 1),
+        ("y = MatMul(x, w)", weight(16, 32), 1),
+    ],
+)
+def test_weights_have_a_scale_for_each_output(text, weights, axis):
+    proto = model(text, inputs="float[N,16] x", outputs="float[a,b] y", w=weights)
+    assert [s.axis for s in placed(proto).sites if s.weight] == [axis]
+
+
+def test_a_transposed_convolution_has_its_outputs_on_axis_1_unless_they_are_grouped():
+    text = "a = ConvTranspose(x, w) y = ConvTranspose<group=2>(a, v)"
+    proto = model(text, w=weight(16, 32, 1, 1), v=weight(32, 16, 1, 1))
+    assert [s.axis for s in placed(proto).sites if s.weight] == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "reason"),
+    [
+        ("y = Conv(x, w)", weight(8, 16, 1, 1), "thin (K=16, N=8"),
+        ("y = MatMul(x, x)", weight(1), "two activations"),
+        ("y = Conv<group=4>(x, w)", weight(16, 4, 1, 1), "thin (K=4, N=4"),
+    ],
+)
+def test_what_gains_nothing_is_left_alone_for_a_reason(text, weights, reason):
+    placement = placed(model(text, w=weights))
+    assert not placement.layers
+    assert reason in placement.left_alone[0].reason
+
+
+def test_a_depthwise_convolution_is_quantised():
+    assert placed(model("y = Conv<group=16,pads=[1,1,1,1]>(x, w)", w=weight(16, 1, 3, 3))).layers
+
+
+def test_fp8_leaves_convolutions_alone_and_says_so():
+    placement = placed(model(**RESIDUAL), FP8)
+    assert not placement.layers
+    assert "not to be trusted" in placement.left_alone[0].reason
+
+
+def test_only_the_layers_that_were_chosen():
+    assert [layer.node.name for layer in placed(model(**RESIDUAL), only={"c"}).layers] == ["c"]

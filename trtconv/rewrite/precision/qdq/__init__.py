@@ -1,0 +1,1 @@
+"""Quantising a graph: which nodes read quantised values, with which scales, and what was left alone and why."""

@@ -1,0 +1,67 @@
+"""A BatchNormalization after a convolution goes into its weights.
+
+TensorRT does that by itself, but not through the Q/DQ pair of a weight: the pair has to hold the folded one. The rule
+runs before a graph is quantised, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.replacement import Replacement
+
+LIMIT = 1 << 28
+
+
+def find(graph: Graph, node: Node) -> Found | Skip:
+    """Match a norm in inference mode, with constants, of what one convolution gives it alone."""
+    conv = graph.maker(node.inputs[0], "Conv", "ConvTranspose")
+    if conv is None:
+        return NOT_THIS
+    if node.attr("training_mode", 0) or len([o for o in node.outputs if o]) > 1:
+        return Skip("the norm is in training mode")
+    if not graph.used_once(node.inputs[0]):
+        return Skip("the convolution's result is used elsewhere too")
+    names = [conv.inputs[1], *([conv.input(2)] if conv.input(2) else []), *node.inputs[1:5]]
+    values = [graph.constant(name, LIMIT) for name in names]
+    if any(v is None or v.dtype != np.float32 for v in values):
+        return Skip("its weights are no FP32 constants in memory")
+    arrays = [v for v in values if v is not None]
+    return Found((conv, node), partial(_build, conv=conv, norm=node, arrays=arrays))
+
+
+def _build(g: Replacement, conv: Node, norm: Node, arrays: list[Array]) -> Value:
+    weight, *rest = arrays
+    bias = rest.pop(0) if len(rest) == 5 else np.float32(0)
+    scale, shift, mean, variance = (a.astype(np.float64) for a in rest)
+    factor = scale / np.sqrt(variance + norm.attr("epsilon", 1e-5))
+    folded = weight.astype(np.float64) * _along(factor, conv, weight)
+    offset = (bias - mean) * factor + shift
+    attributes = {a.name: a for a in conv.proto.attribute}
+    return g.op(conv.op, conv.inputs[0], folded.astype(np.float32), offset.astype(np.float32), **attributes)
+
+
+def _along(factor: Array, conv: Node, weight: Array) -> Array:
+    """The factors by output channel, shaped to multiply the weight."""
+    if conv.op == "Conv":
+        return factor.reshape(-1, *[1] * (weight.ndim - 1))
+    groups = int(conv.attr("group", 1))
+    # ConvTranspose holds [C_in, C_out / groups, ...]; the rows of a group make that group's channels.
+    by_group = factor.reshape(groups, 1, -1)
+    rows = np.repeat(by_group, weight.shape[0] // groups, 1).reshape(weight.shape[0], -1)
+    return rows.reshape(*rows.shape, *[1] * (weight.ndim - 2))
+
+
+RULE = Rule(
+    name="fold-batch-norm",
+    why="The Q/DQ pair of a weight has to hold the weight with its norm, since TensorRT folds nothing through it.",
+    ops=("BatchNormalization",),
+    find=find,
+    before="BatchNormalization(Conv(x, w, b), scale, bias, mean, variance)",
+    after="Conv(x, w * s, (b - mean) * s + bias), s = scale / Sqrt(variance + epsilon)",
+)

@@ -1,0 +1,132 @@
+"""Where Q/DQ pairs go, so that TensorRT fuses them: at the inputs of layers, one scale wherever values only move."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from trtconv.core.model.provenance import Origin
+from trtconv.core.precision import Precision
+from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS, LAYER_OPS, Layer, layer_of, obstacle
+
+FLOAT = 1
+# These give back values that they read: TensorRT moves a Q through them where both sides have one scale.
+MOVING = frozenset({
+    "AveragePool", "Concat", "DepthToSpace", "Flatten", "GlobalAveragePool", "GlobalMaxPool", "Identity", "MaxPool",
+    "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Site:
+    """An input of a node that is quantised: `value` at `index` of `node`. `axis` is set for weights of many scales.
+
+    `layer` names the layer for whose sake it is: the node itself, or the convolution into which a sum is fused.
+    """
+
+    node: str
+    index: int
+    value: str
+    layer: str
+    weight: bool = False
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A layer that stays as it is, and why."""
+
+    node: str
+    op: str
+    reason: str
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Placement:
+    """All sites; `share` gives for each activation the value whose scale it takes, the first one of its class.
+
+    `watched` are the activations that could need a scale when fewer layers are chosen: a sum may then wait on its other
+    side.
+    """
+
+    sites: tuple[Site, ...]
+    layers: tuple[Layer, ...]
+    left_alone: tuple[LeftAlone, ...]
+    share: dict[str, str]
+    watched: tuple[str, ...] = ()
+
+
+def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> Placement:
+    """The sites of the main graph for these layers (by node name), or for all that TensorRT computes faster so."""
+    layers: list[Layer] = []
+    left_alone: list[LeftAlone] = []
+    for node in graph.find(*LAYER_OPS):
+        layer = layer_of(graph, node)
+        reason = layer if isinstance(layer, str) else obstacle(layer, precision)
+        if not reason and graph.dtype(node.inputs[0]) not in (FLOAT, 0):
+            reason = "it does not compute in FP32"
+        if not reason and only is not None and node.name not in only:
+            reason = "it was not chosen"
+        if reason or isinstance(layer, str):
+            left_alone.append(LeftAlone(node.name, node.op, reason, node.origin))
+        else:
+            layers.append(layer)
+    sites = [site for layer in layers for site in _own_sites(layer)]
+    chosen = {layer.node.name for layer in layers}
+    sites += [site for node in graph.find("Add") if (site := _residual(graph, node, chosen)) is not None]
+    values = [s.value for s in sites if not s.weight]
+    sums = [n for n in graph.find("Add") if any(graph.maker(i, *CONVOLUTIONS) for i in n.inputs)]
+    values += [i for n in sums for i in n.inputs if not graph.is_constant(i) and graph.dtype(i) in (FLOAT, 0)]
+    return Placement(
+        tuple(sites), tuple(layers), tuple(left_alone), _shared(graph, sites), tuple(dict.fromkeys(values))
+    )
+
+
+def quantisable(graph: Graph, precision: Precision) -> tuple[Layer, ...]:
+    """The layers that `place_pairs` takes where none are named."""
+    return place_pairs(graph, precision).layers
+
+
+def _own_sites(layer: Layer) -> Iterator[Site]:
+    node = layer.node
+    yield Site(node.name, 0, node.inputs[0], node.name)
+    yield Site(node.name, 1, node.inputs[1], node.name, weight=True, axis=layer.axis)
+
+
+def _residual(graph: Graph, node: Node, chosen: Collection[str]) -> Site | None:
+    """The side of a sum that waits for a convolution: TensorRT fuses the sum into that, in INT8 if it reads INT8."""
+    makers = [graph.maker(name, *CONVOLUTIONS) for name in node.inputs]
+    fused = [i for i, m in enumerate(makers) if m is not None and m.name in chosen and graph.used_once(node.inputs[i])]
+    if not fused or any(graph.is_constant(name) for name in node.inputs) or node.inputs[0] == node.inputs[1]:
+        return None
+    # The later of two convolutions is the one that adds, since both values are there by then.
+    last = max(fused, key=lambda i: makers[i].order if makers[i] is not None else -1.0)  # type: ignore[union-attr]
+    waiting, maker = 1 - last, makers[last]
+    same_shape = graph.dims(node.inputs[0]) == graph.dims(node.inputs[1])
+    return Site(node.name, waiting, node.inputs[waiting], maker.name) if same_shape and maker is not None else None
+
+
+def _shared(graph: Graph, sites: list[Site]) -> dict[str, str]:
+    """Values that only move into one another take one scale; the first site's value of each class stands for it."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for node in graph.nodes.values():
+        if node.key in MOVING:
+            moved = node.inputs if node.key == "Concat" else node.inputs[:1]
+            for name in (*moved, *node.outputs):
+                if name and not graph.is_constant(name):
+                    parent[root(name)] = root(node.outputs[0])
+    first: dict[str, str] = {}
+    share = {}
+    for site in sites:
+        if not site.weight:
+            share[site.value] = first.setdefault(root(site.value), site.value)
+    return share

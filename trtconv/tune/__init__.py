@@ -1,0 +1,1 @@
+"""The search for the fastest engine that keeps a contract."""

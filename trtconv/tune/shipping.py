@@ -1,0 +1,83 @@
+"""What ships: made by the rewrite that the ledger names, judged as a file and, where that runs, as an engine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.backends.onnxruntime.half_emulation import emulated_runner
+from trtconv.backends.select import backend_of
+from trtconv.core.artifacts import beside, replacing, sha256_file, write_json
+from trtconv.core.errors import AccuracyError, MissingDependencyError
+from trtconv.core.model.file import load_model
+from trtconv.core.progress import Progress
+from trtconv.core.requests import BuildRequest, RewriteRequest
+from trtconv.rewrite.precision.qdq.ranges import threads_for
+from trtconv.tune.contract import Contract
+from trtconv.tune.evidence import SUFFIX
+from trtconv.tune.finalists import Verdict
+from trtconv.tune.measure import Examiner, Measured
+
+
+def ship(
+    final: RewriteRequest, build: BuildRequest, examiner: Examiner, contract: Contract, verdict: Verdict,
+    facts: Mapping[str, Any], progress: Progress,
+) -> tuple[dict[str, Any], tuple[str, ...]]:  # fmt: skip
+    """Write the model, its engine and its ledger; returns the facts with those of the files, and notes.
+
+    Raises AccuracyError where a file is not as good as the candidate that was judged.
+    """
+    from trtconv.build import build_engine
+    from trtconv.rewrite import rewrite_model
+
+    choice = examiner.models.assignment(verdict.chosen.candidate)
+    final = replace(
+        final, precision=choice.precision, keep_fp32=choice.keep_fp32, rest=choice.rest,
+        quantise_only=choice.quantise_only, data=final.data if choice.quantise_only is not None else "",
+    )  # fmt: skip
+    result = rewrite_model(final, progress)
+    model = load_model(final.output, weights=True)
+    runner = emulated_runner(model, threads=threads_for(model))
+    measured = _judged(contract, examiner, runner, "the model that was written")
+    shipped: dict[str, Any] = {"judging": measured.value, "model_sha256": sha256_file(final.output)}
+    notes = list(result.notes)
+    engine = beside(final.output, ".engine")
+    try:
+        build_engine(replace(build, model=final.output, output=engine, precision=choice.precision), progress)
+    except MissingDependencyError as error:
+        notes.append(f"no engine was built: {error.message}")
+    else:
+        if probe_cuda().gpus:
+            session = backend_of(engine).load(engine, plugins=build.plugins)
+            shipped["engine_judging"] = _judged(contract, examiner, session, "the engine that was built").value
+    complete = {**facts, "shipped": shipped}
+    write_json(beside(final.output, SUFFIX), complete)
+    return complete, tuple(notes)
+
+
+def _judged(contract: Contract, examiner: Examiner, runner: Any, what: str) -> Measured:
+    try:
+        measured = examiner.judge(examiner.run(runner, "judging"), "judging")
+    finally:
+        runner.close()
+    if not contract.holds(measured.value, examiner.baseline("judging").value):
+        raise AccuracyError(
+            f"{what} does not keep the contract that its candidate kept: {contract.metric.name} {measured.value:.4g}",
+            hint="run it again: engines differ by the kernels that the builder's measurements choose",
+        )
+    return measured
+
+
+def publish(folder: Path, output: Path, without: Sequence[str]) -> tuple[Path, ...]:
+    """Copy the files of a folder to where the user wants them, each as a whole; `without` are stems."""
+    files = []
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.name.split(".")[0] not in without:
+            with replacing(output / path.name) as temporary:
+                shutil.copyfile(path, temporary)
+            files.append(output / path.name)
+    return tuple(files)
