@@ -10,7 +10,7 @@
 - convert(model, *, inputs, dynamic, dims, output, **options) -> Conversion
 - check(subject, *, against, **options) -> Verdict
 - assert_equal(module, artifact, **options) -> Verdict, or raises DifferenceError
-- load(path, *, plugins, foreign) -> Session
+- load(path, *, plugins, foreign, trust, code) -> Session
 
 The command line has the same options under the same names: `trtconv convert --help`. `trtconv help python` prints the
 page with every call. Whatever goes wrong is a TrtconvError, with `message`, `hint`, `where` and `exit_code`.
@@ -30,24 +30,29 @@ if TYPE_CHECKING:
         AccuracyError,
         DifferenceError,
         InvalidRequestError,
+        LimitError,
         MissingDependencyError,
+        OutputBusyError,
         OverBudgetError,
         TrtconvError,
         UnsafeFolderError,
         UnsupportedError,
+        UntrustedError,
     )
+    from trtconv.core.trust.trust import EngineCode, Trust
 
 __version__ = "0.1.0"
 __all__ = [
-    "AccuracyError", "Conversion", "DifferenceError", "InvalidRequestError", "MissingDependencyError",
-    "OverBudgetError", "Session", "TrtconvError", "UnsafeFolderError", "UnsupportedError", "Verdict", "assert_equal",
-    "check", "convert", "load",
+    "AccuracyError", "Conversion", "DifferenceError", "EngineCode", "InvalidRequestError", "LimitError",
+    "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust",
+    "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert", "load",
 ]  # fmt: skip
 # Where each name of the door is defined.
 _MODULES = {
     "trtconv.api.calls": ("assert_equal", "convert", "load"),
     "trtconv.api.results": ("Conversion", "Verdict"),
     "trtconv.check.session": ("Session",),
+    "trtconv.core.trust.trust": ("EngineCode", "Trust"),
     "trtconv.core.errors": tuple(name for name in __all__ if name.endswith("Error")),
 }
 

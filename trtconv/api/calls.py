@@ -53,7 +53,7 @@ def convert(
     pickled), or what the command line takes: "net.py:factory", "package.module:factory", "program.pt2".
     `inputs` are texts by name, {"images": "float32[N,3,H,W]"}, or example tensors, whose dims are fixed unless `dims`
     names them: dims={"images": "N,3,H,W"}. `dynamic` are the ranges of named dims as min:opt:max, {"N": "1:1:4"}.
-    `options` are those of `trtconv convert`, with underscores: precision="fp16", target="tensorrt==10", config=...;
+    `options` are those of `trtconv convert`, with underscores: target="tensorrt==10", opt_level=3, config=...;
     `trtconv help python` lists them.
 
     Raises AccuracyError when a step changes what the module computes, UnsupportedError when the target lacks a node,

@@ -60,6 +60,10 @@ class ConvertOptions(SourceOptions, ToleranceKeywords, total=False):
     plugins: Texts
     keep_fp32: Texts
     precision: str
+    data: PathText
+    preprocess: str
+    calibration: str
+    rest: str
     backend: Literal["auto", "tensorrt", "tensorrt-rtx"]
     profile: Texts
     workspace: str | int
@@ -77,6 +81,7 @@ class EqualOptions(SourceOptions, ToleranceKeywords, total=False):
     reference: PathText
     plugin: Paths
     foreign_engine: bool
+    allow_code: Texts
     power: int
 
 

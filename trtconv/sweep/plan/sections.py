@@ -22,7 +22,7 @@ class SweepSection:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     name: str = "sweep"
     targets: list[str] = field(default_factory=lambda: ["tensorrt-rtx"])
-    precisions: list[str] = field(default_factory=lambda: ["fp32"])
+    precisions: list[str] = field(default_factory=lambda: [FP32.name])
     spaces: list[str] = field(default_factory=list)
     gpus: list[str] = field(default_factory=lambda: ["none"])
     store: str = "store"
@@ -69,7 +69,7 @@ class CellSection:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     model: str
     target: str
-    precision: str = "fp32"
+    precision: str = FP32.name
     gpu: str = "none"
     space: str = ""
 

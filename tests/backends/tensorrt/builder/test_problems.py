@@ -63,7 +63,7 @@ def test_libraries_that_a_plugin_makes_8_6_load(model):
 
 
 def test_a_node_whose_size_the_data_decide_is_told_with_the_way_out(model):
-    for op, words in (("NonZero", "data-dependent-sizes.md"), ("Conv", "trtconv rules")):
+    for op, words in (("NonZero", "trtconv help data-dependent-sizes"), ("Conv", "trtconv rules")):
         error = unsupported_error([NodeProblem("plugin creator not found", "n0", op)], model, Path("m.onnx"), EIGHT)
         assert words in (error.hint or "")
 
