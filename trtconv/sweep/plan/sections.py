@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from trtconv.core.precision import FP32
+
 _STRICT = {"extra": "forbid"}
 # The kinds of jobs, in the order in which a cell walks through them.
 EXPORT = "export"
