@@ -21,6 +21,8 @@ from trtconv.plugins.libraries.finding import plugins_in_library, why_not_loadab
 from trtconv.plugins.libraries.user_library import build_user_library, ops_text, read_record, record_path
 from trtconv.plugins.libraries.user_plugin import load_plugins
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples" / "user_plugin"
 
