@@ -37,6 +37,10 @@ WRITERS = [
     (("convert", "{net}:make_net", *IMAGES), "-o", "folder"),
     (("package", "{m}"), "-o", "folder"),
     (("plugins", "build", "--include", "{dir}"), "-o", "folder"),
+    (("sign", "{m}", "--key", "{key}"), "-o", "file"),
+    (("tune", "{net}:make_net", *IMAGES, "--data", "{dir}", "--metric", "psnr"), "-o", "folder"),
+    (("sweep", "{sweep}"), "-o", "folder"),
+    (("sweep", "{sweep}"), "--junit", "report"),
 ]
 NAMES = [f"{' '.join(w[: 1 + (w[0] == 'plugins')])} {o}" for w, o, _ in WRITERS]
 FILES = [(w, o) for w, o, role in WRITERS if role in ("file", "report")]
@@ -59,8 +63,12 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def line(model, net, tmp_path):
+    key, sweep = tmp_path / "key.pem", tmp_path / "sweep.toml"
+    key.write_text("no key")
+    sweep.write_text("")
+
     def fill(words):
-        return [w.format(m=model, net=net, dir=tmp_path) for w in words]
+        return [w.format(m=model, net=net, dir=tmp_path, key=key, sweep=sweep) for w in words]
 
     return fill
 
@@ -103,7 +111,7 @@ def test_every_written_path_of_every_command_is_in_the_table():
     for name in COMMANDS:
         walk(name, cli.get_command(click.Context(cli), name))
     # Shared options are tried with one command each; a baseline is read as well.
-    shared = {"check --baseline", "convert --timing-cache"} | {n for n in written if n.endswith(" --json")}
+    shared = {"check --baseline", "convert --timing-cache", "tune --timing-cache"} | {n for n in written if n.endswith(" --json")}
     assert written - shared == set(NAMES) - shared
 
 
@@ -139,9 +147,9 @@ def test_a_device_and_a_fifo_are_no_place_for_a_model(trtconv, line, tmp_path, w
 @pytest.mark.parametrize("form", ["itself", "symlink", "hardlink", "weights"])
 def test_an_input_is_never_an_output(trtconv, line, model, net, tmp_path, words, option, form):
     filled = line(words)
-    source = model if str(model) in filled else net
-    if form == "weights" and source is net:
-        pytest.skip("a module has no external data")
+    source = next((p for p in (model, tmp_path / "sweep.toml") if str(p) in filled), net)
+    if form == "weights" and source is not model:
+        pytest.skip("modules and sweeps have no external data")
     place = tmp_path / "other"
     if form == "symlink":
         os.symlink(source, place)

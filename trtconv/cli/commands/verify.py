@@ -16,14 +16,14 @@ from trtconv.frontend.command_line import CommandLine
 @click.command("verify", cls=FileCommand)
 @click.argument("subject", type=FILE)
 @click.option("--key", type=FILE, help="The signer's public key in PEM.")
-@click.option("--certificate", type=FILE, multiple=True, help="A certificate in PEM under which the signer's must be.")
+@click.option("--root", type=FILE, multiple=True, help="A certificate in PEM under which the signer's must be.")
 @click.option("--identity", default="", help="The signer's identity in Sigstore; needs --issuer.")
 @click.option("--issuer", default="", help="The OpenID Connect provider that vouched for the identity.")
 @click.option("--trust-config", type=FILE, help="Sigstore's trust configuration, to verify offline.")
 @click.option("--signature", type=FILE, help="The signature (default: SUBJECT's name with .sig).")
 @options_of(JsonOption)
 def command(
-    subject: Path, key: Path | None, certificate: tuple[Path, ...], identity: str, issuer: str,
+    subject: Path, key: Path | None, root: tuple[Path, ...], identity: str, issuer: str,
     trust_config: Path | None, signature: Path | None, line: CommandLine,
 ) -> None:  # fmt: skip
     """Verify the signature of the set that SUBJECT is part of, before anything in it is read; list its proofs."""
@@ -31,7 +31,7 @@ def command(
     from trtconv.core.trust.signature import verify_set
     from trtconv.core.trust.trust import Trust
 
-    verified = verify_set(subject, Trust(key, certificate, identity, issuer, trust_config, signature))
+    verified = verify_set(subject, Trust(key, root, identity, issuer, trust_config, signature))
     facts = {"signer": verified.signer, "files": dict(verified.digests), "attestation": dict(verified.statement)}
     if write_document(line.of(JsonOption).file, "verify", facts):
         return

@@ -52,7 +52,7 @@ class Trust:
         if sum(ways) != 1:
             raise InvalidRequestError(
                 "whose signature is to be believed is not said" if not any(ways) else "more than one signer is named",
-                hint="name one of: --key FILE, --certificate FILE, --identity NAME with --issuer URL",
+                hint="name one of: --key FILE, --root FILE, --identity NAME with --issuer URL",
             )
         if bool(self.identity) != bool(self.issuer):
             raise InvalidRequestError("an identity and its issuer belong together", hint="name --identity and --issuer")
