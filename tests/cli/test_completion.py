@@ -39,7 +39,7 @@ def test_commands_and_options(tab):
         ("trtconv check m.onnx --target tensorrt==1", ["tensorrt==10", "tensorrt==11"]),
         ("trtconv rules --target tensorrt==8", ["tensorrt==8.6"]),
         ("trtconv build m.onnx --backend ", ["auto", "tensorrt", "tensorrt-rtx"]),
-        ("trtconv build m.onnx --precision f", ["fp32", "fp16"]),
+        ("trtconv build m.onnx --precision f", ["fp32", "fp16", "fp8"]),
         ("trtconv export net.py:f --input x:float32[N,3,Hgt] --dynamic H", ["Hgt="]),
         ("trtconv export net.py:f --input x:float32[N,H] --dynamic N=1:2:3 ", ["N=", "H="]),
     ],

@@ -153,7 +153,7 @@ def test_a_module_that_gives_nan_is_warned_of(trtconv, net, tmp_path):
         (("--seed", "-1"), "-1 is not in the range"),
         (("--config", "pad.toml"), "unknown way to pad 'refelct'. Did you mean 'reflect'"),
         (("--config", "level.toml"), "there is no optimization level 9"),
-        (("--config", "precision.toml"), "unknown precision 'fp8'"),
+        (("--config", "precision.toml"), "unknown precision 'fp4'"),
     ],
 )
 def test_what_a_later_room_would_refuse_is_refused_before_the_export(
@@ -162,7 +162,7 @@ def test_what_a_later_room_would_refuse_is_refused_before_the_export(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pad.toml").write_text('[export]\npad_to_multiple = "refelct"\n')
     (tmp_path / "level.toml").write_text("[build]\nopt_level = 9\n")
-    (tmp_path / "precision.toml").write_text('[build]\nprecision = "fp8"\n')
+    (tmp_path / "precision.toml").write_text('[build]\nprecision = "fp4"\n')
     code, _, err = trtconv("convert", f"{net}:broken_net", *IMAGES, *RANGES, "-o", "out", "--backend", "tensorrt-rtx",
                            *words)  # fmt: skip
     assert message in err

@@ -124,9 +124,11 @@ def load(
     from trtconv.core.trust.trust import NO_CODE
 
     file = path.engine if isinstance(path, Conversion) else Path(path)
-    return open_session(
+    session = open_session(
         file, plugins=tuple(Path(p) for p in plugins), foreign=foreign, trust=trust, code=code or NO_CODE
     )
+    session.tell_warnings(stacklevel=3)
+    return session
 
 
 @contextmanager

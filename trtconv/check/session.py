@@ -88,7 +88,7 @@ def load(
     were signed; raises UntrustedError else. `code` (else that of `trust`) names code in an engine that may run.
 
     `foreign` takes an engine that trtconv did not build, which has no manifest to be compared with. What TensorRT or
-    the engine's manifest gives to warn of is told as a `RuntimeWarning`, here and by later calls.
+    the engine's manifest gives to warn of is told by `Session.tell_warnings`, and by calls.
     """
     verified = None
     if trust is not None:
@@ -96,5 +96,4 @@ def load(
 
         verified, code = verify_set(Path(path), trust), trust.code if code == NO_CODE else code
     session = Session(open_subject(Path(path), plugins, foreign=foreign, code=code, verified=verified))
-    session.tell_warnings(stacklevel=3)
     return session

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-HINT = "map wants outputs called boxes, scores and labels, or one [M, 6]; see docs/how-to/quantise.md"
+HINT = "map wants outputs called boxes, scores and labels, or one [M, 6]; see `trtconv help quantise`"
 THRESHOLDS = tuple(0.5 + 0.05 * i for i in range(10))
 
 
