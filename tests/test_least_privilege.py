@@ -17,6 +17,9 @@ MAY_NAME_PICKLE = {"export/module/exported_program.py", "export/module/weights.p
 CODE = {"eval", "exec", "compile", "__import__"}
 SHELL = {"system", "popen", "execv", "execve", "execvp", "spawnv"}
 
+# Becomes the command of a job, a list of words without a shell, once it is tied to the life of its worker.
+MAY_BECOME = {"sweep/workers/child.py"}
+
 
 def calls(tree):
     for node in ast.walk(tree):
@@ -41,7 +44,7 @@ def test_nothing_is_unpickled_or_run(path):
         assert "weights_only" not in words or ast.unparse(words["weights_only"]) == "True", name
         assert "shell" not in words or ast.unparse(words["shell"]) == "False", name
         assert function not in CODE, f"{name} calls {function}"
-        if function.startswith("os."):
+        if function.startswith("os.") and name not in MAY_BECOME:
             assert function.removeprefix("os.") not in SHELL, name
         if function in ("torch.load", "np.load", "numpy.load") or function.endswith((".unsafe_load", "read_pickle")):
             assert "weights_only" in words or "allow_pickle" in words, f"{name} calls {function}"
