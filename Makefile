@@ -30,11 +30,11 @@ demo: venv
 	@echo; echo "Made:"; ls -lh out/text_attention out/refinedet | grep -v ^total
 
 test: venv
-	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 -m "not gpu and not slow"
+	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not gpu and not slow"
 
 # What compiles kernels, builds every rule's result with TensorRT-RTX and exports more of the zoo (20 minutes on two cores).
 test-slow: venv
-	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 -m "slow and not gpu"
+	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not gpu"
 
 lint: venv
 	$(BIN)/ruff check .
