@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,10 @@ def test_help_loads_no_heavy_package():
 @pytest.mark.parametrize("room", ["foreign", "rewrite", "build", "check"])
 def test_rooms_load_without_torch(room):
     assert "torch" not in loaded_by(f"import trtconv.{room}")
+
+
+def test_every_folder_of_tests_is_run(pytestconfig):
+    """pytest leaves out folders called `build` of its own accord."""
+    folders = {p.name for p in (ROOT / "tests").rglob("*") if p.is_dir() and p.name != "__pycache__"}
+    left_out = pytestconfig.getini("norecursedirs")
+    assert not {f for f in folders for pattern in left_out if fnmatch(f, pattern)}
