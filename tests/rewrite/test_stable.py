@@ -31,6 +31,7 @@ from trtconv.rewrite.engine.rounds import Setting
 from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rules import RULES
 
+pytestmark = pytest.mark.slow
 FILES = [
     m.name
     for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.")
