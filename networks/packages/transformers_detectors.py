@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from networks.network import Network
-from networks.packages.transformers_text import REQUIREMENTS as TEXT
+from networks.packages.transformers_images import BODY, FIXED, MOVING, PIXEL_VALUES, RESNET, SQUARE, SWIN
+from networks.packages.transformers_images import REQUIREMENTS as IMAGES
 from networks.packages.transformers_text import configured
 
-REQUIREMENTS = ("scipy", *TEXT)
-PIXEL_VALUES = ("pixel_values:float32[N,3,H,W]",)
-MOVING = "N=1:1:2 H=64:96:128%32 W=64:128:160%32"
-BODY = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
-SQUARE = {**BODY, "image_size": 64, "patch_size": 16}
-FIXED = (("pixel_values:float32[N,3,64,64]",), "N=1:2:6")
-RESNET = {
-    "embedding_size": 16,
-    "hidden_sizes": [16, 24, 32, 48],
-    "depths": [1, 1, 1, 1],
-    "layer_type": "basic",
-    "out_features": ["stage2", "stage3", "stage4"],
-}
+REQUIREMENTS = IMAGES
+
 DETR = {
     "use_timm_backbone": False,
     "use_pretrained_backbone": False,
@@ -32,7 +22,18 @@ DETR = {
     "decoder_ffn_dim": 64,
     "num_queries": 12,
 }
-SWIN = {"image_size": 64, "patch_size": 4, "embed_dim": 24, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4}
+RT_DETR: dict[str, object] = {
+    "d_model": 32,
+    "encoder_hidden_dim": 32,
+    "encoder_in_channels": [24, 32, 48],
+    "decoder_in_channels": [32, 32, 32],
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "decoder_layers": 2,
+    "num_queries": 20,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+}
 
 
 def _detr(kind: str, **more: object):  # type: ignore[no-untyped-def]
@@ -117,18 +118,7 @@ NETWORKS = (
         _with_backbone(
             "rt_detr",
             "AutoModelForObjectDetection",
-            {
-                "d_model": 32,
-                "encoder_hidden_dim": 32,
-                "encoder_in_channels": [24, 32, 48],
-                "decoder_in_channels": [32, 32, 32],
-                "encoder_ffn_dim": 48,
-                "decoder_ffn_dim": 48,
-                "decoder_layers": 2,
-                "num_queries": 20,
-                "encoder_attention_heads": 4,
-                "decoder_attention_heads": 4,
-            },
+            RT_DETR,
             "rt_detr_resnet",
             RESNET,
         ),
@@ -140,18 +130,7 @@ NETWORKS = (
         _with_backbone(
             "rt_detr_v2",
             "AutoModelForObjectDetection",
-            {
-                "d_model": 32,
-                "encoder_hidden_dim": 32,
-                "encoder_in_channels": [24, 32, 48],
-                "decoder_in_channels": [32, 32, 32],
-                "encoder_ffn_dim": 48,
-                "decoder_ffn_dim": 48,
-                "decoder_layers": 2,
-                "num_queries": 20,
-                "encoder_attention_heads": 4,
-                "decoder_attention_heads": 4,
-            },
+            RT_DETR,
             "rt_detr_resnet",
             RESNET,
         ),

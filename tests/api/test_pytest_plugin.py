@@ -86,6 +86,7 @@ def test_options_of_the_run_are_limits_of_every_check(call, here, tmp_path):
 def test_an_engine_without_a_gpu_fails_unless_told_to_skip(call, here):
     from trtconv.backends.cuda.driver import probe_cuda
 
+    # With a GPU the engine runs, and there is nothing that could not be run.
     if probe_cuda().gpus:
         pytest.skip("says what is missing without a GPU")
     path = str(here.folder / "out" / "model.engine")

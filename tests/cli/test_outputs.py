@@ -148,6 +148,7 @@ def test_a_device_and_a_fifo_are_no_place_for_a_model(trtconv, line, tmp_path, w
 def test_an_input_is_never_an_output(trtconv, line, model, net, tmp_path, words, option, form):
     filled = line(words)
     source = next((p for p in (model, tmp_path / "sweep.toml") if str(p) in filled), net)
+    # External data is a thing of ONNX files; the other inputs have no second file that could be overwritten.
     if form == "weights" and source is not model:
         pytest.skip("modules and sweeps have no external data")
     place = tmp_path / "other"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from trtconv.core.display import display_styled
@@ -10,3 +12,13 @@ from trtconv.core.display import display_styled
 def echo(text: str, *, err: bool = False, color: bool | None = None) -> None:
     """Print a line; control characters of foreign text are shown as escapes, our own colours stay."""
     click.echo(display_styled(text), err=err, color=color)
+
+
+def note_teller(*, quiet: bool) -> Callable[[str], None]:
+    """What prints notes on stderr, or keeps silent."""
+
+    def tell(text: str) -> None:
+        if not quiet:
+            echo(f"note: {text}", err=True)
+
+    return tell

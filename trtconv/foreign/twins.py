@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.file import all_tensors
+from trtconv.proof.power.fault import copy_of
 
 if TYPE_CHECKING:
     import onnx
@@ -57,17 +58,9 @@ def _widen(graph: onnx.GraphProto) -> None:
         if node.op_type == "ConstantOfShape" and not node.attribute:
             node.attribute.append(helper.make_attribute("value", helper.make_tensor("value", double, [1], [0.0])))
         narrowed.append(node)
-    nodes = [_copy(n) for n in narrowed]
+    nodes = [copy_of(n) for n in narrowed]
     del graph.node[:]
     graph.node.extend(nodes)
-
-
-def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    import onnx
-
-    copied = onnx.NodeProto()
-    copied.CopyFrom(node)
-    return copied
 
 
 def with_moved_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto | None:

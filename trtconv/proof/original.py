@@ -26,8 +26,8 @@ MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
 class Resampling(Protocol):
     """What can run with the coordinates of its interpolations moved by a rounding (see `proof.coordinates`)."""
 
-    def resampled(self) -> Sequence[Run]:
-        """The same with moved coordinates, in FP64 where that can be had; empty when it does not interpolate."""
+    def resampled(self, exact: Run | None = None) -> Sequence[Run]:
+        """The same, or its FP64 `exact`, with moved coordinates; empty when it does not interpolate."""
 
 
 class Original(Protocol):

@@ -32,7 +32,7 @@ def measured_errors(
 
     errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
     if errors and isinstance(original, Resampling):
-        for run in original.resampled():
+        for run in original.resampled(exact):
             errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
     if missing:

@@ -11,7 +11,7 @@ from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.provenance import RULE_KEY, SOURCE_KEY
 from trtconv.core.precision import FP8, FP16
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.precision.quantize import Quantization, insert_qdq
+from trtconv.rewrite.precision.quantize import Pair, Quantization, insert_pairs
 
 RTX = parse_target("tensorrt-rtx")
 RNG = np.random.default_rng(0)
@@ -27,6 +27,10 @@ def model(text="h = MatMul(x, w) y = Relu(h)", opset=21, output="y", dtype="floa
     made.graph.initializer.append(numpy_helper.from_array(W.astype(kind), "w"))
     made.graph.node[0].metadata_props.add(key=SOURCE_KEY, value="net.py:7")
     return made
+
+
+def insert_qdq(proto, plan, target):
+    return insert_pairs(proto, [Pair(name, quantization) for name, quantization in plan.items()], target)
 
 
 def run(proto, x=X):

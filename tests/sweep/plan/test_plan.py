@@ -8,7 +8,7 @@ from trtconv.sweep.plan.cells import make_matrix, select_cells
 from trtconv.sweep.plan.commands import steps_of
 from trtconv.sweep.plan.estimate import estimate_jobs
 from trtconv.sweep.plan.file import read_sweep
-from trtconv.sweep.plan.jobs import cells_behind, make_jobs
+from trtconv.sweep.plan.jobs import make_jobs
 
 MODEL = '[[model]]\nmodule = "package.module:net"\n'
 MATRIX = """
@@ -142,7 +142,8 @@ def test_the_jobs_of_a_matrix(folder):
     assert build.needs[-1] == "check/alpha/own/tensorrt==8.6/fp32", "a graph that differs is not built"
     assert build.reads == ("export/alpha/own", "rewrite/alpha/own/tensorrt==8.6/fp32")
     assert graph.jobs["build/alpha/own/tensorrt-rtx/fp32"].accelerator == ""
-    assert [c.gpu for c in cells_behind(graph, ["build/alpha/own/tensorrt-rtx/fp32"])] == ["none", "H100"]
+    behind = [cell for cell, chain in graph.of_cell.items() if "build/alpha/own/tensorrt-rtx/fp32" in chain]
+    assert [c.gpu for c in behind] == ["none", "H100"]
 
 
 def words(graph, cells, id):

@@ -41,7 +41,7 @@ class GraphRunner:
         """Run once. Raises TrtconvError."""
         return self._run(inputs)
 
-    def resampled(self) -> Sequence[Run]:
+    def resampled(self, exact: Run | None = None) -> Sequence[Run]:
         """The graph with its coordinates moved to either side; empty when it does not interpolate."""
         return self._resampled
 

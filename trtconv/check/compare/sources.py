@@ -53,9 +53,9 @@ def compare_sources(request: CheckRequest) -> SourceVerdict:
     source = manifest.get("source") if manifest.get("kind") == "onnx" else None
     live = _live_class(source)
     spec = str(source.get("spec", "")) if isinstance(source, Mapping) and not live else ""
-    gone = [c for c in changes if c.what not in ("changed", "absent")]
-    findings = tuple(_finding(change, model, spec) for change in changes if len(gone) == 1 or change not in gone)
-    findings += (*((_gone(gone, model),) if len(gone) > 1 else ()), *_weights_unknown(model, live))
+    gone = [c for c in changes if c.what == "gone"]
+    findings = tuple(_finding(change, model, spec) for change in changes if change not in gone)
+    findings += (*_gone(gone, model), *_weights_unknown(model, live))
     wrong = any(f.level == "error" for f in findings)
     files = len({n for r in records for group in ("files", "outside") for n in r[group]})
     return SourceVerdict("changed" if wrong else "unchanged", files, findings)
@@ -101,17 +101,17 @@ def _finding(change: SourceChange, model: Path, spec: str) -> Finding:
         against = f", or check --against {spec}" if spec else ""
         words = f"{change.name} changed since {subject} was exported"
         return Finding("error", "usage", words, f"convert again{against}", source=f"{change.path}:1")
-    if change.what == "absent":
-        words = f"{change.name}, which was read when {subject} was exported, is not on this machine"
-        return Finding("note", "usage", words)
-    words = f"{change.name}, from which {subject} was exported, is gone"
-    return Finding("error", "usage", words, SKIP)
+    words = f"{change.name}, which was read when {subject} was exported, is not on this machine"
+    return Finding("note", "usage", words)
 
 
-def _gone(changes: Sequence[SourceChange], model: Path) -> Finding:
-    """One line for an artifact that was moved away from all of its sources."""
-    words = f"{changes[0].name} and {len(changes) - 1} more, from which {_from_here(model)} was exported, are gone"
-    return Finding("error", "usage", words, SKIP)
+def _gone(changes: Sequence[SourceChange], model: Path) -> tuple[Finding, ...]:
+    """One line, also for an artifact that was moved away from all of its sources."""
+    if not changes:
+        return ()
+    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    subject = f"{changes[0].name}{more}, from which {_from_here(model)} was exported,"
+    return (Finding("error", "usage", f"{subject} {'are' if more else 'is'} gone", SKIP),)
 
 
 def _from_here(path: Path) -> str:

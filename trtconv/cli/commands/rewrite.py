@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trtconv.cli.click_options import options_of
-from trtconv.cli.echo import echo
+from trtconv.cli.echo import echo, note_teller
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import option
@@ -56,10 +56,7 @@ def command(model: Path, line: CommandLine) -> None:
     options, output = line.of(RewriteOptions), line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
 
-    def note(text: str) -> None:
-        if not output.quiet:
-            echo(f"note: {text}", err=True)
-
+    note = note_teller(quiet=output.quiet)
     request = rewrite_request(config, model, options.output or beside(model, ".trt.onnx"), line, note)
     with ConsoleProgress(output.verbosity) as progress:
         from trtconv.rewrite import rewrite_model

@@ -10,7 +10,7 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
-from trtconv.cli.echo import echo
+from trtconv.cli.echo import note_teller
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
 from trtconv.core.option import option
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
@@ -69,12 +69,9 @@ def command(module: str | None, line: CommandLine) -> None:
 
     options, output = line.of(TuneOptions), line.of(OutputOptions)
 
-    def note(text: str) -> None:
-        if not output.quiet:
-            echo(f"note: {text}", err=True)
-
     with ConsoleProgress(output.verbosity) as progress:
         config = load_config(line.of(ConfigOption).config)
+        note = note_teller(quiet=output.quiet)
         request = replace(tune_request(config, module, options.output, line, note), repeat=options.repeat)
         result = tune(request, progress)
     show(_summary(result), line.of(JsonOption), quiet=output.quiet)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from trtconv.proof.original import Run
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -35,7 +37,8 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    _resampled: tuple[Resampled, ...] | None = None
+    # `interpolates` is True until a run under `Resampled` saw no interpolation.
+    interpolates = True
     caches = ShapeCaches()
 
     def __init__(
@@ -74,13 +77,9 @@ class ModuleRunner:
         """The module with each weight moved by at most one unit in its last place; None as for `exact`."""
         return perturbed_twin(self, seed)
 
-    def resampled(self) -> tuple[Resampled, ...]:
-        """The module in FP64 with the coordinates of its interpolations moved; empty once it is seen to have none."""
-        if self._resampled is None:
-            exact = self.exact()
-            self._resampled = () if exact is None else (Resampled(exact),)
-        self._resampled = tuple(r for r in self._resampled if r.interpolates is not False)
-        return self._resampled
+    def resampled(self, exact: Run | None = None) -> tuple[Resampled, ...]:
+        """`exact` with the coordinates of its interpolations moved; empty once it is seen to have none."""
+        return () if exact is None or not self.interpolates else (Resampled(self, exact),)
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from trtconv.export.module.runner import ModuleRunner
+    from trtconv.proof.original import Run
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,21 +89,20 @@ def denormals_flushed() -> Iterator[None]:
 
 
 class Resampled:
-    """The module in FP64 with the coordinates of its interpolations moved (`proof.coordinates`).
+    """A module in FP64 with the coordinates of its interpolations moved (`proof.coordinates`).
 
-    `interpolates` is None before the first run.
+    Tells the runner whose twin it is whether there are any.
     """
 
-    def __init__(self, exact: ModuleRunner) -> None:
-        self._exact = exact
-        self.interpolates: bool | None = None
+    def __init__(self, runner: ModuleRunner, exact: Run) -> None:
+        self._runner, self._exact = runner, exact
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError."""
         mode = _moved_coordinates()
         with mode:
             outputs = self._exact(inputs)
-        self.interpolates = mode.count > 0
+        self._runner.interpolates = mode.count > 0
         return outputs
 
 

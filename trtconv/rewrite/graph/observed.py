@@ -17,6 +17,7 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.sizes import elements
 from trtconv.rewrite.engine.rounds import describe
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.graph.index import Array, Graph, Node
@@ -100,12 +101,9 @@ def _constants(graph: Graph, value_names: Sequence[str]) -> dict[str, Array]:
 def _points(space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> list[SamplePoint]:
     """Small ones with random values, and the highest values that inputs have."""
 
-    def cost(point: SamplePoint) -> int:
-        return sum(math.prod(s.shape(point.sizes)) for s in specs)
-
     points = sample_points(space, specs)
-    small = sorted((p for p in points if p.values == "random"), key=cost)[: MOST_POINTS - 1]
-    full = [p for p in points if p.values == "full" and cost(p) <= MOST_ELEMENTS]
+    small = sorted((p for p in points if p.values == "random"), key=lambda p: elements(specs, p))[: MOST_POINTS - 1]
+    full = [p for p in points if p.values == "full" and elements(specs, p) <= MOST_ELEMENTS]
     return [*small, *full]
 
 

@@ -7,7 +7,7 @@ computes it. Where the scales come from is not decided here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,14 +99,6 @@ class Pair:
     quantization: Quantization
     readers: frozenset[tuple[str, int]] | None = None
     stored: bool = True
-
-
-def insert_qdq(model: onnx.ModelProto, plan: Mapping[str, Quantization], target: Target) -> QuantizedModel:
-    """A copy of the model in which all nodes read the planned values through QuantizeLinear and DequantizeLinear.
-
-    Constants are stored quantised. Raises as `insert_pairs` does.
-    """
-    return insert_pairs(model, [Pair(name, quantization) for name, quantization in plan.items()], target)
 
 
 def insert_pairs(model: onnx.ModelProto, pairs: Sequence[Pair], target: Target) -> QuantizedModel:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
 
 from trtconv.sweep.plan.jobs import JobGraph
 from trtconv.sweep.workers.outcome import JobResult
@@ -103,12 +102,3 @@ class Schedule:
         """Block a job; those behind it name the cause too, since they need it all the same."""
         if job not in self.blocked and job not in self.results:
             self.blocked[job] = cause
-
-
-def chain_cause(schedule: Schedule, chain: Iterable[str]) -> JobResult | None:
-    """The first result in a chain of jobs that is not good; None while there is none."""
-    for job in chain:
-        result = schedule.results.get(job)
-        if result is not None and not result.ok:
-            return result
-    return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.cells import NO_GPU, OWN_SPACE, Model
+from trtconv.sweep.plan.cells import OWN_SPACE, Model
 from trtconv.sweep.plan.jobs import Job
 
 MODEL, REWRITTEN, ENGINE = "model.onnx", "model.trt.onnx", "model.engine"
@@ -64,8 +64,3 @@ def _export_words(job: Job, model: Model, config: tuple[str, ...]) -> tuple[str,
     if model.weights:
         words += ["--weights", str(model.weights)]
     return (*words, *model.options, "--json")
-
-
-def needs_gpu(job: Job) -> bool:
-    """True for a job that has a GPU for itself."""
-    return bool(job.accelerator) and job.accelerator != NO_GPU

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trtconv.core.sizes import parse_bytes
@@ -98,9 +98,3 @@ def _job(kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection
 def jobs_kind(job_id: str) -> str:
     """The kind that a job's id begins with."""
     return job_id.partition("/")[0]
-
-
-def cells_behind(graph: JobGraph, ids: Iterable[str]) -> tuple[Cell, ...]:
-    """The cells that one of the jobs belongs to."""
-    chosen_ids = set(ids)
-    return tuple(cell for cell, chain in graph.of_cell.items() if chosen_ids & set(chain))

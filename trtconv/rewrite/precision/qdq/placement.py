@@ -84,11 +84,6 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     )
 
 
-def quantisable(graph: Graph, precision: Precision) -> tuple[Layer, ...]:
-    """The layers that `place_pairs` takes where none are named."""
-    return place_pairs(graph, precision).layers
-
-
 def _own_sites(layer: Layer) -> Iterator[Site]:
     node = layer.node
     yield Site(node.name, 0, node.inputs[0], node.name)
