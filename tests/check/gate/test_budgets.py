@@ -83,6 +83,12 @@ def test_a_single_disturbed_run_does_not_count():
     assert not is_regression(measurement([2.0, 2.01, 9.0, 2.0, 2.02, 1.98, 30.0]), then, 1.1)
 
 
+def test_a_machine_with_wild_runs_neither_hides_nor_makes_a_regression():
+    wild = measurement([1.0, 9.0, 1.1, 7.0, 1.2, 30.0, 8.0])
+    assert is_regression(wild, measurement([1e-6] * 7), 1.1), "every run is slower, whatever their spread is"
+    assert not is_regression(wild, measurement([1.0, 1.1, 1.0, 12.0, 0.9, 25.0, 1.3]), 1.1)
+
+
 def baseline_file(folder, base, **measured):
     from trtconv.check.reporters.json_report import report_dict
 

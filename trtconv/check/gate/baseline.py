@@ -1,7 +1,7 @@
 """`--baseline FILE`: an earlier JSON report beside this one, in ratios, with a margin that comes from the spread.
 
-A quantity got worse when its median grew by more than its ratio allows and by more than `SIGMAS` standard errors of
-the difference of the two medians. The first keeps small changes green, the second keeps a noisy machine green.
+A quantity got worse when its median grew by more than its ratio allows and its runs lie above the earlier ones by an
+exact rank test. The first keeps small changes green, the second keeps a noisy machine green.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.gate.measured import Measurement, format_value, from_dict
+from trtconv.check.gate.rank_test import p_value_of_larger
 from trtconv.core.artifacts import read_json
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.numbers import parse_number
 from trtconv.core.report import SCHEMA, CheckReport, Finding
 
-SIGMAS = 4.0
+# How often two samples of one distribution may be told apart. Few runs cannot reach it: they must lie wholly apart.
+SIGNIFICANCE = 1e-3
 AGAINST = " against the baseline"
-# The standard error of a median of n normal samples is 1.2533 sigma / sqrt(n).
-_MEDIAN_ERROR = 1.2533
 # Of a limit that a user named the same goes for this share.
 _NAMED_SHARE = 0.02
 # Errors below this share of an output's magnitude are rounding; they may move by any factor.
@@ -115,15 +115,13 @@ def compare_with_baseline(
 
 
 def is_regression(now: Measurement, then: Measurement, ratio: float, *, more_is_better: bool = False) -> bool:
-    """True when `now` is worse than `then` by more than the ratio and by more than the noise of both medians."""
+    """True when `now` is worse than `then` by more than the ratio, and the two are not one distribution's noise."""
     high, low = (then, now) if more_is_better else (now, then)
     if high.value <= low.value * ratio:
         return False
-    return high.value - low.value > SIGMAS * math.hypot(_median_error(now), _median_error(then))
-
-
-def _median_error(measurement: Measurement) -> float:
-    return _MEDIAN_ERROR * measurement.sigma / math.sqrt(max(1, len(measurement.runs)))
+    high_runs, low_runs = high.runs or (high.value,), low.runs or (low.value,)
+    least = 1.0 / math.comb(len(high_runs) + len(low_runs), len(high_runs))
+    return p_value_of_larger(high_runs, low_runs) <= max(SIGNIFICANCE, least)
 
 
 def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]]) -> list[Finding]:

@@ -9,9 +9,6 @@ from typing import Any
 
 from trtconv.core.sizes import format_bytes
 
-# The median absolute deviation of a normal distribution is 0.6745 of its standard deviation.
-_MAD_TO_SIGMA = 1.4826
-
 
 @dataclass(frozen=True)
 class Measurement:
@@ -20,14 +17,6 @@ class Measurement:
     value: float
     runs: tuple[float, ...] = ()
     places: tuple[Mapping[str, str], ...] = field(default=())
-
-    @property
-    def sigma(self) -> float:
-        """A robust standard deviation of one run, from the median absolute deviation; 0 for fewer than three runs."""
-        if len(self.runs) < 3:
-            return 0.0
-        middle = statistics.median(self.runs)
-        return _MAD_TO_SIGMA * statistics.median(abs(r - middle) for r in self.runs)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
