@@ -61,8 +61,9 @@ def _summary(outcomes: dict[str, dict[str, Any]], registered: int) -> str:
 def _refusals(outcomes: dict[str, dict[str, Any]]) -> str:
     rows = [
         f"| {n} | {o['status']} | {_cell(o['message'], 420)} |"
-        for n, o in outcomes.items() if o["status"] not in ("equal", "unavailable")
-    ]  # fmt: skip
+        for n, o in outcomes.items()
+        if o["status"] not in ("equal", "unavailable")
+    ]
     return "\n".join(["## Not converted\n", "| network | outcome | why |", "|---|---|---|", *rows, ""]) if rows else ""
 
 

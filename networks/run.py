@@ -72,9 +72,13 @@ def run_one(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         result = Path(folder) / "outcome.json"
         with (Path(folder) / "log").open("wb") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "networks.convert", name, str(result)], cwd=folder, env=environment,
-                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-m", "networks.convert", name, str(result)],
+                cwd=folder,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             reason, seconds = watch(child, arguments.seconds, arguments.memory)
         if result.exists():
             outcome: dict[str, Any] = json.loads(result.read_text())

@@ -148,8 +148,11 @@ def test_every_binding_of_a_participle_is_seen(source):
 def loaded_by(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", code + "\nimport sys; print(*sorted(m.split('.')[0] for m in sys.modules))"],
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
     return set(done.stdout.split())
 
 

@@ -49,9 +49,13 @@ def place(tmp_path):
 def shell(place, script, **environment):
     defaults = {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
     return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=place, capture_output=True, text=True,
-        env={**defaults, **environment}, check=False,
-    )  # fmt: skip
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        env={**defaults, **environment},
+        check=False,
+    )
 
 
 def act(place, **inputs):

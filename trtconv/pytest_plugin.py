@@ -50,9 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--trtconv-formats", metavar="NAME,...", default="json,html", help="Of the reports (default: json,html)."
     )
     group.addoption(
-        "--trtconv-unrunnable", choices=("fail", "skip"), default="fail",
+        "--trtconv-unrunnable",
+        choices=("fail", "skip"),
+        default="fail",
         help="An engine that this machine cannot run (no GPU) fails its test, or skips it (default: fail).",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,10 @@ def trtconv_gate(request: pytest.FixtureRequest) -> EngineGate:
 
     reports = value("reports")
     return EngineGate(
-        {name: value(name) for name in _ARGUMENTS if value(name) is not None}, value("against"),
-        Path(reports) if reports else None, tuple(w.strip() for w in value("formats").split(",") if w.strip()),
-        value("unrunnable") == "skip", request.node.nodeid,
-    )  # fmt: skip
+        {name: value(name) for name in _ARGUMENTS if value(name) is not None},
+        value("against"),
+        Path(reports) if reports else None,
+        tuple(w.strip() for w in value("formats").split(",") if w.strip()),
+        value("unrunnable") == "skip",
+        request.node.nodeid,
+    )

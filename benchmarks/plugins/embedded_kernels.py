@@ -129,9 +129,11 @@ def measure(machine: Machine, case: Case, dtype: str, *, fixed: bool) -> dict[st
     count = max(2, min(64, -(-ROUND_BYTES // moved)))
     sets = []
     for seed in range(count):
-        inputs = [cuda.upload(a) for a in case.arrays(dtype, seed)] if seed == 0 else [
-            cuda.allocate(item * int(np.prod(s))) for s in case.shapes
-        ]  # fmt: skip
+        inputs = (
+            [cuda.upload(a) for a in case.arrays(dtype, seed)]
+            if seed == 0
+            else [cuda.allocate(item * int(np.prod(s))) for s in case.shapes]
+        )
         sets.append((inputs, cuda.allocate(item * int(np.prod([int(d or 0) for d in wanted])))))
     for inputs, _ in sets[1:]:
         for to, source, shape in zip(inputs, sets[0][0], case.shapes, strict=True):
@@ -153,9 +155,13 @@ def main(arguments: list[str]) -> int:
     state = probe_cuda()
     machine = Machine(Cuda(), state.gpus[0], open_nvrtc(state.driver))
     result: dict[str, Any] = {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"), "gpu": machine.gpu.name,
-        "driver": state.driver, "nvrtc": ".".join(map(str, machine.nvrtc.version)), "values": [], "times": [],
-    }  # fmt: skip
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "gpu": machine.gpu.name,
+        "driver": state.driver,
+        "nvrtc": ".".join(map(str, machine.nvrtc.version)),
+        "values": [],
+        "times": [],
+    }
 
     def save() -> None:
         if options.out:
@@ -176,8 +182,10 @@ def main(arguments: list[str]) -> int:
             for fixed in (True, False):
                 found = measure(machine, case, dtype, fixed=fixed)
                 result["times"].append(found)
-                print(f"{found['case']:60} {dtype} {'fixed' if fixed else 'free':5} {found['ms'] * 1e3:8.1f} us "
-                      f"{found['share_of_copy']:.2f} of copy")  # fmt: skip
+                print(
+                    f"{found['case']:60} {dtype} {'fixed' if fixed else 'free':5} {found['ms'] * 1e3:8.1f} us "
+                    f"{found['share_of_copy']:.2f} of copy"
+                )
         save()
     return 1 if wrong else 0
 

@@ -35,8 +35,9 @@ def parameters(case: Case, dtype: str) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     channels = case.shape[1]
     return {
-        "scale": rng.uniform(0.5, 1.5, channels).astype(dtype), "bias": rng.standard_normal(channels).astype(dtype),
-    }  # fmt: skip
+        "scale": rng.uniform(0.5, 1.5, channels).astype(dtype),
+        "bias": rng.standard_normal(channels).astype(dtype),
+    }
 
 
 def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
@@ -45,9 +46,11 @@ def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
     node = helper.make_node
     if case.op == "l2norm":
         weights = {
-            "two": np.array(2, dtype), "axes": np.array([1]), "eps": np.array(1e-10, np.float32).astype(dtype),
+            "two": np.array(2, dtype),
+            "axes": np.array([1]),
+            "eps": np.array(1e-10, np.float32).astype(dtype),
             "weight": values["scale"].reshape(1, -1, 1, 1),
-        }  # fmt: skip
+        }
         if dtype == "float16":  # an epsilon of 1e-10 is nothing in half precision, so that a module in half casts
             weights["eps"], weights["two"] = np.array(1e-10, np.float32), np.array(2, np.float32)
         nodes = _l2norm(half=dtype == "float16")
@@ -61,9 +64,12 @@ def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
         weights = {"pads": np.array([0, 0, top, left, 0, 0, bottom, right])}
         nodes = [node("Pad", ["x", "pads"], ["y"], name="pad", mode="reflect")]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", kind, case.shape)],
-        [helper.make_tensor_value_info("y", kind, None)], [numpy_helper.from_array(v, n) for n, v in weights.items()],
-    )  # fmt: skip
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, case.shape)],
+        [helper.make_tensor_value_info("y", kind, None)],
+        [numpy_helper.from_array(v, n) for n, v in weights.items()],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return onnx.shape_inference.infer_shapes(model)
 

@@ -250,8 +250,10 @@ def torch_side(output: Path, library: Path) -> None:
             work = work_of(case, kind, kernels)
             size = torch.empty((), dtype=kind).element_size()
             moved = size * (_product(case.shape) + _product(work.out))
-            xs = [torch.randn(case.shape, device="cuda", dtype=kind)
-                  for _ in range(max(2, min(256, ROUND_BYTES // moved)))]  # fmt: skip
+            xs = [
+                torch.randn(case.shape, device="cuda", dtype=kind)
+                for _ in range(max(2, min(256, ROUND_BYTES // moved)))
+            ]
             torch._dynamo.reset()
             compiled = torch.compile(work.torch_op, dynamic=False)
             row = {"case": case.name, "dtype": dtype, "bytes": moved}
@@ -301,10 +303,12 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
         return {"error": [error.message, *error.details[:5]]}
     ops = sorted(n.op_type for n in load_model(model).graph.node if n.domain == "trtconv")
     return {
-        "ms": row["device"]["median"] * 1e3, "device": row["device"], "clocks": clock_state(),
+        "ms": row["device"]["median"] * 1e3,
+        "device": row["device"],
+        "clocks": clock_state(),
         "plugin_nodes": {op: ops.count(op) for op in sorted(set(ops))},
         "shapes": {n: list(a.shape) for n, a in inputs.items()},
-    }  # fmt: skip
+    }
 
 
 def _product(shape: tuple[int, ...]) -> int:

@@ -110,10 +110,18 @@ def totals(entries: list[dict[str, Any]]) -> dict[str, Any]:
     for group in dict.fromkeys(e["group"] for e in entries):
         own = [e for e in entries if e["group"] == group and "changed" in e]
         changed, reported = sum(e["changed"] for e in own), sum(e["reported"] for e in own)
-        sums[group] = {"networks": len(own), "changed": changed, "reported": reported,
-                       "share": reported / changed if changed else None}  # fmt: skip
-    return {"by_group": sums, "under_goal": [e["name"] for e in entries if (e.get("share") or 1.0) < GOAL],
-            "not_measured": [e["name"] for e in entries if "error" in e], "goal": GOAL}  # fmt: skip
+        sums[group] = {
+            "networks": len(own),
+            "changed": changed,
+            "reported": reported,
+            "share": reported / changed if changed else None,
+        }
+    return {
+        "by_group": sums,
+        "under_goal": [e["name"] for e in entries if (e.get("share") or 1.0) < GOAL],
+        "not_measured": [e["name"] for e in entries if "error" in e],
+        "goal": GOAL,
+    }
 
 
 def main() -> int:
@@ -127,11 +135,14 @@ def main() -> int:
     jobs = [("head", n) for n in HEADS] + [("example", n) for n in EXAMPLES] + [("zoo", n) for n in ZOO]
     packages = ("torch", "onnx", "onnxruntime", "numpy")
     head = {
-        "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "trtconv": version("trtconv"),
-        **{p: version(p) for p in packages}, "faults": asked.faults,
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "trtconv": version("trtconv"),
+        **{p: version(p) for p in packages},
+        "faults": asked.faults,
         # Folders say only where it was measured.
         "command": " ".join(["python -m benchmarks proof.power", *(Path(w).name for w in sys.argv[1:])]),
-    }  # fmt: skip
+    }
     entries: list[dict[str, Any]] = []
     for group, name in [j for j in jobs if not asked.only or j[1] in asked.only]:
         with tempfile.TemporaryDirectory() as temporary:

@@ -60,10 +60,12 @@ def chain(path: Path, nodes: int, repeats: bool) -> None:
         ("k", np.full((1, 8, 1, 1), 0.5, np.float32)),
     ]
     graph = helper.make_graph(
-        made, "chain", [helper.make_tensor_value_info("x", 1, ["N", 8, "H", "W"])],
+        made,
+        "chain",
+        [helper.make_tensor_value_info("x", 1, ["N", 8, "H", "W"])],
         [helper.make_tensor_value_info("y", 1, ["N", 8, "H", "W"])],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in constants],
-    )  # fmt: skip
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
 
 
@@ -93,9 +95,12 @@ def external(path: Path, gigabytes: float) -> None:
         nodes.append(helper.make_node("Div", [f"m{layer}", f"n{layer}"], [f"d{layer}"], name=f"Div_{layer}"))
         value = f"d{layer}"
     graph = helper.make_graph(
-        nodes, "big", [helper.make_tensor_value_info("x", 1, ["N", size])],
-        [helper.make_tensor_value_info(value, 1, ["N", size])], weights,
-    )  # fmt: skip
+        nodes,
+        "big",
+        [helper.make_tensor_value_info("x", 1, ["N", size])],
+        [helper.make_tensor_value_info(value, 1, ["N", size])],
+        weights,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path.write_bytes(model.SerializeToString())
 

@@ -54,9 +54,12 @@ class Worker:
 
     def __init__(self, python: str, kind: str, root: Path) -> None:
         self.process = subprocess.Popen(
-            [python, "-m", __spec__.name, kind, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [python, "-m", __spec__.name, kind, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env=environment(kind),
-        )  # fmt: skip
+        )
 
     def ask(self, *words: Any) -> Any:
         stdin, stdout = self.process.stdin, self.process.stdout
@@ -137,19 +140,26 @@ def measure_case(sides: dict[str, Worker], name: str, batch: int, skipped: tuple
     medians = {m: statistics.median(r["device"]["median"] for r in rs) * 1e3 for m, rs in rounds.items()}
     best = medians.get(ENGINE_MODES[1]) or medians.get(ENGINE_MODES[0])
     return {
-        "name": name, "batch": batch, "opened": opened, "failed": failed, "skipped": list(skipped),
+        "name": name,
+        "batch": batch,
+        "opened": opened,
+        "failed": failed,
+        "skipped": list(skipped),
         "device_ms": {m: round(v, 4) for m, v in medians.items()},
         "ratio_to_engine_with_graph": {m: round(v / best, 2) for m, v in medians.items()} if best else {},
         "throughput_per_s": {m: round(statistics.median(r["throughput"] for r in rs), 1) for m, rs in rounds.items()},
         "rounds_device_ms": {m: [round(r["device"]["median"] * 1e3, 4) for r in rs] for m, rs in rounds.items()},
         "p99_ms": {m: round(max(r["device"]["p99"] for r in rs) * 1e3, 4) for m, rs in rounds.items()},
-    }  # fmt: skip
+    }
 
 
 def clocks() -> str:
     """Of every GPU of the machine."""
-    command = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw",
-               "--format=csv,noheader"]  # fmt: skip
+    command = [
+        "nvidia-smi",
+        "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw",
+        "--format=csv,noheader",
+    ]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
@@ -166,11 +176,12 @@ def main() -> None:
     gpus = [g for g in os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",") if g]
     builds = [
         subprocess.Popen(
-            [engine_python, "-m", __spec__.name, "build", str(root), str(index)], stderr=subprocess.STDOUT,
+            [engine_python, "-m", __spec__.name, "build", str(root), str(index)],
+            stderr=subprocess.STDOUT,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
         )
         for index, gpu in enumerate(gpus)
-    ]  # fmt: skip
+    ]
     # The measurement itself is on the first of them.
     os.environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
     data["compiled"] = compile_all(torch_python, root, False, 4, time.monotonic() + 0.35 * left())

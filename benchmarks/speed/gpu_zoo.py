@@ -111,14 +111,18 @@ def run_one(folder: str) -> dict[str, Any]:
     worst = report.worst
     failed = next((c for c in report.comparisons if not c.passed), None)
     return {
-        **found, "verdict": "equal" if report.passed else "differs, found by check",
+        **found,
+        "verdict": "equal" if report.passed else "differs, found by check",
         "points": len({c.point for c in report.comparisons}),
         "max_abs": worst.max_abs if worst else None,
         "max_share": max((c.max_share for c in report.comparisons if c.max_share is not None), default=None),
         "seconds": round(time.monotonic() - start, 1),
-        "reason": (f"{failed.output} at {failed.point}: {failed.reason}; max_abs {failed.max_abs}" if failed else
-                   "; ".join(f.message for f in report.errors)),
-    }  # fmt: skip
+        "reason": (
+            f"{failed.output} at {failed.point}: {failed.reason}; max_abs {failed.max_abs}"
+            if failed
+            else "; ".join(f.message for f in report.errors)
+        ),
+    }
 
 
 def worker(root: str) -> None:
@@ -180,11 +184,13 @@ def write(results: list[dict[str, Any]], output: str) -> None:
     reached = sum(n for v, n in counts.items() if v != "not exported")
     torches = sorted({str(r.pop("torch")) for r in results if "torch" in r})
     data = {
-        **machine("tensorrt", "onnx", "onnxruntime"), "exported_with_torch": torches,
+        **machine("tensorrt", "onnx", "onnxruntime"),
+        "exported_with_torch": torches,
         "counts": dict(sorted(counts.items())),
-        "exported": reached, "equal_share_of_exported": round(counts["equal"] / reached, 4) if reached else None,
+        "exported": reached,
+        "equal_share_of_exported": round(counts["equal"] / reached, 4) if reached else None,
         "cases": sorted(results, key=lambda r: str(r["case"])),
-    }  # fmt: skip
+    }
     write_result(Path(output), data)
 
 

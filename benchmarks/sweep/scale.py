@@ -79,8 +79,9 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
         setting = Setting(matrix.models, {}, str(folder / "store"), folder, retries=3)
         with Ledger(folder) as ledger:
             number = ledger.begin({}, 0.0)
-            driver = Driver(graph, setting, pool, Store(open_storage(setting.store)), ledger, number, SilentView(),
-                            clock=pool.clock)  # fmt: skip
+            driver = Driver(
+                graph, setting, pool, Store(open_storage(setting.store)), ledger, number, SilentView(), clock=pool.clock
+            )
             cpu, began = time.process_time(), time.perf_counter()
             driver.run({})
             driven, driven_cpu = time.perf_counter() - began, time.process_time() - cpu

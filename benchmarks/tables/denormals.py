@@ -21,9 +21,13 @@ from trtconv.build import build_engine
 from trtconv.core.requests import BuildRequest
 
 CONSTANTS = {
-    "zero": np.float32(0), "three": np.float32(3), "tiny": np.float32(1e-40), "large": np.float32(2.0**100),
-    "k": np.array([8]), "shape": np.array([8, 4]),
-}  # fmt: skip
+    "zero": np.float32(0),
+    "three": np.float32(3),
+    "tiny": np.float32(1e-40),
+    "large": np.float32(2.0**100),
+    "k": np.array([8]),
+    "shape": np.array([8, 4]),
+}
 node = helper.make_node
 OPERATORS = {
     "Reshape": ([node("Reshape", ["x", "shape"], ["y"])], [8, 4]),
@@ -46,10 +50,12 @@ OPERATORS = {
 def model(nodes: list[onnx.NodeProto], dims: list[int], path: Path) -> Path:
     read = {i for n in nodes for i in n.input}
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, dims)],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in CONSTANTS.items() if n in read],
-    )  # fmt: skip
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
     return path
 

@@ -4,7 +4,7 @@
 
 Each row is an engine of its own beside ONNX Runtime, on the same values. `equal` is of every bit but NaN's; `first` are
 the first places that differ, with what ONNX Runtime gives and what the engine gives.
-"""  # fmt: skip
+"""
 
 from __future__ import annotations
 
@@ -39,10 +39,13 @@ node = helper.make_node
 def planes(source: list[onnx.NodeProto], value: str, powers: str) -> list[onnx.NodeProto]:
     """ReduceSum of the bits of `value`, times what each counts."""
     return [
-        *source, node("Unsqueeze", [value, "last"], ["u"]), node("Div", ["u", powers], ["d"]),
-        node("Mod", ["d", "two"], ["m"]), node("Mul", ["m", powers], ["p"]),
+        *source,
+        node("Unsqueeze", [value, "last"], ["u"]),
+        node("Div", ["u", powers], ["d"]),
+        node("Mod", ["d", "two"], ["m"]),
+        node("Mul", ["m", powers], ["p"]),
         node("ReduceSum", ["p", "last"], ["y"], keepdims=0),
-    ]  # fmt: skip
+    ]
 
 
 # What is computed, and the name of the values that it is given.
@@ -80,10 +83,13 @@ def values() -> dict[str, np.ndarray[Any, Any]]:
     broken = (rng.standard_normal((4, 8)) * 2).astype(np.float32)
     broken[0, 3] = broken[2, 0] = np.nan
     return {
-        "all": whole, "half": (whole // 8).astype(np.int32), "eighth": np.abs(whole // 16).astype(np.int32),
+        "all": whole,
+        "half": (whole // 8).astype(np.int32),
+        "eighth": np.abs(whole // 16).astype(np.int32),
         "small": rng.integers(-1000, 1000, (4, 8)).astype(np.int32),
-        "places": np.arange(32, dtype=np.float32).reshape(4, 8), "nan": broken,
-    }  # fmt: skip
+        "places": np.arange(32, dtype=np.float32).reshape(4, 8),
+        "nan": broken,
+    }
 
 
 def compared(nodes: list[onnx.NodeProto], x: np.ndarray[Any, Any], path: Path) -> dict[str, Any]:
@@ -91,9 +97,12 @@ def compared(nodes: list[onnx.NodeProto], x: np.ndarray[Any, Any], path: Path) -
     kind = TensorProto.INT32 if x.dtype == np.int32 else TensorProto.FLOAT
     read = {i for n in nodes for i in n.input}
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", kind, x.shape)], [helper.make_empty_tensor_value_info("y")],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, x.shape)],
+        [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in CONSTANTS.items() if n in read],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(onnx.shape_inference.infer_shapes(model), str(path))
     wanted = OnnxRuntimeRunner(path)({"x": x})["y"]

@@ -68,9 +68,10 @@ def frozen(model: onnx.ModelProto, inputs: list[np.ndarray | None]) -> onnx.Mode
     made = onnx.ModelProto()
     made.CopyFrom(model)
     small = [
-        (v.name, a) for v, a in list(zip(model.graph.input, inputs, strict=False))[1:]
+        (v.name, a)
+        for v, a in list(zip(model.graph.input, inputs, strict=False))[1:]
         if a is not None and np.asarray(a).size <= SMALL and np.asarray(a).dtype.kind in "iufb"
-    ]  # fmt: skip
+    ]
     if not small:
         return None
     names = {n for n, _ in small}
@@ -185,9 +186,12 @@ def main(backend: str, output: Path) -> None:
         given = {k: answers[f"{name}.{k}"] for k in ("as_is", "fixed") if f"{name}.{k}" in answers}
         tests[name] = {"ops": used, "opset": opset, **given}
     facts = {
-        "date": time.strftime("%Y-%m-%d"), "command": f"python -m benchmarks tables.parser_support {backend} JSON",
-        "parser": f"{backend} {number}", "onnx": version("onnx"), "python": platform.python_version(),
-    }  # fmt: skip
+        "date": time.strftime("%Y-%m-%d"),
+        "command": f"python -m benchmarks tables.parser_support {backend} JSON",
+        "parser": f"{backend} {number}",
+        "onnx": version("onnx"),
+        "python": platform.python_version(),
+    }
     lines = ",\n".join(f"  {json.dumps(n)}: {json.dumps(t)}" for n, t in tests.items())
     head = "".join(f" {json.dumps(k)}: {json.dumps(v)},\n" for k, v in {**facts, "importers": supported}.items())
     output.write_text("{\n" + head + ' "tests": {\n' + lines + "\n }\n}\n")

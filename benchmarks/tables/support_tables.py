@@ -115,10 +115,12 @@ def make(table: str) -> dict:
     head = documented["tables"][table]
     constructs = [c for c in json.loads((HERE / "tables/constructs.json").read_text()) if table in c["targets"]]
     return {
-        "schema": 1, "table": f"tensorrt-{table}", **head,
+        "schema": 1,
+        "table": f"tensorrt-{table}",
+        **head,
         "ops": operators(table, documented, measured_of(table), head["facts"]["max_opset"]),
         "constructs": [{k: v for k, v in c.items() if k != "targets"} for c in constructs],
-    }  # fmt: skip
+    }
 
 
 def text_of(table: dict) -> str:
@@ -172,9 +174,11 @@ def main(check: bool) -> int:
             continue
         counts, lenient = agreement(table)
         total = counts.total()
-        print(f"{table}: table and parser agree on {total - len(lenient) - counts['refused', 'taken']} of {total} "
-              f"questions; the table takes {len(lenient)} that the parser refuses, and refuses "
-              f"{counts['refused', 'taken']} that it takes")  # fmt: skip
+        print(
+            f"{table}: table and parser agree on {total - len(lenient) - counts['refused', 'taken']} of {total} "
+            f"questions; the table takes {len(lenient)} that the parser refuses, and refuses "
+            f"{counts['refused', 'taken']} that it takes"
+        )
         for words in lenient:
             print("   ", words)
     print("\n".join(f"{name} is not what the sources give: run benchmarks/tables/support_tables.py" for name in stale))

@@ -153,4 +153,4 @@ NETWORKS = (
     Network("swinv2_tiny_moving", _of("swinv2_tiny_window8_256", strict_img_size=False)),
     Network("resnet18_features", _of("resnet18", features_only=True), space=ANY_PIXELS),
     Network("convnext_atto_features", _of("convnext_atto", features_only=True)),
-)  # fmt: skip
+)

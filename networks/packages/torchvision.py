@@ -74,8 +74,10 @@ NETWORKS = (
     Network("mvit_v1_b", _of("mvit_v1_b"), ("x:float32[N,3,16,224,224]",), "N=1:1:2"),
     Network("mvit_v2_s", _of("mvit_v2_s"), ("x:float32[N,3,16,224,224]",), "N=1:1:2"),
     Network(
-        "raft_small", _of("raft_small"), ("image1:float32[N,3,H,W]", "image2:float32[N,3,H,W]"),
+        "raft_small",
+        _of("raft_small"),
+        ("image1:float32[N,3,H,W]", "image2:float32[N,3,H,W]"),
         "N=1:1:2 H=128:128:160%8 W=128:136:160%8",
     ),
     *(Network(n, _detector(n), PHOTO, "H=200:240:320 W=200:256:320") for n in DETECTORS),
-)  # fmt: skip
+)

@@ -69,8 +69,11 @@ def test_a_session_takes_arrays_and_tensors(here):
         assert [str(s) for s in session.inputs] == ["x:float32[N,8]"]
         (array,) = session(x=values).values()
         (same,) = session(x=torch.from_numpy(values).requires_grad_()).values()
-        for wrong, message in (({"y": values}, "the input 'y' is none"), ({}, "the input 'x' has no value"),
-                               ({"x": [1.0]}, "must be an array or a tensor, got list")):  # fmt: skip
+        for wrong, message in (
+            ({"y": values}, "the input 'y' is none"),
+            ({}, "the input 'x' has no value"),
+            ({"x": [1.0]}, "must be an array or a tensor, got list"),
+        ):
             with pytest.raises(trtconv.InvalidRequestError, match=message):
                 session(**wrong)
     np.testing.assert_array_equal(array, same)

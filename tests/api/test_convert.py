@@ -12,9 +12,13 @@ def test_the_page_ran(page):
     result = page.result
     assert isinstance(result, trtconv.Conversion)
     assert {p.name for p in (page.folder / "out").iterdir()} >= {
-        "model.onnx", "model.trt.onnx", "model.engine", "model.reference.safetensors", "model.report.html",
+        "model.onnx",
+        "model.trt.onnx",
+        "model.engine",
+        "model.reference.safetensors",
+        "model.report.html",
         "model.convert.json",
-    }  # fmt: skip
+    }
     assert result.directory.name == "out"
     assert result.graph.passed
     assert result.verdict.passed

@@ -55,9 +55,11 @@ def test_the_pages_tests_pass(call, here, pytester, tmp_path):
     call(made + text, "--trtconv-reports", tmp_path / "reports").assert_outcomes(passed=3)
     names = sorted(p.name.rpartition("py_")[2] for p in (tmp_path / "reports").iterdir())
     assert names == [
-        "test_gate.report.html", "test_gate.report.json", "test_gate_without_torch.report.html",
+        "test_gate.report.html",
+        "test_gate.report.json",
+        "test_gate_without_torch.report.html",
         "test_gate_without_torch.report.json",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_red_gate_fails_and_leaves_its_reports(call, here, tmp_path):

@@ -64,8 +64,9 @@ def refused_net(path: Path) -> Path:
         helper.make_graph(
             nodes, "g", [value("x", TensorProto.FLOAT, ["N", 4, 4])], [value("y", TensorProto.FLOAT, ["U"])]
         ),
-        opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
-    )  # fmt: skip
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
     for node, line in zip(model.graph.node, (10, 31, 44), strict=True):
         if hasattr(node, "metadata_props"):
             node.metadata_props.add(key="trtconv.module", value=f"head.{node.name}")
@@ -85,11 +86,14 @@ def token_net(path: Path) -> Path:
         helper.make_node("Add", ["ids", "one"], ["next"], name="add"),
     ]
     return _save(
-        path, nodes, [value("ids", TensorProto.INT64, ["N", "T"])],
+        path,
+        nodes,
+        [value("ids", TensorProto.INT64, ["N", "T"])],
         [value("mean", TensorProto.FLOAT, ["N", 6]), value("next", TensorProto.INT64, ["N", "T"])],
         [weight("table", table), weight("one", np.array(1, np.int64))],
-        space="N=1:2:4 T=1:8:16", specs=["ids:int64[N,T]=0:99"],
-    )  # fmt: skip
+        space="N=1:2:4 T=1:8:16",
+        specs=["ids:int64[N,T]=0:99"],
+    )
 
 
 def nonzero_net(path: Path) -> Path:
@@ -101,20 +105,29 @@ def nonzero_net(path: Path) -> Path:
         helper.make_node("Relu", ["x"], ["y"], name="relu"),
     ]
     return _save(
-        path, nodes, [value("x", TensorProto.FLOAT, ["N", 5])],
+        path,
+        nodes,
+        [value("x", TensorProto.FLOAT, ["N", 5])],
         [value("where", TensorProto.INT64, [2, "K"]), value("y", TensorProto.FLOAT, ["N", 5])],
-        [weight("zero", np.array(0, np.float32))], space="N=1:4:8", specs=["x:float32[N,5]"],
-    )  # fmt: skip
+        [weight("zero", np.array(0, np.float32))],
+        space="N=1:4:8",
+        specs=["x:float32[N,5]"],
+    )
 
 
 def expand_net(path: Path) -> Path:
     """x[1,C] expanded to a shape that is itself an input: a shape tensor in host memory."""
-    nodes = [helper.make_node("Expand", ["x", "shape"], ["e"], name="expand"),
-             helper.make_node("Relu", ["e"], ["y"], name="relu")]  # fmt: skip
+    nodes = [
+        helper.make_node("Expand", ["x", "shape"], ["e"], name="expand"),
+        helper.make_node("Relu", ["e"], ["y"], name="relu"),
+    ]
     return _save(
-        path, nodes, [value("x", TensorProto.FLOAT, [1, 1]), value("shape", TensorProto.INT64, [2])],
-        [value("y", TensorProto.FLOAT, ["A", "B"])], specs=["x:float32[1,1]", "shape:int64[2]=1:16"],
-    )  # fmt: skip
+        path,
+        nodes,
+        [value("x", TensorProto.FLOAT, [1, 1]), value("shape", TensorProto.INT64, [2])],
+        [value("y", TensorProto.FLOAT, ["A", "B"])],
+        specs=["x:float32[1,1]", "shape:int64[2]=1:16"],
+    )
 
 
 def plugin_net(path: Path) -> Path:
@@ -123,5 +136,8 @@ def plugin_net(path: Path) -> Path:
         "TrtconvL2Norm", ["x"], ["y"], name="l2", domain="trtconv", plugin_version="1", plugin_namespace="trtconv"
     )
     return _save(
-        path, [node], [value("x", TensorProto.FLOAT, [1, 4])], [value("y", TensorProto.FLOAT, [1, 4])],
-    )  # fmt: skip
+        path,
+        [node],
+        [value("x", TensorProto.FLOAT, [1, 4])],
+        [value("y", TensorProto.FLOAT, [1, 4])],
+    )

@@ -30,8 +30,9 @@ HOLDERS = {
 NOT_TENSORRT = {
     *((f"{f}.py", "engine") for f in ("engine_fit", "manifest", "plan_header", "select", "session", "backend")),
     *((f"{f}.py", "context") for f in ("driver_memory", "context")),
-    ("engine_fit.py", "runtime"), ("engine_io.py", "profile"),
-}  # fmt: skip
+    ("engine_fit.py", "runtime"),
+    ("engine_io.py", "profile"),
+}
 # Names that only some versions have, with the place that decides: a capability, or hasattr beside the use.
 GUARDED = {
     "BuilderFlag.STRIP_PLAN": "capabilities.strip_plan",
@@ -135,8 +136,11 @@ def test_what_the_capabilities_stand_for(name, versions):
 
 
 def test_methods_that_tensorrt_calls_have_the_names_that_it_calls():
-    wanted = {"ILogger": ["log"], "IProfiler": ["report_layer_time"],
-              "IProgressMonitor": ["phase_start", "step_complete", "phase_finish"]}  # fmt: skip
+    wanted = {
+        "ILogger": ["log"],
+        "IProfiler": ["report_layer_time"],
+        "IProgressMonitor": ["phase_start", "step_complete", "phase_finish"],
+    }
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):

@@ -77,9 +77,13 @@ def test_a_driver_that_does_not_start(tmp_path):
         pytest.skip("no C compiler")
     code = "from trtconv.backends.cuda.driver import probe_cuda; print(probe_cuda().reason)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
         env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert "does not start (CUDA_ERROR_UNKNOWN)" in done.stdout
 
 

@@ -47,9 +47,7 @@ class Recorder:
 
 def build(model: Path, progress=None, **values):
     values.setdefault("dynamic", ShapeSpace())
-    return build_engine(
-        BuildRequest(model, model.with_suffix(".engine"), backend="tensorrt-rtx", **values), progress
-    )  # fmt: skip
+    return build_engine(BuildRequest(model, model.with_suffix(".engine"), backend="tensorrt-rtx", **values), progress)
 
 
 def test_the_recorded_ranges(tmp_path):
@@ -105,8 +103,12 @@ def test_inputs_named_on_the_command_line(tmp_path):
     assert result.profiles[0]["x"] == ((1, 3, 16, 16), (2, 3, 32, 32), (3, 3, 64, 64))
     fixed = build(model, inputs=(parse_tensor("x:float32[4,3,24,24]"),), dynamic=None)
     assert fixed.profiles == ({},)
-    for text, words in (("z:float32[B,3,S,S]", "has no input 'z'"), ("x:int64[B,3,S,S]", "is float32 in the model"),
-                        ("x:float32[B,3,S]", "has 4 dims"), ("x:float32[B,4,S,S]", "is fixed at 3")):  # fmt: skip
+    for text, words in (
+        ("z:float32[B,3,S,S]", "has no input 'z'"),
+        ("x:int64[B,3,S,S]", "is float32 in the model"),
+        ("x:float32[B,3,S]", "has 4 dims"),
+        ("x:float32[B,4,S,S]", "is fixed at 3"),
+    ):
         with pytest.raises(InvalidRequestError, match=words):
             build(model, inputs=(parse_tensor(text),), dynamic=parse_space(["B=1:2:3 S=16:32:64"]))
 

@@ -23,11 +23,12 @@ SPEC = parse_tensor("x:float32[N,W]")
 def double(factor: float = 2.0, name: str = "x") -> onnx.ModelProto:
     """y = factor * x over dynamic N and W."""
     graph = helper.make_graph(
-        [helper.make_node("Mul", [name, "factor"], ["y"])], "double",
+        [helper.make_node("Mul", [name, "factor"], ["y"])],
+        "double",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", "W"])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "W"])],
         [helper.make_tensor("factor", TensorProto.FLOAT, [], [factor])],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     set_metadata(model, SPACE_KEY, str(SPACE))
     return model

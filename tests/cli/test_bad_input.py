@@ -67,8 +67,9 @@ def test_a_pickle_is_never_run(trtconv, net, tmp_path):
             return (os.mkdir, (str(tmp_path / "owned"),))
 
     (tmp_path / "w.pt").write_bytes(pickle.dumps({"conv.weight": Evil()}))
-    code, _, err = trtconv("export", f"{net}:make_net", *IMAGES, *RANGES, "--weights", tmp_path / "w.pt", "-o",
-                           tmp_path / "m.onnx")  # fmt: skip
+    code, _, err = trtconv(
+        "export", f"{net}:make_net", *IMAGES, *RANGES, "--weights", tmp_path / "w.pt", "-o", tmp_path / "m.onnx"
+    )
     assert code == 2
     assert "w.pt" in err
     assert not (tmp_path / "owned").exists()

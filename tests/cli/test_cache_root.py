@@ -10,18 +10,25 @@ from trtconv.build.cache.store import EngineCache
 
 PARTS = {"model": {"m.onnx": "a" * 64}, "backend": "tensorrt 11.1"}
 COMMANDS = {
-    "ls": ("ls",), "ls --json": ("ls", "--json"), "verify": ("verify",), "prune": ("prune",),
-    "rm --all": ("rm", "--all"), "rm KEY": ("rm", "0"),
-}  # fmt: skip
+    "ls": ("ls",),
+    "ls --json": ("ls", "--json"),
+    "verify": ("verify",),
+    "prune": ("prune",),
+    "rm --all": ("rm", "--all"),
+    "rm KEY": ("rm", "0"),
+}
 
 
 def snapshot(folder):
     """Every path with what it is, links not followed."""
     return {
-        str(p.relative_to(folder)): os.readlink(p) if p.is_symlink()
-        else "folder" if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest()
+        str(p.relative_to(folder)): os.readlink(p)
+        if p.is_symlink()
+        else "folder"
+        if p.is_dir()
+        else hashlib.sha256(p.read_bytes()).hexdigest()
         for p in sorted(folder.rglob("*"))
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture

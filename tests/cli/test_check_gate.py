@@ -14,9 +14,13 @@ ROOT = Path(__file__).parents[2]
 
 def trtconv(place, *words):
     return subprocess.run(
-        [sys.executable, "-m", "trtconv", *map(str, words)], cwd=place, capture_output=True, text=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "trtconv", *map(str, words)],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
 
 
 def test_a_failure_ends_at_the_line_with_code_3(tmp_path):
@@ -98,9 +102,13 @@ def test_without_tensorrt_a_rewrite_has_a_default_target_and_names_it(tmp_path, 
     )
     words = ["rewrite", "model.onnx", "-o", "new.onnx", "--config", "t.toml"]
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert f"the target is {target}; --target chooses another one: tensorrt==8.6" in done.stderr
     assert (tmp_path / "new.onnx").exists()

@@ -136,9 +136,10 @@ def test_the_paths_of_a_module_are_those_of_the_side_that_names_it(tmp_path, mon
 
 def test_inputs_and_ranges_are_laid_over_those_of_the_config():
     config = config_of(
-        model={"module": "net.py:f"}, dynamic={"N": "1:2:4", "H": 8},
+        model={"module": "net.py:f"},
+        dynamic={"N": "1:2:4", "H": 8},
         input=[{"name": "x", "dims": ["N", 3]}, {"name": "m", "dims": ["N", "H"]}],
-    )  # fmt: skip
+    )
     request = export_request(config, None, Path("o"), line(input=("x:float16[N,4]", "z[N]"), dynamic=("H=4:8:8", "")))
     assert [str(s) for s in request.inputs] == ["x:float16[N,4]", "m:float32[N,H]", "z:float32[N]"]
     assert request.space == parse_space(["N=1:2:4 H=4:8:8"])
@@ -148,9 +149,13 @@ def test_inputs_and_ranges_are_laid_over_those_of_the_config():
 
 @pytest.mark.parametrize(
     ("export", "given", "expected"),
-    [({"align": True}, {}, (True, "")), ({"align": True}, {"pad_to_multiple": "edge"}, (False, "edge")),
-     ({"pad_to_multiple": "zero"}, {}, (False, "zero")), ({"pad_to_multiple": "zero"}, {"align": True}, (True, ""))],
-)  # fmt: skip
+    [
+        ({"align": True}, {}, (True, "")),
+        ({"align": True}, {"pad_to_multiple": "edge"}, (False, "edge")),
+        ({"pad_to_multiple": "zero"}, {}, (False, "zero")),
+        ({"pad_to_multiple": "zero"}, {"align": True}, (True, "")),
+    ],
+)
 def test_align_on_one_side_silences_padding_on_the_other(export, given, expected):
     request = export_request(config_of(model={"module": "a.py:f"}, export=export), None, Path("o"), line(**given))
     assert (request.align, request.pad_to_multiple) == expected

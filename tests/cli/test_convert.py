@@ -163,8 +163,9 @@ def test_what_a_later_room_would_refuse_is_refused_before_the_export(
     (tmp_path / "pad.toml").write_text('[export]\npad_to_multiple = "refelct"\n')
     (tmp_path / "level.toml").write_text("[build]\nopt_level = 9\n")
     (tmp_path / "precision.toml").write_text('[build]\nprecision = "fp4"\n')
-    code, _, err = trtconv("convert", f"{net}:broken_net", *IMAGES, *RANGES, "-o", "out", "--backend", "tensorrt-rtx",
-                           *words)  # fmt: skip
+    code, _, err = trtconv(
+        "convert", f"{net}:broken_net", *IMAGES, *RANGES, "-o", "out", "--backend", "tensorrt-rtx", *words
+    )
     assert message in err
     assert code in (2, 4)
     assert not (tmp_path / "out").exists()

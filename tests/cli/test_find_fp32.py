@@ -23,11 +23,12 @@ def model(tmp_path):
     """y = tanh(x * 300 * 300 / 300 / 300): what is between the middle two leaves the range of fp16, nothing else."""
     names = ("up", "again", "down", "back", "end")
     nodes = [
-        helper.make_node("Mul", ["x", "a"], ["up"], "up"), helper.make_node("Mul", ["up", "a"], ["again"], "again"),
+        helper.make_node("Mul", ["x", "a"], ["up"], "up"),
+        helper.make_node("Mul", ["up", "a"], ["again"], "again"),
         helper.make_node("Mul", ["again", "b"], ["down"], "down"),
         helper.make_node("Mul", ["down", "b"], ["back"], "back"),
         helper.make_node("Tanh", ["back"], ["y"], "end"),
-    ]  # fmt: skip
+    ]
     for line, node in enumerate(nodes, 10):
         node.metadata_props.add(key=MODULE_KEY, value="body")
         node.metadata_props.add(key=SOURCE_KEY, value=f"net.py:{line}")

@@ -64,8 +64,11 @@ def test_hints_lead_to_pages():
     for path in (ROOT / "trtconv").rglob("*.py"):
         tree = ast.parse(path.read_text())
         texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        docstrings = {ast.get_docstring(n, clean=False) for n in ast.walk(tree)
-                      if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef))}  # fmt: skip
+        docstrings = {
+            ast.get_docstring(n, clean=False)
+            for n in ast.walk(tree)
+            if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        }
         for text in texts:
             topics = re.findall(r"trtconv help ([a-z][\w-]+)", text)
             assert set(topics) <= TOPICS | set(COMMANDS), f"{path}: {text}"

@@ -51,8 +51,12 @@ def test_no_orphan_and_no_folder_stay(tmp_path):
     parent = subprocess.Popen(list(map(str, words)), env=environment, stderr=subprocess.DEVNULL)
     (child,) = wait_for(lambda: children(parent.pid) if building(temporary) else None)
     # Past the start of Python, at which the child asks the kernel for the signal.
-    wait_for(lambda: "nvinfer" in Path(f"/proc/{child}/maps").read_text() or "tensorrt" in
-             Path(f"/proc/{child}/maps").read_text())  # fmt: skip
+    wait_for(
+        lambda: (
+            "nvinfer" in Path(f"/proc/{child}/maps").read_text()
+            or "tensorrt" in Path(f"/proc/{child}/maps").read_text()
+        )
+    )
     # A stopped child cannot end by itself, only by what its parent's death sends.
     os.kill(child, signal.SIGSTOP)
     parent.send_signal(signal.SIGKILL)

@@ -52,9 +52,13 @@ main.run(["inspect"])
 def test_a_command_beyond_its_limits(kind, variables, message):
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, kind], env={**os.environ, **variables}, capture_output=True, text=True,
-        timeout=20, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", COMMAND, kind],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -50,11 +50,14 @@ def test_version_as_json(capsys):
 def test_nothing_reports_to_anybody(tmp_path):
     model = helper.make_model(
         helper.make_graph(
-            [helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, ["N"])],
+            [helper.make_node("Relu", ["x"], ["y"])],
+            "g",
+            [helper.make_tensor_value_info("x", 1, ["N"])],
             [helper.make_tensor_value_info("y", 1, ["N"])],
         ),
-        ir_version=10, opset_imports=[helper.make_opsetid("", 20)],
-    )  # fmt: skip
+        ir_version=10,
+        opset_imports=[helper.make_opsetid("", 20)],
+    )
     onnx.save(model, tmp_path / "m.onnx")
     code = (
         "import sys\nfrom trtconv.cli.main import run\ntry:\n    run(['--version'])\nexcept SystemExit:\n    pass\n"
@@ -64,16 +67,23 @@ def test_nothing_reports_to_anybody(tmp_path):
     home.mkdir()
     env = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
     subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "m.onnx")], check=True, cwd=ROOT, env={**env, "HOME": str(home)},
-    )  # fmt: skip
+        [sys.executable, "-c", code, str(tmp_path / "m.onnx")],
+        check=True,
+        cwd=ROOT,
+        env={**env, "HOME": str(home)},
+    )
     assert not list(home.rglob("*"))
 
 
 def test_python_dash_m():
     done = subprocess.run(
-        [sys.executable, "-m", "trtconv", "--help"], capture_output=True, text=True, check=True, cwd=ROOT,
+        [sys.executable, "-m", "trtconv", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
     assert "convert" in done.stdout
 
 

@@ -58,8 +58,9 @@ def test_convert_pads(trtconv, unet, tmp_path):
     assert built["profiles"][0]["images"] == [[1, 3, 9, 11], [1, 3, 17, 18], [2, 3, 27, 31]]
     code, text, err = trtconv("check", out / "model.trt.onnx", "--against", unet)
     assert code == 0, text + err
-    code, text, _ = trtconv("rewrite", out / "model.onnx", "--pad-to-multiple", "zero", "--target", "tensorrt-rtx",
-                            "-o", out / "twice.onnx")  # fmt: skip
+    code, text, _ = trtconv(
+        "rewrite", out / "model.onnx", "--pad-to-multiple", "zero", "--target", "tensorrt-rtx", "-o", out / "twice.onnx"
+    )
     assert code == 0
     assert "padded already" in text
 

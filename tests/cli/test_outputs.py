@@ -52,9 +52,12 @@ def model(tmp_path: Path) -> Path:
     """A model with its weights in `w.bin`."""
     weight = numpy_helper.from_array(np.ones((3, 3), np.float32), "w")
     graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [2, 3])],
-        [helper.make_tensor_value_info("y", 1, [2, 3])], [weight],
-    )  # fmt: skip
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [2, 3])],
+        [helper.make_tensor_value_info("y", 1, [2, 3])],
+        [weight],
+    )
     made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
     path = tmp_path / "m.onnx"
     onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)

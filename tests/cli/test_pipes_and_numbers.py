@@ -30,9 +30,12 @@ def test_a_reader_of_the_errors_that_goes_away():
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "trtconv", "inspect", "absent.onnx"], stdout=subprocess.PIPE, stderr=write, check=False,
+        [sys.executable, "-m", "trtconv", "inspect", "absent.onnx"],
+        stdout=subprocess.PIPE,
+        stderr=write,
+        check=False,
         cwd=ROOT,
-    )  # fmt: skip
+    )
     os.close(write)
     assert (done.returncode, done.stdout) == (141, b"")
 
@@ -70,9 +73,11 @@ def test_a_number_that_nobody_can_mean(trtconv, tmp_path, monkeypatch, words, va
         import onnx
 
         graph = onnx.helper.make_graph(
-            [onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [onnx.helper.make_tensor_value_info("x", 1, [2])],
+            [onnx.helper.make_node("Relu", ["x"], ["y"])],
+            "g",
+            [onnx.helper.make_tensor_value_info("x", 1, [2])],
             [onnx.helper.make_tensor_value_info("y", 1, [2])],
-        )  # fmt: skip
+        )
         onnx.save(onnx.helper.make_model(graph), "m.onnx")
         if not value:
             pytest.skip("an empty size is none")

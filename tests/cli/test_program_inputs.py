@@ -41,6 +41,7 @@ def test_init_reads_them_too(trtconv, program, tmp_path):
     assert code == 0, err
     config = read_config(tmp_path / "t.toml")
     assert [(i.name, i.dtype, i.dims) for i in config.input] == [
-        ("images", "float32", ["N", 3, "H", 4]), ("ids", "int64", ["N", 5]),
-    ]  # fmt: skip
+        ("images", "float32", ["N", 3, "H", 4]),
+        ("ids", "int64", ["N", 5]),
+    ]
     assert config.dynamic["N"] == "1:2:8"

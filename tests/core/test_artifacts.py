@@ -62,9 +62,12 @@ def test_a_full_disk_is_one_error_that_keeps_the_old_file(tmp_path):
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False,
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(root)},
-    )  # fmt: skip
+    )
     assert "InvalidRequestError" in done.stderr
     assert "cannot be written: File too large" in done.stderr
     assert path.read_bytes() == b"old"

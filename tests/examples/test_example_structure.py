@@ -26,8 +26,11 @@ class TestRefineDet:
         with torch.no_grad():
             outputs = made("refinedet")(random(1, 3, 320, 320))
         assert {k: tuple(v.shape) for k, v in outputs.items()} == {
-            "arm_loc": (1, 6375, 4), "arm_conf": (1, 6375, 2), "odm_loc": (1, 6375, 4), "odm_conf": (1, 6375, 21),
-        }  # fmt: skip
+            "arm_loc": (1, 6375, 4),
+            "arm_conf": (1, 6375, 2),
+            "odm_loc": (1, 6375, 4),
+            "odm_conf": (1, 6375, 21),
+        }
         for name in ("arm_conf", "odm_conf"):
             torch.testing.assert_close(outputs[name].sum(-1), torch.ones(1, 6375))
 
@@ -105,8 +108,9 @@ class TestHrnet:
     def test_the_classifier_pools_the_whole_map(self, monkeypatch: pytest.MonkeyPatch) -> None:
         windows = []
         original = F.avg_pool2d
-        monkeypatch.setattr(F, "avg_pool2d", lambda x, kernel_size: (windows.append(tuple(kernel_size)),
-                                                                     original(x, kernel_size))[1])  # fmt: skip
+        monkeypatch.setattr(
+            F, "avg_pool2d", lambda x, kernel_size: (windows.append(tuple(kernel_size)), original(x, kernel_size))[1]
+        )
         with torch.no_grad():
             made("hrnet")(random(1, 3, 64, 160))
         assert windows == [(2, 5)]
@@ -167,8 +171,12 @@ class TestStn:
 class TestRoiHead:
     def test_roi_align_is_its_definition(self) -> None:
         features = random(2, 3, 9, 14).double()
-        boxes = torch.tensor([[[3.0, 7.5, 180.0, 100.0], [0.0, 0.0, 224.0, 144.0]],
-                              [[50.0, 20.0, 51.0, 21.0], [200.0, 130.0, 224.0, 144.0]]]).double()  # fmt: skip
+        boxes = torch.tensor(
+            [
+                [[3.0, 7.5, 180.0, 100.0], [0.0, 0.0, 224.0, 144.0]],
+                [[50.0, 20.0, 51.0, 21.0], [200.0, 130.0, 224.0, 144.0]],
+            ]
+        ).double()
         align = python_file("roi_head").RoIAlign(bins=7, samples=2, stride=16).double()
         got = align(features, boxes)
         assert got.shape == (2, 2, 3, 7, 7)
@@ -201,8 +209,12 @@ def roi_align(features: Any, box: list[float], bins: int, samples: int) -> Any:
             top, left = int(y), int(x)
             bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
             dy, dx = y - top, x - left
-            value = (features[:, top, left] * (1 - dy) * (1 - dx) + features[:, top, right] * (1 - dy) * dx
-                     + features[:, bottom, left] * dy * (1 - dx) + features[:, bottom, right] * dy * dx)  # fmt: skip
+            value = (
+                features[:, top, left] * (1 - dy) * (1 - dx)
+                + features[:, top, right] * (1 - dy) * dx
+                + features[:, bottom, left] * dy * (1 - dx)
+                + features[:, bottom, right] * dy * dx
+            )
             result[:, row // samples, column // samples] += value / samples**2
     return result
 

@@ -64,8 +64,10 @@ def test_files_and_names(export, write_module, exporter):
     assert manifest["space"] == SPACE
     assert all(c["passed"] for c in manifest["comparisons"])
     assert sorted(p.name for p in result.model.parent.iterdir()) == [
-        "model.onnx", "model.onnx.json", "model.reference.safetensors",
-    ]  # fmt: skip
+        "model.onnx",
+        "model.onnx.json",
+        "model.reference.safetensors",
+    ]
 
 
 def test_reference_has_all_points_and_they_are_what_the_module_computes(export, write_module):
@@ -233,8 +235,10 @@ def test_nested_inputs_and_outputs(export, write_module, exporter):
     found = signature(onnx.load(result.model))
     assert [str(s) for s in found.inputs] == inputs
     assert [(s.name, s.dtype.name) for s in found.outputs] == [
-        ("output_0", "float16"), ("output_1.ids", "float32"), ("output_1.deep_0", "float64"),
-    ]  # fmt: skip
+        ("output_0", "float16"),
+        ("output_1.ids", "float32"),
+        ("output_1.deep_0", "float64"),
+    ]
 
 
 def test_training_mode_is_left_with_a_note(export, write_module):

@@ -53,10 +53,11 @@ def table_net(path):
 def rate_net(path):
     """An If inside an If; the outer one asks for the sampling rate, the inner one for the rank."""
     rank = [
-        h.make_node("Shape", ["x"], ["shape"]), h.make_node("Size", ["shape"], ["rank"]),
+        h.make_node("Shape", ["x"], ["shape"]),
+        h.make_node("Size", ["shape"], ["rank"]),
         h.make_node("Constant", [], ["two"], value=nh.from_array(np.array(2, np.int64))),
         h.make_node("Equal", ["rank", "two"], ["flat"]),
-    ]  # fmt: skip
+    ]
     kept = h.make_graph([h.make_node("Mul", ["x", "gain"], ["kept"])], "kept", [], [value("kept", None)])
     wider = h.make_graph(
         [h.make_node("Constant", [], ["one"], value=nh.from_array(np.array([1], np.int64))),

@@ -48,10 +48,13 @@ class Child:
         end, number = time.monotonic() + seconds, seed
         while time.monotonic() < end:
             settings = hypothesis.settings(
-                max_examples=_ROUND, database=None, deadline=None, print_blob=False,
+                max_examples=_ROUND,
+                database=None,
+                deadline=None,
+                print_blob=False,
                 phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
                 suppress_health_check=list(hypothesis.HealthCheck),
-            )  # fmt: skip
+            )
             number += 1
             self._failing = None
             rounds = hypothesis.seed(number)(settings(hypothesis.given(self._target.inputs)(self._read_until(end))))

@@ -38,10 +38,12 @@ STAMP = {
     "lines": [["a", "b"]], "data": {}, "sources": {},
 }  # fmt: skip
 REPORT = {
-    "kind": "check", "schema": REPORT_SCHEMA, "environment": {"gpu": "x"},
+    "kind": "check",
+    "schema": REPORT_SCHEMA,
+    "environment": {"gpu": "x"},
     "extras": {"measured": {"latency_ms": {"value": 1.0, "runs": [1.0, 1.1]}}},
     "comparisons": [{"output": "y", "point": "min", "passed": True, "max_scaled": 0.1}],
-}  # fmt: skip
+}
 ENGINE = b"trtf" + bytes(20) + bytes([11, 1, 0, 0]) + bytes(100)
 
 

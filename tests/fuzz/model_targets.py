@@ -48,10 +48,11 @@ def _body(name: str, op: str) -> Any:
 def _loop() -> Any:
     value = helper.make_tensor_value_info
     body = helper.make_graph(
-        [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Identity", ["c"], ["d"])], "body",
+        [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Identity", ["c"], ["d"])],
+        "body",
         [value("i", T.INT64, []), value("c", T.BOOL, []), value("a", T.FLOAT, None)],
         [value("d", T.BOOL, []), value("b", T.FLOAT, None)],
-    )  # fmt: skip
+    )
     return _model(
         [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)],
         [numpy_helper.from_array(np.array(3), "trips")],
@@ -63,10 +64,13 @@ def seeds() -> tuple[Any, ...]:
     """Small models with what mutations bite on: bodies, functions, constants, sizes that are computed, wide outputs."""
     node = helper.make_node
     steps = [
-        node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"], axis=0),
-        node("Range", ["zero", "n", "one"], ["r"]), node("Cast", ["r"], ["f"], to=T.FLOAT),
-        node("Unsqueeze", ["f", "axes"], ["u"]), node("Mul", ["x", "u"], ["y"]),
-    ]  # fmt: skip
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"], axis=0),
+        node("Range", ["zero", "n", "one"], ["r"]),
+        node("Cast", ["r"], ["f"], to=T.FLOAT),
+        node("Unsqueeze", ["f", "axes"], ["u"]),
+        node("Mul", ["x", "u"], ["y"]),
+    ]
     sizes = [numpy_helper.from_array(np.array(v), n) for n, v in (("zero", 0), ("one", 1), ("axes", [1]))]
     function = helper.make_function(
         "own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 18)]
@@ -76,8 +80,11 @@ def seeds() -> tuple[Any, ...]:
     external.data_location = T.EXTERNAL
     for key, text in (("location", "w.data"), ("offset", "0"), ("length", "64")):
         external.external_data.add(key=key, value=text)
-    condition = [node("ReduceMax", ["x"], ["m"], keepdims=0), node("Greater", ["m", "limit"], ["c"]),
-                 node("If", ["c"], ["y"], then_branch=_body("t", "Relu"), else_branch=_body("e", "Neg"))]  # fmt: skip
+    condition = [
+        node("ReduceMax", ["x"], ["m"], keepdims=0),
+        node("Greater", ["m", "limit"], ["c"]),
+        node("If", ["c"], ["y"], then_branch=_body("t", "Relu"), else_branch=_body("e", "Neg")),
+    ]
     return (
         _model([node("Gemm", ["x", "w", "b"], ["h"], transB=1), node("Softmax", ["h"], ["y"], axis=1)],
                [_weight("w", 4, 4), _weight("b", 4)]),

@@ -40,9 +40,11 @@ def texts(*seeds: str) -> st.SearchStrategy[str]:
     """Seeds that were cut and put together anew, with nasty pieces in between; and texts of any characters."""
     alphabet = sorted({c for s in seeds for c in s} | set("0=:,[]%.-+ eE_*()\n\0²"))
     pieces = st.one_of(
-        st.sampled_from(seeds), st.sampled_from(NASTY_TEXT), st.text(alphabet, max_size=8),
+        st.sampled_from(seeds),
+        st.sampled_from(NASTY_TEXT),
+        st.text(alphabet, max_size=8),
         st.builds(_slice, st.sampled_from(seeds), st.integers(0, 80), st.integers(0, 80)),
-    )  # fmt: skip
+    )
     return st.one_of(st.lists(pieces, min_size=1, max_size=5).map("".join), st.text(max_size=40))
 
 

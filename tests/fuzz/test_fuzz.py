@@ -13,9 +13,13 @@ from tests.fuzz.findings import FINDINGS, read_finding  # noqa: E402
 from tests.fuzz.target import Finding, Target, run  # noqa: E402
 
 SETTINGS = hypothesis.settings(
-    derandomize=True, database=None, deadline=None, max_examples=20, print_blob=False,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=20,
+    print_blob=False,
     suppress_health_check=list(hypothesis.HealthCheck),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("target", SHORT, ids=lambda t: t.name)

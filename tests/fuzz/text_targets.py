@@ -67,9 +67,12 @@ OPERATORS = (
     "torch.ops.aten.add.Tensor", "torch.ops.higher_order.cond", "_operator.add", "torch.os.system", "torch.sym_int",
     "torch.ops.aten.add.Tensor.__call__", "torch._C._jit_eval", "builtins.eval", "math.ceil",
 )  # fmt: skip
-TREES = ('[1, {"type": "builtins.tuple", "context": "null", "children_spec": []}]',
-         '[1, {"type": "builtins.dict", "context": "[\\"x\\"]", "children_spec": [{"type": null, "context": null, '
-         '"children_spec": []}]}]', '[1, {"type": "os.system", "context": "x", "children_spec": []}]')  # fmt: skip
+TREES = (
+    '[1, {"type": "builtins.tuple", "context": "null", "children_spec": []}]',
+    '[1, {"type": "builtins.dict", "context": "[\\"x\\"]", "children_spec": [{"type": null, "context": null, '
+    '"children_spec": []}]}]',
+    '[1, {"type": "os.system", "context": "x", "children_spec": []}]',
+)
 
 
 def _space(text: str, _: Path) -> None:

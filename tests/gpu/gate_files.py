@@ -128,9 +128,12 @@ class Workshop:
         (place / "terminal.txt").write_text(out + err)
         sarif = json.loads(files["sarif"].read_text())["runs"][0]["results"]
         return Verdict(
-            code, out + err, json.loads(files["json"].read_text()), _line(sarif[0]) if sarif else 0,
+            code,
+            out + err,
+            json.loads(files["json"].read_text()),
+            _line(sarif[0]) if sarif else 0,
             sarif[0]["message"]["text"] if sarif else "",
-        )  # fmt: skip
+        )
 
 
 def _line(result: dict[str, Any]) -> int:

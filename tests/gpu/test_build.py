@@ -66,11 +66,15 @@ def test_external_weights(tmp_path, built, run):
 @pytest.mark.parametrize(
     "options",
     [
-        {"hardware_compatibility": "ampere_plus"}, {"refit": "true"}, {"max_aux_streams": 2}, {"tf32": "true"},
-        {"tactic_sources": "EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS"}, {"sparse_weights": True},
+        {"hardware_compatibility": "ampere_plus"},
+        {"refit": "true"},
+        {"max_aux_streams": 2},
+        {"tf32": "true"},
+        {"tactic_sources": "EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS"},
+        {"sparse_weights": True},
     ],
     ids=lambda o: next(iter(o)),
-)  # fmt: skip
+)
 def test_options(tmp_path, built, run, options):
     model = conv_net(tmp_path / "conv.onnx", depth=2)
     engine = built(model, options=tuple(options.items()), opt_level=2, workspace=1 << 30)

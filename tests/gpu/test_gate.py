@@ -243,9 +243,12 @@ def test_a_second_build_comes_from_the_cache_in_under_a_second(shop, good, tmp_p
     assert json.loads(out)["cached"] is True
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "trtconv", *map(str, words)], capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "trtconv", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )  # fmt: skip
+    )
     command = time.perf_counter() - start
     (shop.reports / "cache.json").write_text(json.dumps({"call_s": here, "command_s": command}))
     assert json.loads(done.stdout)["cached"] is True

@@ -42,9 +42,12 @@ def l2norm_net(path: Path, channels: int = 256) -> Path:
     ]
     shape = ["N", 8, "H", "H"]
     graph = helper.make_graph(
-        nodes, "l2norm", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], inits,
-    )  # fmt: skip
+        nodes,
+        "l2norm",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        inits,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
     return path

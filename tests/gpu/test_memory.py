@@ -226,8 +226,9 @@ def test_how_the_process_ends(tmp_path, built, cuda_library, ending):
         "x = np.ones((2, 3, 32, 32), np.float32)", "session(x=x)",
         "output = session.prepare({'x': x}).outputs()['y']", "print(session.version)", ENDINGS[ending],
     ]  # fmt: skip
-    ended = subprocess.run([sys.executable, "-c", "\n".join(lines), str(engine)], capture_output=True, text=True,
-                           cwd=ROOT, timeout=120)  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines), str(engine)], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
     assert ended.returncode == (7 if ending == "error" else 0), ended.stderr
     assert ended.stdout.strip().endswith({"pycuda": "pycuda", "driver": "CUDA driver"}[cuda_library])
     assert "PyCUDA" not in ended.stderr

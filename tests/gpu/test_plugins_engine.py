@@ -67,17 +67,19 @@ def model_of(folder: Path, case: str, dtype) -> Path:
     last = attributes.get("axis") == 3
     rng = np.random.default_rng(0)
     weights = {
-        "scale": rng.uniform(0.5, 1.5, CHANNELS).astype(dtype), "bias": rng.standard_normal(CHANNELS).astype(dtype),
-    }  # fmt: skip
+        "scale": rng.uniform(0.5, 1.5, CHANNELS).astype(dtype),
+        "bias": rng.standard_normal(CHANNELS).astype(dtype),
+    }
     used = [t.name for t in plugin.inputs if t.name in weights]
     dims = ["N", "H", "W", CHANNELS] if last else ["N", CHANNELS, "H", "W"]
     kind, name = KINDS[dtype], np.dtype(dtype).name
     graph = helper.make_graph(
-        [make_node(plugin, ["x", *used], ["y"], case, **attributes)], "g",
+        [make_node(plugin, ["x", *used], ["y"], case, **attributes)],
+        "g",
         [helper.make_tensor_value_info("x", kind, dims)],
         [helper.make_tensor_value_info("y", kind, [None] * 4)],
         [numpy_helper.from_array(weights[n], n) for n in used],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("trtconv", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     model.metadata_props.add(key="trtconv.space", value=SPACE)

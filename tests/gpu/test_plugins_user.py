@@ -64,9 +64,7 @@ def sampler_model(path: Path, dtype, align: int) -> Path:
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     add_functions(model, (sampler,))
     model.metadata_props.add(key="trtconv.space", value="N=1:2:3 H=5:24:65 W=4:32:61")
-    model.metadata_props.add(
-        key="trtconv.inputs", value=f"x:{name}[N,{CHANNELS},H,W]\ntheta:{name}[N,2,3]"
-    )  # fmt: skip
+    model.metadata_props.add(key="trtconv.inputs", value=f"x:{name}[N,{CHANNELS},H,W]\ntheta:{name}[N,2,3]")
     onnx.save(model, str(path))
     return path
 
@@ -113,20 +111,26 @@ def exported(path: Path) -> Path:
     }  # fmt: skip
     node = helper.make_node
     nodes = [
-        node("ReduceMean", ["x"], ["m"], name="mean", axes=[2, 3], keepdims=0), node("Gemm", ["m", "w", "b"], ["l"]),
-        node("Reshape", ["l", "form"], ["theta"]), node("Transpose", ["theta"], ["t"], perm=[0, 2, 1]),
+        node("ReduceMean", ["x"], ["m"], name="mean", axes=[2, 3], keepdims=0),
+        node("Gemm", ["m", "w", "b"], ["l"]),
+        node("Reshape", ["l", "form"], ["theta"]),
+        node("Transpose", ["theta"], ["t"], perm=[0, 2, 1]),
         node("Reshape", ["t", "five"], ["t5"]),
         *(node("Gather", ["t5", f"i{k}"], [f"t{k}"], axis=1) for k in range(3)),
-        node("Mul", ["xs", "t0"], ["a"]), node("Mul", ["ys", "t1"], ["c"]), node("Add", ["a", "c"], ["d"]),
+        node("Mul", ["xs", "t0"], ["a"]),
+        node("Mul", ["ys", "t1"], ["c"]),
+        node("Add", ["a", "c"], ["d"]),
         node("Add", ["d", "t2"], ["grid"]),
         node("GridSample", ["x", "grid"], ["y"], name="sample", mode="bilinear", padding_mode="zeros", align_corners=0),
-    ]  # fmt: skip
+    ]
     dims = ["N", CHANNELS, height, width]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, dims)],
         [numpy_helper.from_array(v, n) for n, v in weights.items()],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     model.metadata_props.add(key="trtconv.space", value="N=1:2:4")
     model.metadata_props.add(key="trtconv.inputs", value=f"x:float32[N,{CHANNELS},{height},{width}]")

@@ -43,9 +43,13 @@ def test_outcomes_are_laid_over_the_committed_ones(tmp_path):
     record = tmp_path / "results.jsonl"
     first, second, third = list(all_networks())[:3]
     record.write_text(
-        json.dumps(outcome(third)) + "\n" + json.dumps(outcome(first, "refused")) + "\n"
-        + json.dumps(outcome("gone/away")) + '\n{"network": "cut o'
-    )  # fmt: skip
+        json.dumps(outcome(third))
+        + "\n"
+        + json.dumps(outcome(first, "refused"))
+        + "\n"
+        + json.dumps(outcome("gone/away"))
+        + '\n{"network": "cut o'
+    )
     merged = lay_over({first: outcome(first), second: outcome(second)}, record, list(all_networks()))
     assert [(n, o["status"]) for n, o in merged.items()] == [(first, "equal"), (second, "equal"), (third, "equal")]
     assert read_outcomes(record) == merged

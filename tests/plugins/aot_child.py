@@ -40,8 +40,9 @@ def serve(trt: Any, host: Any, request: dict[str, Any]) -> dict[str, Any]:
             registry = trt.get_plugin_registry()
             creators = [
                 [c.name, c.plugin_version, [[f.name, str(f.type)] for f in c.field_names]]
-                for c in registry.all_creators if c.plugin_namespace == "trtconv"
-            ]  # fmt: skip
+                for c in registry.all_creators
+                if c.plugin_namespace == "trtconv"
+            ]
             kernel = (ptx.value or b"").decode()
             return {"text": text, "ptx": kernel, "facts": embedding.facts(), "creators": creators}
     except TrtconvError as error:

@@ -213,9 +213,13 @@ def test_adaptive_pooling_stays_a_node_only_where_it_pays(tmp_path: Path, monkey
     for native_ms, stays in ((0.05, True), (0.005, False)):
         measure(monkeypatch, replace(pool, native_ms=native_ms))
         request = RewriteRequest(
-            tmp_path / "pool.onnx", tmp_path / "out.onnx", parse_target("tensorrt==8.6"), plugins="auto",
-            plugin_libraries=(library,), only=("adaptive-pool",),
-        )  # fmt: skip
+            tmp_path / "pool.onnx",
+            tmp_path / "out.onnx",
+            parse_target("tensorrt==8.6"),
+            plugins="auto",
+            plugin_libraries=(library,),
+            only=("adaptive-pool",),
+        )
         rewrite_model(request, SilentProgress())
         nodes = [n.op_type for n in onnx.load(str(tmp_path / "out.onnx")).graph.node]
         assert ("TrtconvAdaptivePool" in nodes) == stays

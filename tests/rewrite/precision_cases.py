@@ -80,12 +80,14 @@ CONV = Net(
      "v": np.abs(normal(4, seed=4))},
 )  # fmt: skip
 L2NORM = Net(
-    "l2norm", "float[1,512,2,2] x", "float[1,512,2,2] y",
+    "l2norm",
+    "float[1,512,2,2] x",
+    "float[1,512,2,2] y",
     "p = Pow(x, two)\n s = ReduceSum(p, ax)\n q = Sqrt(s)\n e = Add(q, eps)\n d = Div(x, e)\n m = Mul(d, g)\n"
     " y = Conv(m, w)",
     {"x": _l2_input()},
     {"two": f32(2), "ax": i64([1]), "eps": f32(1e-10), "g": normal(512, 1, 1), "w": normal(512, 512, 1, 1, scale=0.04)},
-)  # fmt: skip
+)
 ATTENTION = Net(
     "layernorm-attention", "float[N,T,16] x, int64[N,T] mask", "float[N,T,16] y",
     """
@@ -123,7 +125,9 @@ ATTENTION = Net(
      "lowest": f32(np.finfo(np.float32).min), "ax1": i64([1])},
 )  # fmt: skip
 RESIZE = Net(
-    "resize", "float[N,3,H,W] x", "float[N,4,h,w] y",
+    "resize",
+    "float[N,3,H,W] x",
+    "float[N,4,h,w] y",
     """
     c = Conv<pads=[1,1,1,1]>(x, w)
     size = Shape<start=2>(x)
@@ -136,20 +140,26 @@ RESIZE = Net(
     r = Resize<mode="linear">(c, , , full)
     y = Resize<mode="nearest">(r, , scales)
     """,
-    {"x": normal(1, 3, 9, 7)}, {"w": normal(4, 3, 3, 3), "factor": f32(1.5), "scales": f32([1, 1, 2, 2])},
-)  # fmt: skip
+    {"x": normal(1, 3, 9, 7)},
+    {"w": normal(4, 3, 3, 3), "factor": f32(1.5), "scales": f32([1, 1, 2, 2])},
+)
 IF = Net(
-    "if", "float[2,4] x, bool c", "float[2,4] y",
+    "if",
+    "float[2,4] x, bool c",
+    "float[2,4] y",
     """
     h = MatMul(x, w)
     r = If(c) <then_branch = t () => (float[2,4] a) { e = Exp(h)
      a = Add(e, h) }, else_branch = e () => (float[2,4] b) { b = Mul(h, w2) }>
     y = Add(r, h)
     """,
-    {"x": normal(2, 4), "c": np.array(True)}, {"w": normal(4, 4, scale=0.5), "w2": normal(4)},
-)  # fmt: skip
+    {"x": normal(2, 4), "c": np.array(True)},
+    {"w": normal(4, 4, scale=0.5), "w2": normal(4)},
+)
 LOOP = Net(
-    "loop", "float[2,4] x", "float[2,4] y, float[3,2,4] z",
+    "loop",
+    "float[2,4] x",
+    "float[2,4] y, float[3,2,4] z",
     """
     n = Constant<value = int64 {3}>()
     t = Constant<value = bool {1}>()
@@ -159,40 +169,65 @@ LOOP = Net(
      s2 = Tanh(h)
      o = Relu(h) }>
     """,
-    {"x": normal(2, 4)}, {"w": normal(4, 4)},
-)  # fmt: skip
+    {"x": normal(2, 4)},
+    {"w": normal(4, 4)},
+)
 TRANSPOSED = Net(
-    "conv-transpose", "float[1,3,5,5] x", "float[1,4,11,11] y",
+    "conv-transpose",
+    "float[1,3,5,5] x",
+    "float[1,4,11,11] y",
     "c = ConvTranspose<strides=[2,2]>(x, w, b)\n y = LeakyRelu<alpha=0.1>(c)",
-    {"x": normal(1, 3, 5, 5)}, {"w": normal(3, 4, 3, 3), "b": normal(4)},
-)  # fmt: skip
+    {"x": normal(1, 3, 5, 5)},
+    {"w": normal(3, 4, 3, 3), "b": normal(4)},
+)
 INSTANCE = Net(
-    "instance-norm", "float[1,3,5,5] x", "float[1,3,5,5] y", "c = InstanceNormalization(x, s, b)\n y = Relu(c)",
-    {"x": normal(1, 3, 5, 5, scale=300)}, {"s": normal(3), "b": normal(3, seed=1)},
-)  # fmt: skip
+    "instance-norm",
+    "float[1,3,5,5] x",
+    "float[1,3,5,5] y",
+    "c = InstanceNormalization(x, s, b)\n y = Relu(c)",
+    {"x": normal(1, 3, 5, 5, scale=300)},
+    {"s": normal(3), "b": normal(3, seed=1)},
+)
 LSTM = Net(
-    "lstm", "float[T,2,3] x", "float[T,1,2,4] y",
+    "lstm",
+    "float[T,2,3] x",
+    "float[T,1,2,4] y",
     "z, h, c = LSTM<hidden_size=4>(x, w, r, b, , h0, h0)\n y = Sigmoid(z)",
-    {"x": normal(5, 2, 3)}, {"w": normal(1, 16, 3), "r": normal(1, 16, 4), "b": normal(1, 32), "h0": normal(1, 2, 4)},
-)  # fmt: skip
+    {"x": normal(5, 2, 3)},
+    {"w": normal(1, 16, 3), "r": normal(1, 16, 4), "b": normal(1, 32), "h0": normal(1, 2, 4)},
+)
 EMBEDDING = Net(
-    "embedding", "int64[N,T] ids", "float[N,T,4] y, int64[N,T] best",
+    "embedding",
+    "int64[N,T] ids",
+    "float[N,T,4] y, int64[N,T] best",
     "e = Gather(table, ids)\n y = MatMul(e, w)\n best = ArgMax<axis=-1, keepdims=0>(e)",
-    {"ids": np.random.default_rng(0).integers(0, 100, (2, 5))}, {"table": normal(100, 4), "w": normal(4, 4)},
-)  # fmt: skip
+    {"ids": np.random.default_rng(0).integers(0, 100, (2, 5))},
+    {"table": normal(100, 4), "w": normal(4, 4)},
+)
 EINSUM = Net(
-    "einsum", "float[2,3,4] x", "float[2,3,5] y", 'y = Einsum<equation="bij,jk->bik">(x, w)',
-    {"x": normal(2, 3, 4)}, {"w": normal(4, 5)},
-)  # fmt: skip
+    "einsum",
+    "float[2,3,4] x",
+    "float[2,3,5] y",
+    'y = Einsum<equation="bij,jk->bik">(x, w)',
+    {"x": normal(2, 3, 4)},
+    {"w": normal(4, 5)},
+)
 MASK_INF = Net(
-    "mask-infinity", "float[2,4,4] x, bool[2,4,4] m", "float[2,4,4] y", "w = Where(m, x, low)\n y = Softmax(w)",
-    {"x": normal(2, 4, 4), "m": np.eye(4, dtype=bool)[None].repeat(2, 0)}, {"low": f32(-np.inf)},
-)  # fmt: skip
+    "mask-infinity",
+    "float[2,4,4] x, bool[2,4,4] m",
+    "float[2,4,4] y",
+    "w = Where(m, x, low)\n y = Softmax(w)",
+    {"x": normal(2, 4, 4), "m": np.eye(4, dtype=bool)[None].repeat(2, 0)},
+    {"low": f32(-np.inf)},
+)
 MASK_LOWEST = Net(
-    "mask-lowest", "float[2,4,4] x, bool[2,4,4] m", "float[2,4,4] y",
+    "mask-lowest",
+    "float[2,4,4] x, bool[2,4,4] m",
+    "float[2,4,4] y",
     "s = Mul(x, x)\n w = Where(m, s, low)\n y = Softmax(w)",
-    {"x": normal(2, 4, 4), "m": np.zeros((2, 4, 4), bool)}, {"low": f32(np.finfo(np.float32).min)},
-)  # fmt: skip
+    {"x": normal(2, 4, 4), "m": np.zeros((2, 4, 4), bool)},
+    {"low": f32(np.finfo(np.float32).min)},
+)
 GRID = Net(
     "affine-grid", "float[1,3,6,6] x, float[1,2,3] theta", "float[1,4,6,6] y",
     """
@@ -223,7 +258,9 @@ GRID = Net(
      "size": i64([6, 6]), "s3": i64([1, 36, 3]), "s4": i64([1, 6, 6, 2])},
 )  # fmt: skip
 CONSTANT_NODES = Net(
-    "constant-nodes", "float[2,4] x", "float[2,4] y, float[1] k",
+    "constant-nodes",
+    "float[2,4] x",
+    "float[2,4] y, float[1] k",
     """
     a = Constant<value = float[4] {1.0, 2.0, 3.0, 4.0}>()
     e = Constant<value_float = 1e-9>()
@@ -238,7 +275,7 @@ CONSTANT_NODES = Net(
     y = Mul(s, z)
     """,
     {"x": f32([[0, 0.1, 1, 2], [3, 0, 0.2, 4]])},
-)  # fmt: skip
+)
 QUANTIZED = Net(
     "quantized", "float[1,4,5,5] x", "float[1,4,5,5] y",
     """
@@ -256,26 +293,39 @@ QUANTIZED = Net(
      "wq": np.random.default_rng(0).integers(-9, 9, (4, 4, 3, 3)).astype(np.int8)},
 )  # fmt: skip
 SOFTMAX_BY_HAND = Net(
-    "softmax-by-hand", "float[2,4,64] x", "float[2,4,64] y",
+    "softmax-by-hand",
+    "float[2,4,64] x",
+    "float[2,4,64] y",
     "m = ReduceMax<axes=[-1]>(x)\n d = Sub(x, m)\n e = Exp(d)\n s = ReduceSum(e, ax)\n q = Div(e, s)\n"
     " y = MatMul(q, w)",
-    {"x": normal(2, 4, 64, scale=20)}, {"ax": i64([-1]), "w": normal(64, 64)},
-)  # fmt: skip
+    {"x": normal(2, 4, 64, scale=20)},
+    {"ax": i64([-1]), "w": normal(64, 64)},
+)
 USER_CAST = Net(
-    "user-cast", "float[2,4] x", "float[2,4] y",
+    "user-cast",
+    "float[2,4] x",
+    "float[2,4] y",
     "a = MatMul(x, w)\n b = Cast<to=1>(a)\n c = Softmax(b)\n d = Cast<to=10>(c)\n e = Relu(d)\n y = Cast<to=1>(e)",
-    {"x": normal(2, 4)}, {"w": normal(4, 4)},
-)  # fmt: skip
+    {"x": normal(2, 4)},
+    {"w": normal(4, 4)},
+)
 OLD_CLIP = Net(
-    "clip-of-opset-10", "float[2,4] x", "float[2,4] y",
+    "clip-of-opset-10",
+    "float[2,4] x",
+    "float[2,4] y",
     "a = MatMul(x, w)\n b = Clip<min=1e-12, max=3e38>(a)\n c = Log(b)\n y = MatMul(c, w)",
-    {"x": normal(2, 4)}, {"w": normal(4, 4)}, opset=10,
-)  # fmt: skip
+    {"x": normal(2, 4)},
+    {"w": normal(4, 4)},
+    opset=10,
+)
 SCALED = Net(
-    "scaled-up-and-down", "float[2,4] x", "float[2,4] y",
+    "scaled-up-and-down",
+    "float[2,4] x",
+    "float[2,4] y",
     "a = MatMul(x, w)\n b = Mul(a, up)\n c = Mul(b, down)\n y = MatMul(c, w)",
-    {"x": normal(2, 4)}, {"w": normal(4, 4), "up": f32(1e6), "down": f32(1e-6)},
-)  # fmt: skip
+    {"x": normal(2, 4)},
+    {"w": normal(4, 4), "up": f32(1e6), "down": f32(1e-6)},
+)
 
 NETS = (
     CONV, L2NORM, ATTENTION, RESIZE, IF, LOOP, TRANSPOSED, INSTANCE, LSTM, EMBEDDING, EINSUM, MASK_INF, MASK_LOWEST,

@@ -215,8 +215,10 @@ def split(g: RandomGraph) -> str:
     first = g.op("Split", whole, outputs=2, axis=1, **more)
     parts = [first, f"{first}_1"]
     if g.rng.random() < 0.5:
-        parts = [g.op("Slice", whole, g.ints(0), g.ints(half), g.ints(1)),
-                 g.op("Slice", whole, g.ints(half), g.ints(1 << 40), g.ints(1))]  # fmt: skip
+        parts = [
+            g.op("Slice", whole, g.ints(0), g.ints(half), g.ints(1)),
+            g.op("Slice", whole, g.ints(half), g.ints(1 << 40), g.ints(1)),
+        ]
     if g.rng.random() < 0.5:
         parts[0] = g.op("Relu", parts[0])
     return g.op("Concat", *g.rng.sample(parts, 2), axis=1)

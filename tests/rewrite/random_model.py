@@ -20,9 +20,12 @@ def random_model(seed: int) -> onnx.ModelProto:
     results = [r for r in dict.fromkeys([*results, g.images[-1]]) if r not in ("x", "y")]
     dims = ["N", CHANNELS, "H", "W"]
     graph = helper.make_graph(
-        g.nodes, "random", [helper.make_tensor_value_info(n, TensorProto.FLOAT, dims) for n in ("x", "y")],
-        [helper.make_tensor_value_info(r, TensorProto.FLOAT, [None] * 4) for r in results], g.constants,
-    )  # fmt: skip
+        g.nodes,
+        "random",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, dims) for n in ("x", "y")],
+        [helper.make_tensor_value_info(r, TensorProto.FLOAT, [None] * 4) for r in results],
+        g.constants,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", g.opset)], ir_version=8)
     helper.set_model_props(model, {"trtconv.space": SPACE})
     return model

@@ -67,10 +67,12 @@ def test_an_equation_that_is_none(equation):
 def model_of(node, shape, constants=()):
     dtype = TensorProto.FLOAT if node.op_type == "Einsum" else TensorProto.INT64
     graph = helper.make_graph(
-        [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("y", dtype, None)],
         [numpy_helper.from_array(np.asarray(v, np.int64), n) for n, v in constants],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)])
 
 

@@ -17,11 +17,15 @@ QUANTITY = re.compile(r"\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?")
 # kubernetes.io/docs/reference/kubernetes-api): field -> its type, a table of fields, or [a table] for a list of them.
 _VOLUMES = [{"name": str, "persistentVolumeClaim": {"claimName": str, "readOnly": bool}}]
 _RESOURCES = {"cpu": QUANTITY, "memory": QUANTITY, "nvidia.com/gpu": QUANTITY}
-_CONTAINERS = [{
-    "name": str, "image": str, "env": [{"name": str, "value": str}],
-    "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
-    "volumeMounts": [{"name": str, "mountPath": str, "readOnly": bool}],
-}]  # fmt: skip
+_CONTAINERS = [
+    {
+        "name": str,
+        "image": str,
+        "env": [{"name": str, "value": str}],
+        "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
+        "volumeMounts": [{"name": str, "mountPath": str, "readOnly": bool}],
+    }
+]
 _POD = {"spec": {"containers": _CONTAINERS, "volumes": _VOLUMES}}
 RAY_JOB = {
     "apiVersion": re.compile(r"ray\.io/v1"), "kind": re.compile("RayJob"), "metadata": {"name": str},

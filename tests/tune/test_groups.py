@@ -7,8 +7,10 @@ from trtconv.tune.groups import group_by_module
 def test_nodes_of_a_module_are_one_group_and_functions_go_by_their_line():
     nodes = [("n1", Origin("body.0")), ("n2", Origin("", "net.py:7")), ("n3", Origin("body.0")), ("n4", Origin())]
     assert [(g.name, g.nodes) for g in group_by_module(nodes)] == [
-        ("body.0", ("n1", "n3")), ("net.py:7", ("n2",)), ("n4", ("n4",)),
-    ]  # fmt: skip
+        ("body.0", ("n1", "n3")),
+        ("net.py:7", ("n2",)),
+        ("n4", ("n4",)),
+    ]
 
 
 @pytest.mark.parametrize(("most", "expected"), [(6, 6), (5, 2), (2, 2), (1, 2)])

@@ -70,9 +70,12 @@ def convert(
 
 
 def check(
-    subject: str | PathLike[str] | Conversion, *, against: Module | None = None, progress: Progress | None = None,
+    subject: str | PathLike[str] | Conversion,
+    *,
+    against: Module | None = None,
+    progress: Progress | None = None,
     **options: Unpack[CheckOptions],
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Compare an ONNX file or an engine with what the module computed, as `trtconv check` does.
 
     `against` runs a module, live or named, instead of reading the reference file that lies beside the subject. An
@@ -93,9 +96,12 @@ def check(
 
 
 def assert_equal(
-    module: Module, artifact: str | PathLike[str] | Conversion, *, progress: Progress | None = None,
+    module: Module,
+    artifact: str | PathLike[str] | Conversion,
+    *,
+    progress: Progress | None = None,
     **options: Unpack[EqualOptions],
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Raise unless an ONNX file or an engine computes what the module computes, at every sample point.
 
     The sample points of an engine, and of a file of a conversion, are those of the reference beside it.
@@ -109,9 +115,13 @@ def assert_equal(
 
 
 def load(
-    path: str | PathLike[str] | Conversion, *, plugins: Sequence[str | PathLike[str]] = (), foreign: bool = False,
-    trust: Trust | None = None, code: EngineCode | None = None,
-) -> Session:  # fmt: skip
+    path: str | PathLike[str] | Conversion,
+    *,
+    plugins: Sequence[str | PathLike[str]] = (),
+    foreign: bool = False,
+    trust: Trust | None = None,
+    code: EngineCode | None = None,
+) -> Session:
     """Open an engine (on this machine's GPU) or an ONNX file (ONNX Runtime on the CPU) as a callable.
 
     `load("out/model.engine")(images=array)` returns the outputs by name, as NumPy arrays. `foreign` takes an engine

@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from trtconv.pipeline import ConvertResult
 
 _ERRORS: tuple[type[TrtconvError], ...] = (
-    InvalidRequestError, AccuracyError, UnsupportedError, MissingDependencyError, OverBudgetError,
-)  # fmt: skip
+    InvalidRequestError,
+    AccuracyError,
+    UnsupportedError,
+    MissingDependencyError,
+    OverBudgetError,
+)
 # A page with styles and scripts of its own has to stay apart from the notebook's.
 _FRAME = (
     '<iframe title="{title}" srcdoc="{page}" sandbox="allow-scripts" loading="lazy"'

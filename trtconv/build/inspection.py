@@ -39,9 +39,13 @@ def raw_engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_
     """The same as `engine_facts` in numbers and lists, for JSON: sizes in bytes, times in seconds."""
     header = read_plan_header(path)
     facts: dict[str, Any] = {
-        "file": path, "format": "engine", "bytes": path.stat().st_size, "made_by": str(header), "family": header.family,
+        "file": path,
+        "format": "engine",
+        "bytes": path.stat().st_size,
+        "made_by": str(header),
+        "family": header.family,
         "manifest": None,
-    }  # fmt: skip
+    }
     if manifest_path(path).exists():
         manifest = read_engine_manifest(path)
         facts["manifest"] = {

@@ -138,8 +138,11 @@ class ResolvedBuild:
         machine = parts.pop("machine")
         # What `trtconv cache ls` and the reason of a miss call them.
         names = {
-            "model_files": "model", "plugin_files": "plugins", "manifest_schema": "manifest", "ledger_sha256": "ledger",
-        }  # fmt: skip
+            "model_files": "model",
+            "plugin_files": "plugins",
+            "manifest_schema": "manifest",
+            "ledger_sha256": "ledger",
+        }
         return {**settings, **{names.get(n, n): value for n, value in parts.items()}, **machine}
 
     @property

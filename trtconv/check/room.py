@@ -191,9 +191,11 @@ def _samples(
     info = read_reference_info(path)
     require_fit(subject, info, path)
     samples: Iterator[ReferenceSample] = read_samples(path)
-    return (_rerun(runner, samples) if runner else samples), str(path), (
-        *sizes_tried(request.subject, path), *staleness(request.subject, path)
-    )  # fmt: skip
+    return (
+        (_rerun(runner, samples) if runner else samples),
+        str(path),
+        (*sizes_tried(request.subject, path), *staleness(request.subject, path)),
+    )
 
 
 def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> Iterator[ReferenceSample]:
@@ -202,9 +204,10 @@ def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> I
     if missing:
         raise InvalidRequestError(
             f"'{subject.path}' does not record a range for its dim '{missing[0]}'",
-            hint="give it: --dynamic " + " ".join(f"{n}=1:1:4" for n in missing)
+            hint="give it: --dynamic "
+            + " ".join(f"{n}=1:1:4" for n in missing)
             + "; or check it with --reference FILE, whose points are recorded",
-        )  # fmt: skip
+        )
     for point in sample_points(space, subject.inputs):
         inputs = sample_inputs(subject.inputs, point)
         yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
@@ -216,9 +219,12 @@ def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator
 
 
 def _compare(
-    request: CheckRequest, subject: Subject, samples: Iterable[ReferenceSample], arithmetic: Arithmetic,
+    request: CheckRequest,
+    subject: Subject,
+    samples: Iterable[ReferenceSample],
+    arithmetic: Arithmetic,
     progress: Progress,
-) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:  # fmt: skip
+) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:
     compared: list[OutputComparison] = []
     telling_sample: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
@@ -240,9 +246,11 @@ def _compare(
 
 
 def _more_telling(
-    before: ReferenceSample | None, sample: ReferenceSample, results: tuple[OutputComparison, ...],
+    before: ReferenceSample | None,
+    sample: ReferenceSample,
+    results: tuple[OutputComparison, ...],
     compared: list[OutputComparison],
-) -> ReferenceSample | None:  # fmt: skip
+) -> ReferenceSample | None:
     """The sample at which to look inside: one that differs before one that does not, then the smaller one."""
     if sample.point.advisory:
         return before

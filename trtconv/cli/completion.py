@@ -88,8 +88,12 @@ def topics(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 SOURCES: dict[str, Source] = {
     "topic": topics,
-    "target": target_names, "rule": rule_names, "range": dim_ranges, "input": input_names, "factory": factories,
-}  # fmt: skip
+    "target": target_names,
+    "rule": rule_names,
+    "range": dim_ranges,
+    "input": input_names,
+    "factory": factories,
+}
 
 
 def completer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:

@@ -223,9 +223,10 @@ def _exited(error: SystemExit) -> TrtconvError:
     from trtconv.export.module.user_code import blame
 
     return TrtconvError(
-        f"the user's code ended the program with sys.exit({error.code!r})", where=blame(error, Path()),
+        f"the user's code ended the program with sys.exit({error.code!r})",
+        where=blame(error, Path()),
         hint='name a factory that only makes the module; what a script does stands under if __name__ == "__main__"',
-    )  # fmt: skip
+    )
 
 
 def show_error(error: Exception) -> int:

@@ -93,6 +93,10 @@ def versions() -> dict[str, str]:
     import torch
 
     return {
-        "trtconv": trtconv.__version__, "python": platform.python_version(), "torch": str(torch.__version__),
-        "onnx": onnx.__version__, "onnxscript": onnxscript.__version__, "onnxruntime": onnxruntime.__version__,
-    }  # fmt: skip
+        "trtconv": trtconv.__version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "onnx": onnx.__version__,
+        "onnxscript": onnxscript.__version__,
+        "onnxruntime": onnxruntime.__version__,
+    }

@@ -93,9 +93,10 @@ def _require_tensor(path: Path, value: onnx.ValueInfoProto, override: TensorSpec
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         raise InvalidRequestError(
-            f"the input '{value.name}' of '{path}' is no tensor", hint="sequences, maps and optionals cannot enter an "
-            "engine: cut the graph behind them (`trtconv rewrite --script`)"
-        )  # fmt: skip
+            f"the input '{value.name}' of '{path}' is no tensor",
+            hint="sequences, maps and optionals cannot enter an "
+            "engine: cut the graph behind them (`trtconv rewrite --script`)",
+        )
     if kind.elem_type == STRING:
         raise InvalidRequestError(
             f"the input '{value.name}' of '{path}' holds strings, which no engine takes",

@@ -105,13 +105,15 @@ def _manifest(
         "largest_error": verdict.worst,
         "comparisons": [c.as_dict() for c in verdict.comparisons],
         "versions": {
-            "trtconv": trtconv.__version__, "python": platform.python_version(), "onnx": onnx.__version__,
+            "trtconv": trtconv.__version__,
+            "python": platform.python_version(),
+            "onnx": onnx.__version__,
             "onnxruntime": onnxruntime.__version__,
         },
         "notes": list(notes),
         "seconds": {k: round(v, 3) for k, v in seconds.items()},
         "sources": record_sources(sources, request.output, named=sources, config=request.config),
-    }  # fmt: skip
+    }
 
 
 def _seen_from_here(path: Path) -> str:

@@ -114,9 +114,12 @@ def write_samples(path: Path, file: FilePoints, samples: Samples) -> None:
 
 @contextmanager
 def temporary_reference(
-    path: Path, named: Sequence[TensorSpec] = (), space: ShapeSpace | None = None, *,
+    path: Path,
+    named: Sequence[TensorSpec] = (),
+    space: ShapeSpace | None = None,
+    *,
     labels: Sequence[str] | None = None,
-) -> Iterator[Path]:  # fmt: skip
+) -> Iterator[Path]:
     """A reference of random values at min, opt and max (and `labels`), without noise, gone at the end of the block.
 
     For what wants the file's inputs and compares nothing with its outputs.

@@ -182,9 +182,12 @@ def rewrite_request(
         return parse_target(target)
 
     return line.request(
-        RewriteRequest, config, model=model, output=output,
+        RewriteRequest,
+        config,
+        model=model,
+        output=output,
         fallbacks={"target": fallback},
-    )  # fmt: skip
+    )
 
 
 def build_request(

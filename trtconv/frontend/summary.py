@@ -144,9 +144,11 @@ def _dims(shape: Iterable[int]) -> str:
 
 def convert_summary(result: ConvertResult) -> Summary:
     """Of `trtconv convert`: one line per room, then the files."""
-    engine_text = worst_error(result.engine.comparisons) if result.engine.comparisons else "; ".join(
-        f.message for f in result.engine.findings
-    )  # fmt: skip
+    engine_text = (
+        worst_error(result.engine.comparisons)
+        if result.engine.comparisons
+        else "; ".join(f.message for f in result.engine.findings)
+    )
     exported = original_summary(result.export)
     is_file = isinstance(result.export, ForeignResult)
     lines = [
@@ -174,8 +176,9 @@ def convert_summary(result: ConvertResult) -> Summary:
         result.report,
     ]
     lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
-    warned = list(dict.fromkeys(f.message for r in (result.rewritten, result.engine) for f in r.findings
-                                if f.level == "warning"))  # fmt: skip
+    warned = list(
+        dict.fromkeys(f.message for r in (result.rewritten, result.engine) for f in r.findings if f.level == "warning")
+    )
     more = [f"and {len(warned) - _WARNINGS} more, see the report"] if len(warned) > _WARNINGS else []
     lines += [("warning", text) for text in warned[:_WARNINGS] + more]
     room_lines = (*exported.lines, *rewrite_summary(result.rewrite).lines)

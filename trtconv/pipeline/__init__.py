@@ -284,7 +284,7 @@ def find_fp32(
     recorded_target = read_json(ledger, "ledger").get("target") if ledger.exists() else None
     request = RewriteRequest(
         source, source, parse_target(target or recorded_target or installed_target("auto")[0]), precision=precision
-    )  # fmt: skip
+    )
     return source, find_fp32_nodes(request, find_reference(subject, reference), tolerance, progress)
 
 
@@ -319,9 +319,13 @@ def exit_code(report: CheckReport) -> int:
 
 
 def bench(
-    subject: Path, source: ModuleSource | None, progress: Progress, *, interface: FileInterface | None = None,
+    subject: Path,
+    source: ModuleSource | None,
+    progress: Progress,
+    *,
+    interface: FileInterface | None = None,
     **options: Any,
-) -> BenchReport:  # fmt: skip
+) -> BenchReport:
     """`trtconv bench`, beside the module in torch when `source` names one; an ONNX file needs no reference."""
     from trtconv.check.gate.bench import bench_model
 

@@ -57,9 +57,11 @@ def _samples_for(subject: Subject, path: Path, request: CheckRequest) -> Iterato
         if outputs is None:
             outputs = _pairs(list(sample.outputs), list(subject.run(inputs)), "outputs")
         yield replace(
-            sample, inputs=inputs, outputs={outputs[n]: v for n, v in sample.outputs.items()},
+            sample,
+            inputs=inputs,
+            outputs={outputs[n]: v for n, v in sample.outputs.items()},
             floors={outputs[n]: f for n, f in sample.floors.items()},
-        )  # fmt: skip
+        )
 
 
 def _pairs(originals: Sequence[str], others: Sequence[str], what: str) -> dict[str, str]:

@@ -75,9 +75,7 @@ def load_measurements() -> tuple[PluginTiming, ...]:
     return tuple(PluginTiming(**{**row, "shape": tuple(row["shape"])}) for row in data["measurements"])
 
 
-def judge(
-    measurements: Sequence[PluginTiming], op_type: str, dtype: str, moved: int, generation: int
-) -> PluginVerdict:  # fmt: skip
+def judge(measurements: Sequence[PluginTiming], op_type: str, dtype: str, moved: int, generation: int) -> PluginVerdict:
     """The verdict for a plugin that moves `moved` bytes at opt, for a TensorRT of that major version."""
     of_plugin = [m for m in measurements if m.op_type == op_type]
     of_type = [m for m in of_plugin if m.dtype == _SAME.get(dtype, dtype) and m.generation == generation]

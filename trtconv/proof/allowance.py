@@ -93,9 +93,11 @@ def resolve_tolerance(
 
 
 def allow(
-    expected: Array, floor: NoiseFloor | None = None, tolerance: Tolerance | None = None,
+    expected: Array,
+    floor: NoiseFloor | None = None,
+    tolerance: Tolerance | None = None,
     arithmetic: Arithmetic = ONNX_RUNTIME,
-) -> Allowance:  # fmt: skip
+) -> Allowance:
     """What one output may differ by. Without a floor the magnitude is that of `expected`, and its noise unknown."""
     import numpy as np
 
@@ -132,9 +134,11 @@ def _held(floor: NoiseFloor, named: Tolerance) -> Array:
 
 
 def allowances(
-    sample: ReferenceSample, tolerance: Tolerance | None = None, per_output: Mapping[str, Tolerance] | None = None,
+    sample: ReferenceSample,
+    tolerance: Tolerance | None = None,
+    per_output: Mapping[str, Tolerance] | None = None,
     arithmetic: Arithmetic = ONNX_RUNTIME,
-) -> dict[str, Allowance]:  # fmt: skip
+) -> dict[str, Allowance]:
     """What the outputs of a sample may differ by."""
     return {
         name: allow(value, sample.floors.get(name), resolve_tolerance(name, tolerance, per_output), arithmetic)

@@ -127,9 +127,7 @@ def _paired(space: ShapeSpace, seed: int) -> Iterator[dict[str, int]]:
     """Every pair of levels of every two dims, the others at a level drawn at random."""
     chance = random.Random(seed)
     levels = {n: _levels(r) for n, r in space.dims}
-    pairs = [
-        {a: u, b: v} for a, b in itertools.combinations(levels, 2) for u in levels[a] for v in levels[b]
-    ]  # fmt: skip
+    pairs = [{a: u, b: v} for a, b in itertools.combinations(levels, 2) for u in levels[a] for v in levels[b]]
     for pair in chance.sample(pairs, len(pairs)):
         yield {n: pair.get(n, chance.choice(levels[n])) for n in levels}
 

@@ -264,9 +264,12 @@ def _without_columns(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
     if not part.scale.size:
         return _empty()
     return ColumnStatistics(
-        None, np.median(part.scale, keepdims=True), part.noise.max(keepdims=True),
-        np.asarray([part.exact.all()]), np.zeros(1, bool),
-    )  # fmt: skip
+        None,
+        np.median(part.scale, keepdims=True),
+        part.noise.max(keepdims=True),
+        np.asarray([part.exact.all()]),
+        np.zeros(1, bool),
+    )
 
 
 def _empty() -> ColumnStatistics:

@@ -79,9 +79,13 @@ def awkward_size(rng: DimRange, fraction: float, avoid: Iterable[int] = ()) -> i
     """
     avoided = set(avoid)
     target = _near(rng, rng.min + fraction * (rng.max - rng.min))
-    around = sorted(rng.values(), key=lambda v: (abs(v - target), v)) if len(rng.values()) <= 4096 else [
-        v for step in range(2048) for v in (target - step * rng.multiple, target + step * rng.multiple) if v in rng
-    ]  # fmt: skip
+    around = (
+        sorted(rng.values(), key=lambda v: (abs(v - target), v))
+        if len(rng.values()) <= 4096
+        else [
+            v for step in range(2048) for v in (target - step * rng.multiple, target + step * rng.multiple) if v in rng
+        ]
+    )
 
     def badness(value: int) -> tuple[int, int]:
         unit = value // rng.multiple

@@ -46,9 +46,12 @@ class Verdict:
 
 
 def prove(
-    open_model: Callable[[], Run], samples: Sequence[ReferenceSample], tolerance: Tolerance | None = None, *,
+    open_model: Callable[[], Run],
+    samples: Sequence[ReferenceSample],
+    tolerance: Tolerance | None = None,
+    *,
     thorough: bool = False,
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Open a model, run it at every sample and compare. Stops at the first failure unless `thorough`."""
     started = time.monotonic()
     comparisons: list[OutputComparison] = []
@@ -73,9 +76,12 @@ def prove(
 
 
 def compare_at(
-    run: Run, sample: ReferenceSample, tolerance: Tolerance | None = None,
-    per_output: Mapping[str, Tolerance] | None = None, arithmetic: Arithmetic = ONNX_RUNTIME,
-) -> tuple[OutputComparison, ...]:  # fmt: skip
+    run: Run,
+    sample: ReferenceSample,
+    tolerance: Tolerance | None = None,
+    per_output: Mapping[str, Tolerance] | None = None,
+    arithmetic: Arithmetic = ONNX_RUNTIME,
+) -> tuple[OutputComparison, ...]:
     """Run a model at one sample and compare its outputs; a run that fails counts as a difference of each."""
     label = str(sample.point)
     try:
@@ -89,9 +95,13 @@ def compare_at(
 
 
 def compare_graphs(
-    point: str, before: Run, inputs: Mapping[str, Array], expected: Mapping[str, Array], actual: Mapping[str, Array],
+    point: str,
+    before: Run,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    actual: Mapping[str, Array],
     tolerance: Tolerance | None = None,
-) -> tuple[OutputComparison, ...]:  # fmt: skip
+) -> tuple[OutputComparison, ...]:
     """Compare what two graphs give for the same inputs; `before` gave `expected`, and its noise is measured on demand.
 
     FP64 is not to be had of every graph, so the noise is how far the outputs move with inputs that move by rounding.

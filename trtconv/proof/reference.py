@@ -109,10 +109,13 @@ def read_reference_info(path: Path) -> ReferenceInfo:
             for p in header["points"]
         )
         return ReferenceInfo(
-            points, tuple(parse_tensor(t) for t in header["inputs"]), tuple(header["outputs"]),
-            parse_space([header["space"]]), header.get("source", ""),
+            points,
+            tuple(parse_tensor(t) for t in header["inputs"]),
+            tuple(header["outputs"]),
+            parse_space([header["space"]]),
+            header.get("source", ""),
             frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 

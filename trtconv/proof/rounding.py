@@ -143,8 +143,9 @@ def breaks_down(original: Original, inputs: Mapping[str, Array], outputs: Mappin
     if exact is None:
         return False
     try:
-        precise = exact({n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v
-                         for n, v in inputs.items()})  # fmt: skip
+        precise = exact(
+            {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
+        )
     except UNABLE:
         return False
     return any(

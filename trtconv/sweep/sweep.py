@@ -81,9 +81,12 @@ def _plan(request: SweepRequest, timings: dict[str, float]) -> Plan:
 
 
 def run_sweep(
-    request: SweepRequest, view: View, progress: Progress | None = None, *,
+    request: SweepRequest,
+    view: View,
+    progress: Progress | None = None,
+    *,
     open_pool: Callable[[], Pool] | None = None,
-) -> SweepResult:  # fmt: skip
+) -> SweepResult:
     """Run a sweep, or go on with the last one, and write the atlas.
 
     An interrupt (Ctrl-C, SIGTERM) ends the running jobs; the atlas shows what there is, and `interrupted` is set.
@@ -101,9 +104,12 @@ def run_sweep(
         sweep, earlier = _begin(request, plan, ledger, progress)
         pool = open_pool() if open_pool is not None else _ray_pool(request)
         setting = Setting(
-            plan.matrix.models, plan.sweep.environments, location, request.file.absolute().parent,
+            plan.matrix.models,
+            plan.sweep.environments,
+            location,
+            request.file.absolute().parent,
             plan.sweep.sweep.retries,
-        )  # fmt: skip
+        )
         driver = Driver(plan.graph, setting, pool, store, ledger, sweep, view)
         state = "interrupted"
         try:
@@ -118,9 +124,7 @@ def run_sweep(
     return SweepResult(verdicts, atlas, state == "interrupted")
 
 
-def _begin(
-    request: SweepRequest, plan: Plan, ledger: Ledger, progress: Progress
-) -> tuple[int, dict[str, JobResult]]:  # fmt: skip
+def _begin(request: SweepRequest, plan: Plan, ledger: Ledger, progress: Progress) -> tuple[int, dict[str, JobResult]]:
     """The number of the sweep, and the results that it has already."""
     sweeps = ledger.sweeps()
     record = {"name": plan.sweep.sweep.name, "cells": [cell.id for cell in plan.matrix.cells]}

@@ -34,9 +34,13 @@ def data_digest(parts: Parts) -> str:
 
 
 def evidence(
-    contract: Contract, examiner: Examiner, parts: Parts, results: Sequence[SearchResult], verdict: Verdict,
+    contract: Contract,
+    examiner: Examiner,
+    parts: Parts,
+    results: Sequence[SearchResult],
+    verdict: Verdict,
     noise_floor: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """All that was measured. Equal runs give equal data: nothing in it is a time, but of engines that were timed."""
     models = examiner.models
     chosen, baseline = verdict.chosen, verdict.baseline
@@ -98,8 +102,10 @@ def read_chosen(path: Path) -> Candidate:
     try:
         choice: Mapping[str, Any] = data["chosen"]["candidate"]
         return Candidate(
-            str(choice["precision"]), tuple(map(str, choice["groups"])), str(choice["rest"]),
+            str(choice["precision"]),
+            tuple(map(str, choice["groups"])),
+            str(choice["rest"]),
             tuple(map(str, choice["rest_fp32"])),
-        )  # fmt: skip
+        )
     except (KeyError, TypeError) as error:
         raise InvalidRequestError(f"'{path}' is no ledger of trtconv tune", hint="name a model.tune.json") from error

@@ -72,9 +72,10 @@ def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult
                 break
             progress.phase(f"judging {candidate}")
             finalist = (
-                _emulated(examiner, contract, candidate) if stopwatch is None
+                _emulated(examiner, contract, candidate)
+                if stopwatch is None
                 else _timed(examiner, contract, candidate, stopwatch, progress)
-            )  # fmt: skip
+            )
             judged.append(finalist)
             if finalist.holds or finalist.failure:
                 break

@@ -105,8 +105,9 @@ class Examiner:
         folds = []
         for fold in range(FOLDS if len(labels) >= 2 * FOLDS else 0):
             rows = range(fold, len(labels), FOLDS)
-            folds.append(self.metric.compute({n: [a[i] for i in rows] for n, a in outputs.items()},
-                                             [labels[i] for i in rows]))  # fmt: skip
+            folds.append(
+                self.metric.compute({n: [a[i] for i in rows] for n, a in outputs.items()}, [labels[i] for i in rows])
+            )
         return Measured(_finite(self.metric.compute(outputs, labels)), worst, tuple(_finite(f) for f in folds))
 
     def noise_floor(self) -> float:

@@ -84,9 +84,7 @@ def require_possible(request: TuneRequest) -> Contract:
     return Contract(metric, parse_drop(request.contract.max_drop, metric))
 
 
-def tune(
-    request: TuneRequest, progress: Progress | None = None, *, stopwatch: Stopwatch | None = None
-) -> TuneResult:  # fmt: skip
+def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: Stopwatch | None = None) -> TuneResult:
     """Export, search, judge, and write the model that ships with its engine, ledger and report.
 
     `stopwatch` measures candidates; by default engines where there is a GPU. An interrupted run leaves its
@@ -167,16 +165,18 @@ def _state(request: TuneRequest, model: onnx.ModelProto, parts: Parts) -> Search
 
 
 def _examiner(
-    request: TuneRequest, model: onnx.ModelProto, parts: Parts, contract: Contract, state: SearchState,
+    request: TuneRequest,
+    model: onnx.ModelProto,
+    parts: Parts,
+    contract: Contract,
+    state: SearchState,
     progress: Progress,
-) -> Examiner:  # fmt: skip
+) -> Examiner:
     described = signature(model)
     runs = tuple(batches(parts.calibration, described.inputs, described.space))
     models = CandidateModels(model, request.rewrite.target, runs, request.rewrite.calibration, progress)
     shown = {"search": parts.search, "judging": parts.judging}
-    return Examiner(
-        models, contract.metric, shown, described.inputs, described.space, state, request.contract.minutes
-    )  # fmt: skip
+    return Examiner(models, contract.metric, shown, described.inputs, described.space, state, request.contract.minutes)
 
 
 def _search(

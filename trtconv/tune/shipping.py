@@ -36,9 +36,13 @@ def ship(
 
     choice = examiner.models.assignment(verdict.chosen.candidate)
     final = replace(
-        final, precision=choice.precision, keep_fp32=choice.keep_fp32, rest=choice.rest,
-        quantise_only=choice.quantise_only, data=final.data if choice.quantise_only is not None else "",
-    )  # fmt: skip
+        final,
+        precision=choice.precision,
+        keep_fp32=choice.keep_fp32,
+        rest=choice.rest,
+        quantise_only=choice.quantise_only,
+        data=final.data if choice.quantise_only is not None else "",
+    )
     result = rewrite_model(final, progress)
     model = load_model(final.output, weights=True)
     runner = emulated_runner(model, threads=threads_for(model))

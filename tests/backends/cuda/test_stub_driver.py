@@ -25,8 +25,7 @@ pytestmark = [
 def stub(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stub")
     library = folder / "libcuda.so.1"
-    command = [compiler(), "-shared", "-fPIC", "-O1", "-Wl,-soname,libcuda.so.1", "-o", library,
-               HERE / "stub_driver.c"]  # fmt: skip
+    command = [compiler(), "-shared", "-fPIC", "-O1", "-Wl,-soname,libcuda.so.1", "-o", library, HERE / "stub_driver.c"]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 

@@ -94,8 +94,9 @@ def test_a_check_of_an_fp16_graph_sees_overflow(tmp_path):
     """Squares of 300 overflow FP16; ONNX Runtime alone would call this graph equal to the FP32 one."""
     from trtconv.check.compare.subjects import open_subject
 
-    model = model_of("g (float[2] x) => (float[2] y) { h = Cast<to=10>(x)\n a = Mul(h, h)\n b = Sqrt(a)\n"
-                     " y = Cast<to=1>(b) }")  # fmt: skip
+    model = model_of(
+        "g (float[2] x) => (float[2] y) { h = Cast<to=10>(x)\n a = Mul(h, h)\n b = Sqrt(a)\n y = Cast<to=1>(b) }"
+    )
     onnx.save(model, str(tmp_path / "m.onnx"))
     x = np.array([300, 2], np.float32)
     assert OnnxRuntimeRunner(tmp_path / "m.onnx", threads=1)({"x": x})["y"].tolist() == [300, 2]

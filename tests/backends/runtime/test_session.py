@@ -61,8 +61,10 @@ def test_the_profile_tuned_for_exactly_these_shapes_wins():
 def test_shapes_outside_every_profile(session):
     with pytest.raises(InvalidRequestError) as caught:
         session(sample(65))
-    assert caught.value.details == ("profile 0: dim 0 of 'x' is 65, it takes 1 to 4",
-                                    "profile 1: dim 0 of 'x' is 65, it takes 1 to 64")  # fmt: skip
+    assert caught.value.details == (
+        "profile 0: dim 0 of 'x' is 65, it takes 1 to 4",
+        "profile 1: dim 0 of 'x' is 65, it takes 1 to 64",
+    )
     with pytest.raises(InvalidRequestError) as caught:
         session(x=np.zeros((2, 2, 2), np.float32), ids=np.zeros(2, np.int32))
     assert "has 3 dims" in caught.value.details[0]

@@ -6,23 +6,28 @@ from trtconv.backends.tensorrt.layers import layers_of_type, parse_layers, with_
 OLD = {
     "Layers": [
         {
-            "Name": "conv0 + relu0", "LayerType": "CaskConvolution", "ParameterType": "Convolution",
+            "Name": "conv0 + relu0",
+            "LayerType": "CaskConvolution",
+            "ParameterType": "Convolution",
             "Inputs": [{"Name": "x", "Dimensions": [2, 3, 8, 8], "Format/Datatype": "Row major linear FP32"}],
             "Outputs": [{"Name": "y", "Dimensions": [2, 8, 8, 8], "Format/Datatype": "Channel major FP16 format"}],
-            "TacticName": "sm80_xmma", "TacticValue": "0x1", "Metadata": "[ONNX Layer: conv0]\x1e[ONNX Layer: relu0]",
+            "TacticName": "sm80_xmma",
+            "TacticValue": "0x1",
+            "Metadata": "[ONNX Layer: conv0]\x1e[ONNX Layer: relu0]",
         }
     ],
     "Bindings": ["x", "y"],
-}  # fmt: skip
+}
 NEW = {
     "Layers": [
         {
-            "Name": "conv0", "LayerType": "gemm",
+            "Name": "conv0",
+            "LayerType": "gemm",
             "Outputs": [{"Name": "y", "Dimensions": [2, 8], "Format": "Linear", "Datatype": "BFloat16"}],
         }
     ],
     "I/O Tensors": [{"Name": "x"}],
-}  # fmt: skip
+}
 
 
 def test_the_form_of_8_6():

@@ -23,9 +23,12 @@ pytest.importorskip("tensorrt_rtx")
 def model(factor=2.0):
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
-        [helper.make_node("Mul", ["x", "f"], ["y"])], "g", [value("x", TensorProto.FLOAT, ["N", 8])],
-        [value("y", TensorProto.FLOAT, ["N", 8])], [helper.make_tensor("f", TensorProto.FLOAT, [], [factor])],
-    )  # fmt: skip
+        [helper.make_node("Mul", ["x", "f"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, ["N", 8])],
+        [value("y", TensorProto.FLOAT, ["N", 8])],
+        [helper.make_tensor("f", TensorProto.FLOAT, [], [factor])],
+    )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     set_metadata(made, SPACE_KEY, "N=1:2:4")
     return made

@@ -65,11 +65,12 @@ def write(engine, **changes):
 
 def test_a_batched_model(engine, tmp_path, messages):
     write(
-        engine, space=parse_space(["N=1:4:16 H=32:64:128"]),
+        engine,
+        space=parse_space(["N=1:4:16 H=32:64:128"]),
         inputs=(parse_tensor("x:float32[N,3,H,H]"), parse_tensor("ids:int64[N,7]")),
         outputs=(parse_tensor("y:float16[N,10]"), parse_tensor("z:float64[N]")),
         profiles=({"x": ((1, 3, 32, 32), (4, 3, 64, 64), (16, 3, 128, 128))}, {}),
-    )  # fmt: skip
+    )
     result = package_engine(PackageRequest(engine, tmp_path / "repo", instances=2))
     assert result.model.read_bytes() == engine.read_bytes()
     assert result.model == tmp_path / "repo" / "net" / "1" / "model.plan"
@@ -97,9 +98,11 @@ def test_a_batched_model(engine, tmp_path, messages):
 )
 def test_models_without_a_batch(engine, tmp_path, messages, space, inputs, outputs):
     write(
-        engine, space=parse_space([space]), inputs=tuple(parse_tensor(t) for t in inputs),
+        engine,
+        space=parse_space([space]),
+        inputs=tuple(parse_tensor(t) for t in inputs),
         outputs=tuple(parse_tensor(t) for t in outputs),
-    )  # fmt: skip
+    )
     config = parsed(messages, package_engine(PackageRequest(engine, tmp_path / "repo")).config)
     assert config.max_batch_size == 0
     assert not config.HasField("dynamic_batching")

@@ -53,11 +53,12 @@ def idle_model(last):
     """A network whose head was initialised with zeros, or with a bias alone."""
     weights = {"w": np.zeros((4, 3, 1, 1), np.float32), "b": np.asarray(last, np.float32)}
     graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w", "b"], ["y"])], "idle",
+        [helper.make_node("Conv", ["x", "w", "b"], ["y"])],
+        "idle",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "H", "W"])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4, "H", "W"])],
         [numpy_helper.from_array(a, n) for n, a in weights.items()],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 

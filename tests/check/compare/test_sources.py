@@ -36,14 +36,18 @@ FILES = {
         '[model]\nmodule = "net.py:make_net"\n\n[[input]]\nname = "x"\ndims = ["N", 4]\n\n[dynamic]\nN = "1:2:3"\n\n'
         "[check.budgets]\nlatency_ms = 1e6\n"
     ),
-}  # fmt: skip
+}
 
 
 def trtconv(folder, *words):
     return subprocess.run(
-        [sys.executable, "-m", "trtconv", *map(str, words)], cwd=folder, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "trtconv", *map(str, words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "TRTCONV_CACHE": "off", "HOME": str(folder)},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

@@ -100,12 +100,18 @@ def baseline_file(folder, base, **measured):
 
 
 def test_the_baseline_finds_slower_and_bigger_and_fewer_in_the_precision(tmp_path):
-    names = {"latency_ms at opt": timings(2.0, 0.02, 1), "engine_bytes": Measurement(1e6),
-             "precision_share": Measurement(0.95)}  # fmt: skip
+    names = {
+        "latency_ms at opt": timings(2.0, 0.02, 1),
+        "engine_bytes": Measurement(1e6),
+        "precision_share": Measurement(0.95),
+    }
     found = read_baseline(baseline_file(tmp_path, GOOD, **names))
     assert compare_with_baseline(GOOD, names, found)[0] == ()
-    worse = {"latency_ms at opt": timings(4.0, 0.02, 2), "engine_bytes": Measurement(1.2e6),
-             "precision_share": Measurement(0.5)}  # fmt: skip
+    worse = {
+        "latency_ms at opt": timings(4.0, 0.02, 2),
+        "engine_bytes": Measurement(1.2e6),
+        "precision_share": Measurement(0.5),
+    }
     findings, rows = compare_with_baseline(GOOD, worse, found)
     assert [f.kind for f in findings] == ["budget"] * 3
     assert exit_code(report(comparison(), findings=findings)) == 6

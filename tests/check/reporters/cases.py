@@ -45,7 +45,8 @@ EMPTY = report(findings=(Finding("error", "environment", "needs a GPU", "get one
 NOTED = report(findings=(Finding("note", "environment", "needs a GPU"),), runner="none")
 STATIC = report(runner="the tables, for tensorrt==8.6", static=True)
 REFUSED = report(
-    runner="the tables, for tensorrt==8.6", static=True,
+    runner="the tables, for tensorrt==8.6",
+    static=True,
     findings=(Finding("error", "unsupported", "Col2Im is refused", "rewrite it", "/fold", "head", "net.py:7"),),
-)  # fmt: skip
+)
 ALL = {"good": GOOD, "bad": BAD, "empty": EMPTY, "noted": NOTED, "static": STATIC, "refused": REFUSED}

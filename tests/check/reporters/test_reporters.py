@@ -104,9 +104,7 @@ def test_sarif_has_the_required_parts(report):
 
 def test_sarif_points_at_the_source_line():
     first = sarif_dict(BAD)["runs"][0]["results"][1]["locations"][0]
-    assert first["physicalLocation"] == {
-        "artifactLocation": {"uri": "nets/ssd.py"}, "region": {"startLine": 77}
-    }  # fmt: skip
+    assert first["physicalLocation"] == {"artifactLocation": {"uri": "nets/ssd.py"}, "region": {"startLine": 77}}
     assert first["logicalLocations"][0]["fullyQualifiedName"] == "head"
 
 
@@ -116,10 +114,12 @@ def test_absolute_paths_of_the_checkout_are_seen_from_it(tmp_path, monkeypatch):
     outside = Finding("error", "accuracy", "m", source="/somewhere/else.py:4")
     made = report_of(findings=(inside, outside))
     assert [line.split("::")[1].split(",title")[0] for line in annotation_lines(made)] == [
-        "error file=nets/a b.py,line=3", "error file=/somewhere/else.py,line=4"
-    ]  # fmt: skip
-    uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-            for r in sarif_dict(made)["runs"][0]["results"]]  # fmt: skip
+        "error file=nets/a b.py,line=3",
+        "error file=/somewhere/else.py,line=4",
+    ]
+    uris = [
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in sarif_dict(made)["runs"][0]["results"]
+    ]
     assert uris == ["nets/a%20b.py", "file:///somewhere/else.py"]
 
 
@@ -168,12 +168,15 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.count("::error") == 5
 
 
-@pytest.mark.parametrize(("parts", "place"), [
-    ({"node": "/Conv"}, "node /Conv"),
-    ({"file": "net.py", "line": 3, "node": "/Conv"}, "net.py:3, node /Conv"),
-    ({"module": "head", "node": "/Conv"}, "in head, node /Conv"),
-    ({}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("parts", "place"),
+    [
+        ({"node": "/Conv"}, "node /Conv"),
+        ({"file": "net.py", "line": 3, "node": "/Conv"}, "net.py:3, node /Conv"),
+        ({"module": "head", "node": "/Conv"}, "in head, node /Conv"),
+        ({}, ""),
+    ],
+)
 def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, place):
     assert Problem("error", "accuracy", "off", **parts).location == place
 

@@ -67,9 +67,11 @@ def test_a_cut_has_only_its_own_weights_and_computes_the_same():
 def test_small_integers_at_the_border_become_constants():
     nodes = [node("Shape", ["x"], ["size"], 1, "m"), node("Reshape", ["y", "size"], ["z"], 2, "m")]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info(n, TensorProto.FLOAT, [None, None]) for n in ("x", "y")],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [None, None]) for n in ("x", "y")],
         [helper.make_tensor_value_info("z", TensorProto.FLOAT, [None, None])],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     values = {"y": np.ones((3, 4), np.float32), "size": np.array([4, 3]), "z": np.ones((4, 3), np.float32)}
     small = cut(model, [1], values)
@@ -119,8 +121,10 @@ def test_nothing_fails(tmp_path):
 def refused_net(folder):
     """Convolutions with 4 MB of weights around an operator that TensorRT-RTX does not have."""
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(rng.standard_normal((64, 64, 3, 3)).astype(np.float32) * 0.03, f"w{i}")
-               for i in range(8)]  # fmt: skip
+    weights = [
+        numpy_helper.from_array(rng.standard_normal((64, 64, 3, 3)).astype(np.float32) * 0.03, f"w{i}")
+        for i in range(8)
+    ]
     nodes = [node("Conv", [f"t{i}", f"w{i}"], [f"t{i + 1}"], 10 + i, f"conv{i}", pads=[1, 1, 1, 1]) for i in range(8)]
     nodes.insert(5, node("Det", ["t5"], ["d"], 50, "bad"))
     graph = helper.make_graph(
@@ -134,9 +138,10 @@ def refused_net(folder):
     outputs = tensor_values(model, ["t8", "d"], {"t0": x})
     point, spec = SamplePoint("opt", ()), parse_tensor("t0:float32[1,64,8,8]")
     write_reference(
-        folder / "net.reference.safetensors", ReferenceInfo((point,), (spec,), ("t8", "d"), ShapeSpace()),
+        folder / "net.reference.safetensors",
+        ReferenceInfo((point,), (spec,), ("t8", "d"), ShapeSpace()),
         [ReferenceSample(point, {"t0": x}, outputs)],
-    )  # fmt: skip
+    )
     return folder / "net.onnx"
 
 
@@ -149,8 +154,12 @@ def test_a_node_that_the_builder_refuses_is_cut_out_without_the_weights(tmp_path
     assert "trtconv build repro.onnx" in (tmp_path / "repro" / "README.md").read_text()
     done = subprocess.run(
         [sys.executable, "-m", "trtconv", "build", "repro.onnx", "-o", "repro.engine", "--backend", "tensorrt-rtx"],
-        cwd=tmp_path / "repro", capture_output=True, text=True, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False,
-    )  # fmt: skip
+        cwd=tmp_path / "repro",
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        check=False,
+    )
     assert done.returncode == 4
     assert "Det" in done.stderr
 

@@ -216,13 +216,17 @@ def test_what_the_rules_refuse_is_judged_as_it_is(tmp_path):
 
 def test_a_node_inside_of_a_body_counts_for_the_node_around_it(tmp_path):
     inner = helper.make_graph(
-        [helper.make_node("Unique", ["x"], ["p"], "inside")], "then", [],
+        [helper.make_node("Unique", ["x"], ["p"], "inside")],
+        "then",
+        [],
         [helper.make_tensor_value_info("p", TensorProto.FLOAT, None)],
-    )  # fmt: skip
+    )
     other = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["q"])], "else", [],
+        [helper.make_node("Identity", ["x"], ["q"])],
+        "else",
+        [],
         [helper.make_tensor_value_info("q", TensorProto.FLOAT, None)],
-    )  # fmt: skip
+    )
     condition = helper.make_tensor("c", TensorProto.BOOL, [], [True])
     model = one("If", ("c",), opset=17, weights=[condition], then_branch=inner, else_branch=other)
     (node,) = judged(tmp_path, model, "tensorrt==11").refused

@@ -83,10 +83,12 @@ def test_a_graph_with_a_baked_reshape_is_named_at_its_line(tmp_path):
     node = helper.make_node("Reshape", ["x", "shape"], ["y"], "window")
     node.metadata_props.add(key=SOURCE_KEY, value="net.py:31")
     graph = helper.make_graph(
-        [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "T"])],
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "T"])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "P", 6])],
         [helper.make_tensor("shape", TensorProto.INT64, [3], [0, -1, 6])],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     set_metadata(model, SPACE_KEY, "N=1:2:4 T=6:12:60")
     onnx.checker.check_model(model)

@@ -54,9 +54,12 @@ def start(child, where="main"):
 
 @pytest.mark.parametrize(
     ("child", "where"),
-    [pytest.param(BY_SIGNAL, "main", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux alone")),
-     (BY_PIPE, "main"), (BY_PIPE, "thread")],
-)  # fmt: skip
+    [
+        pytest.param(BY_SIGNAL, "main", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux alone")),
+        (BY_PIPE, "main"),
+        (BY_PIPE, "thread"),
+    ],
+)
 def test_the_child_dies_with_a_parent_that_is_killed(child, where):
     parent, pid = start(child, where)
     parent.send_signal(signal.SIGKILL)

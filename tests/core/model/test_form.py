@@ -21,9 +21,12 @@ def base() -> onnx.ModelProto:
         helper.make_node("Softmax", ["h"], ["y"], name="soft", axis=1),
     ]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", FLOAT, [2, 3])],
-        [helper.make_tensor_value_info("y", FLOAT, [2, 3])], [weight],
-    )  # fmt: skip
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", FLOAT, [2, 3])],
+        [weight],
+    )
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
 
 

@@ -69,9 +69,9 @@ def test_modes_follow_sizes_and_types():
 
 
 @pytest.mark.parametrize(
-    ("mode", "row"), [("reflect", [0, 1, 2, 3, 4, 3, 2, 1]), ("edge", [0, 1, 2, 3, 4, 4, 4, 4]),
-                      ("zero", [0, 1, 2, 3, 4, 0, 0, 0])],
-)  # fmt: skip
+    ("mode", "row"),
+    [("reflect", [0, 1, 2, 3, 4, 3, 2, 1]), ("edge", [0, 1, 2, 3, 4, 4, 4, 4]), ("zero", [0, 1, 2, 3, 4, 0, 0, 0])],
+)
 def test_padding_runs_and_cuts(mode, row):
     padding = Padding((PaddedInput("x", mode, ((1, 4),)),), (CroppedAxis("y", 1, "x", 1, 1, 2),))
     seen = {}
@@ -95,8 +95,9 @@ def ratios(outputs):
 def test_outputs_of_a_constant_ratio_are_cut_and_constant_ones_are_left():
     assert ratios(lambda n, h, w: (n, 10)) == ()
     assert ratios(lambda n, h, w: (n, 1, 2 * h, w // 4)) == (
-        CroppedAxis("y", 2, "x", 2, 2, 1), CroppedAxis("y", 3, "x", 3, 1, 4),
-    )  # fmt: skip
+        CroppedAxis("y", 2, "x", 2, 2, 1),
+        CroppedAxis("y", 3, "x", 3, 1, 4),
+    )
     assert ratios(lambda n, h, w: (n, w, h))[0] == CroppedAxis("y", 1, "x", 3, 1, 1)
 
 
@@ -119,9 +120,9 @@ def test_one_observation_tells_nothing():
 
 
 @pytest.mark.parametrize(
-    "outputs", [lambda n, h, w: (n, h * w), lambda n, h, w: (n, h - 2), lambda n, h, w: (n * h, 3),
-                lambda n, h, w: (n, h + w)],
-)  # fmt: skip
+    "outputs",
+    [lambda n, h, w: (n, h * w), lambda n, h, w: (n, h - 2), lambda n, h, w: (n * h, 3), lambda n, h, w: (n, h + w)],
+)
 def test_other_relations_are_refused(outputs):
     with pytest.raises(InvalidRequestError, match="'y' cannot be cut back"):
         ratios(outputs)

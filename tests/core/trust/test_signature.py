@@ -76,8 +76,11 @@ def test_a_signed_set_is_verified_with_its_proofs(engine, trust):
     assert set(verified.digests) == {p.name for p in engine.parent.iterdir()} - {"model.sig"}
     assert verified.digests["model.engine"] == sha256_file(engine)
     assert [(p["step"], p["passed"]) for p in verified.proofs] == [
-        ("export", True), ("rewrite", True), ("rewrite", True), ("check", True)
-    ]  # fmt: skip
+        ("export", True),
+        ("rewrite", True),
+        ("rewrite", True),
+        ("check", True),
+    ]
     for proof in verified.proofs:
         assert proof["parents"]
         for part in (*proof["parents"], *proof["result"]):

@@ -10,11 +10,15 @@ from trtconv.core.shape_space.space import DimRange
 from trtconv.export.sizes.exact_sizes import MOST_EXCEPTIONS, fit
 
 FUNCTIONS = [
-    ("seven tenths", lambda n: int(n * 0.7)), ("29 hundredths", lambda n: int(n * 0.29)),
-    ("more by a tenth", lambda n: math.ceil(n * 1.1)), ("over 2.4", lambda n: math.ceil(n / 2.4)),
-    ("half up", lambda n: int(n * 0.35 + 0.5)), ("other rate", lambda n: int(n * 16000 / 22050)),
-    ("constant", lambda n: 7), ("falling", lambda n: int(400 - n * 0.3)),
-]  # fmt: skip
+    ("seven tenths", lambda n: int(n * 0.7)),
+    ("29 hundredths", lambda n: int(n * 0.29)),
+    ("more by a tenth", lambda n: math.ceil(n * 1.1)),
+    ("over 2.4", lambda n: math.ceil(n / 2.4)),
+    ("half up", lambda n: int(n * 0.35 + 0.5)),
+    ("other rate", lambda n: int(n * 16000 / 22050)),
+    ("constant", lambda n: 7),
+    ("falling", lambda n: int(400 - n * 0.3)),
+]
 
 
 def at(exact, size):

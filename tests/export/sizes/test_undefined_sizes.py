@@ -117,8 +117,9 @@ def test_two_inputs_of_one_size_are_padded_alike_and_a_mask_with_false(write_mod
     result = export(f"{write_module(HRNET)}:make", inputs, "N=2 H=9:17:22 W=10:13:21", pad_to_multiple="auto")
     padding = recorded_padding(result.model)
     assert [(i.name, i.mode, i.axes) for i in padding.inputs] == [
-        ("x", "reflect", ((2, 4), (3, 4))), ("mask", "zero", ((1, 4), (2, 4))),
-    ]  # fmt: skip
+        ("x", "reflect", ((2, 4), (3, 4))),
+        ("mask", "zero", ((1, 4), (2, 4))),
+    ]
     assert {(c.output, c.axis) for c in padding.outputs} == {("output_0", 2), ("output_0", 3)}
 
 

@@ -58,8 +58,9 @@ def test_order_statistics(size):
     torch.manual_seed(3)
     x = torch.randint(0, 4, (3, size, 4)).float()
     for mine, theirs in (
-        (order.median(None, x, 1), x.median(1)), (order.kthvalue(None, x, size, 1), x.kthvalue(size, 1)),
-    ):  # fmt: skip
+        (order.median(None, x, 1), x.median(1)),
+        (order.kthvalue(None, x, size, 1), x.kthvalue(size, 1)),
+    ):
         assert torch.equal(mine.values, theirs.values)
     for mine, theirs in ((order.cummax(None, x, 1), x.cummax(1)), (order.cummin(None, x, 1), x.cummin(1))):
         assert torch.equal(mine.values, theirs.values)
@@ -78,10 +79,12 @@ def test_order_statistics(size):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"n_fft": 400, "hop_length": 160}, {"n_fft": 24, "hop_length": 7, "win_length": 15},
-        {"n_fft": 25, "center": False, "normalized": True}, {"n_fft": 24, "onesided": False, "pad_mode": "constant"},
+        {"n_fft": 400, "hop_length": 160},
+        {"n_fft": 24, "hop_length": 7, "win_length": 15},
+        {"n_fft": 25, "center": False, "normalized": True},
+        {"n_fft": 24, "onesided": False, "pad_mode": "constant"},
     ],
-)  # fmt: skip
+)
 def test_short_time_transforms(shape, settings):
     torch.manual_seed(0)
     x, window = torch.randn(shape), torch.hann_window(settings.get("win_length", settings["n_fft"]))

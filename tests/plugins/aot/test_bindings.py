@@ -77,9 +77,11 @@ def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert done.returncode == 0, done.stderr[-3000:]
     path = [str(bindings(version)), str(ROOT), str(nvrtc_site("13.0"))]
     environment = {
-        **os.environ, "LD_LIBRARY_PATH": str(folder), "LEAN_LIBRARY": str(lean_library(version)),
+        **os.environ,
+        "LD_LIBRARY_PATH": str(folder),
+        "LEAN_LIBRARY": str(lean_library(version)),
         "PYTHONPATH": ":".join(path),
-    }  # fmt: skip
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.plugins.aot_child", library.name], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=folder,
@@ -210,7 +212,7 @@ REFUSED = [
     (Case("TrtconvL2Norm", ((1, 3, 8, 8), (3,))), "float32", {"eps_mode": 5}, "eps_mode = 5 is outside"),
     (Case("TrtconvAdaptivePool", ((1, 3, 8, 8),)), "int32", {}, "takes float32, float16, bfloat16, not INT32"),
     (Case("TrtconvInstanceNorm", ((1, 3, 300, 300), (3,), (3,))), "float32", {}, "cannot lie in the engine"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("case", "dtype", "wrong", "words"), REFUSED, ids=lambda v: str(v)[:40])

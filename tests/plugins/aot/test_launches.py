@@ -251,8 +251,10 @@ def test_instance_norm_of_a_plane_that_fills_a_warp(recorder: Any, dtype: str, p
 
 def test_an_empty_tensor_has_one_block() -> None:
     for op_type, shapes in (
-        ("TrtconvL2Norm", [(0, 8, 4, 4), (8,)]), ("TrtconvReflectionPad", [(0, 8, 4, 4)]),
-        ("TrtconvInstanceNorm", [(0, 8, 40, 40), (8,), (8,)]), ("TrtconvAdaptivePool", [(0, 8, 4, 4)]),
-    ):  # fmt: skip
+        ("TrtconvL2Norm", [(0, 8, 4, 4), (8,)]),
+        ("TrtconvReflectionPad", [(0, 8, 4, 4)]),
+        ("TrtconvInstanceNorm", [(0, 8, 40, 40), (8,), (8,)]),
+        ("TrtconvAdaptivePool", [(0, 8, 4, 4)]),
+    ):
         kernel = launch(op_type, [(1, *shapes[0][1:]), *shapes[1:]], "float32", (0,))
         assert geometry(kernel, *shapes)[0] == 1

@@ -99,8 +99,11 @@ def test_what_one_kernel_with_32_bit_arguments_cannot_do_is_refused_by_name() ->
     assert "outer is" in refused("TrtconvL2Norm", (n, n, 8), (70000, 70000, 8), 8, axis=2)
     assert "outputs" in refused("TrtconvAdaptivePool", (n, 4096, 9, 9), (1024, 4096, 9, 9), output_size=(32, 32))
     plugin = plugin_of("TrtconvInstanceNorm")
-    mixed = [EmbeddedInput("float16", (n, 3, 4, 4), (1, 3, 4, 4), (1, 3, 4, 4)),
-             EmbeddedInput("float16", (3,), (3,), (3,)), EmbeddedInput("float32", (3,), (3,), (3,))]  # fmt: skip
+    mixed = [
+        EmbeddedInput("float16", (n, 3, 4, 4), (1, 3, 4, 4), (1, 3, 4, 4)),
+        EmbeddedInput("float16", (3,), (3,), (3,)),
+        EmbeddedInput("float32", (3,), (3,), (3,)),
+    ]
     with pytest.raises(UnsupportedError, match="scale is float16 and bias is float32"):
         plugin.kernel(mixed, plugin.checked({}), H200)
 

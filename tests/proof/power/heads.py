@@ -67,9 +67,12 @@ class Builder:
     def model(self, output):
         self.nodes[-1].output[0] = "y"
         graph = helper.make_graph(
-            self.nodes, "head", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "H", "W"])],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)], self.weights,
-        )  # fmt: skip
+            self.nodes,
+            "head",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "H", "W"])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)],
+            self.weights,
+        )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 

@@ -19,9 +19,12 @@ def graph_of(nodes, weights=(), inputs=("x",), rank=4):
     values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [None] * rank) for n in inputs]
     last = nodes[-1].output[0]
     graph = helper.make_graph(
-        nodes, "g", values, [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)],
+        nodes,
+        "g",
+        values,
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(a), n) for n, a in dict(weights).items()],
-    )  # fmt: skip
+    )
     return FaultGraph(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
 
 
@@ -124,8 +127,11 @@ def test_the_part_behind_a_fault_gives_what_the_whole_graph_gives(kind):
 
 
 def test_names_that_a_branch_reads_from_outside_are_read():
-    body = helper.make_graph([helper.make_node("Neg", ["outer"], ["inner"])], "b", [], [
-        helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)
-    ])  # fmt: skip
+    body = helper.make_graph(
+        [helper.make_node("Neg", ["outer"], ["inner"])],
+        "b",
+        [],
+        [helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)],
+    )
     node = helper.make_node("If", ["flag"], ["y"], then_branch=body, else_branch=body)
     assert names_read(node) == {"flag", "outer"}

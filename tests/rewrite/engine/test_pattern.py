@@ -49,14 +49,16 @@ def test_operands_in_either_order_and_numbers_of_any_rank(body):
         (Case("axes", "s = ReduceSum(x, a) y = Div(s, n)", constants="int64[1] a = {2}, float n = {8.0}"), MEAN),
         (
             Case(
-                "dims not kept", "s = ReduceSum<keepdims=0>(x, a) y = Div(s, n)", outputs="float[a,b,c] y",
+                "dims not kept",
+                "s = ReduceSum<keepdims=0>(x, a) y = Div(s, n)",
+                outputs="float[a,b,c] y",
                 constants="int64[1] a = {1}, float n = {8.0}",
             ),
             MEAN,
         ),
     ],
     ids=lambda v: str(v) if isinstance(v, Case) else "",
-)  # fmt: skip
+)
 def test_near_misses(case, rule):
     check_near_miss(rule, case)
 

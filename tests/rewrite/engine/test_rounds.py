@@ -182,8 +182,9 @@ def test_equal_blocks_share_a_proof_and_say_so():
 
 
 def test_bfloat16_parts_are_proved():
-    model = model_of(Case("bf16", "a = Identity(x) y = Relu(a)", inputs="bfloat16[N,8,H,W] x",
-                          outputs="bfloat16[a,b,c,d] y"))  # fmt: skip
+    model = model_of(
+        Case("bf16", "a = Identity(x) y = Relu(a)", inputs="bfloat16[N,8,H,W] x", outputs="bfloat16[a,b,c,d] y")
+    )
     record, _ = run(model, next(r for r in RULES if r.name == "drop-identity"))
     assert [e.proof.passed for e in record.entries] == [True]
 
@@ -220,9 +221,12 @@ def test_a_proof_is_not_shared_with_a_stricter_rule():
 
     def only(name, rule):
         return Rule(
-            rule.name, rule.why, rule.ops, lambda g, n: rule.find(g, n) if n.name == name else Skip(),
+            rule.name,
+            rule.why,
+            rule.ops,
+            lambda g, n: rule.find(g, n) if n.name == name else Skip(),
             tolerance=rule.tolerance,
-        )  # fmt: skip
+        )
 
     record, _ = run(model, only("a", loose), only("c", strict))
     assert [e.rule for e in record.entries] == ["loose"]

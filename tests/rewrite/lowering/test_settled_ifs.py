@@ -13,9 +13,11 @@ from trtconv.rewrite.engine.rounds import RewriteRecord, Setting
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 
 SETTING = Setting(
-    parse_target("tensorrt-rtx"), parse_space(["N=1:2:3"]),
-    (parse_tensor("x:float32[N,8]"), parse_tensor("sr:int64[]")), True,
-)  # fmt: skip
+    parse_target("tensorrt-rtx"),
+    parse_space(["N=1:2:3"]),
+    (parse_tensor("x:float32[N,8]"), parse_tensor("sr:int64[]")),
+    True,
+)
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 
 

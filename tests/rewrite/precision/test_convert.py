@@ -145,10 +145,13 @@ def test_thresholds_are_not_rounded_and_maxima_are_still_found():
     """`x > 0.3` next to 0.3 keeps its answer; `x == max` compares halves with halves, else it would never hold."""
     x = f32([[0.30001, 0.29999, 0.3, 5.0001], [0.29995, 0.30005, 2.0001, -1]])
     net = Net(
-        "decisions", "float[2,4] x", "bool[2,4] above, bool[2,4] top, float[2,4] y",
+        "decisions",
+        "float[2,4] x",
+        "bool[2,4] above, bool[2,4] top, float[2,4] y",
         "above = Greater(x, limit)\n m = ReduceMax<axes=[-1]>(x)\n top = Equal(x, m)\n f = Floor(x)\n y = Sub(x, f)",
-        {"x": x}, {"limit": f32(0.3)},
-    )  # fmt: skip
+        {"x": x},
+        {"limit": f32(0.3)},
+    )
     typed = convert_precision(net.model(), "fp16")
     assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("Greater", "decisions"), ("Floor", "decisions")]
     got = run(typed.model, net.feed)
@@ -159,7 +162,9 @@ def test_thresholds_are_not_rounded_and_maxima_are_still_found():
 def test_positions_stay_inside():
     """Clipped to 30.999 and rounded down, then one more: in FP16 30.999 is 31, and 32 is out of bounds."""
     net = Net(
-        "positions", "float[32] x, float[5] at", "float[5] y",
+        "positions",
+        "float[32] x, float[5] at",
+        "float[5] y",
         """
         t = Tanh(at)
         s = Mul(t, size)
@@ -176,7 +181,7 @@ def test_positions_stay_inside():
         """,
         {"x": normal(32), "at": f32([-1, 0.5, 0.9, 3, 9])},
         {"size": f32(31), "zero": f32(0), "last": f32(30.999), "one": i64(1)},
-    )  # fmt: skip
+    )
     typed = convert_precision(net.model(), "fp16")
     assert {k.op for k in typed.fp32_nodes} >= {"Tanh", "Mul", "Clip", "Floor", "Sub"}
     assert error(run(net.model(), net.feed)["y"], run(typed.model, net.feed)["y"]) < 2e-3
@@ -186,10 +191,13 @@ def test_a_residual_stream_is_not_drawn_into_fp32():
     """TopK reads the end of a stream of sums; only what belongs to it may be FP32."""
     body = "".join(f" c{i} = Relu(h{i})\n g{i} = MatMul(c{i}, w)\n h{i + 1} = Add(h{i}, g{i})\n" for i in range(6))
     net = Net(
-        "stream", "float[2,8] x", "float[2,3] v, float[2,8] y",
+        "stream",
+        "float[2,8] x",
+        "float[2,3] v, float[2,8] y",
         f"h0 = MatMul(x, w)\n{body} v, i = TopK(h6, k)\n y = MatMul(h6, w)",
-        {"x": normal(2, 8)}, {"w": normal(8, 8, scale=0.3), "k": i64([3])},
-    )  # fmt: skip
+        {"x": normal(2, 8)},
+        {"w": normal(8, 8, scale=0.3), "k": i64([3])},
+    )
     assert [k.op for k in convert_precision(net.model(), "fp16").fp32_nodes] == ["TopK"]
 
 

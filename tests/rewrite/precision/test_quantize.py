@@ -148,13 +148,17 @@ def test_the_model_that_was_given_is_not_changed():
 
 @pytest.mark.parametrize(
     ("facts", "message"),
-    [({"scale": (0.0,)}, "a scale must be finite and over 0"), ({"scale": (float("nan"),)}, "a scale must be finite"),
-     ({"scale": ()}, "0 scales without an axis"), ({"scale": (1.0, 2.0)}, "2 scales without an axis"),
-     ({"scale": (1.0,), "zero_point": (128,)}, "from -128 to 127"),
-     ({"scale": (1.0,), "zero_point": (0, 0)}, "2 zero points for 1"),
-     ({"scale": (1.0,), "zero_point": (1,), "precision": FP8}, "from 0 to 0"),
-     ({"scale": (1.0,), "precision": FP16}, "cannot be quantised to fp16")],
-)  # fmt: skip
+    [
+        ({"scale": (0.0,)}, "a scale must be finite and over 0"),
+        ({"scale": (float("nan"),)}, "a scale must be finite"),
+        ({"scale": ()}, "0 scales without an axis"),
+        ({"scale": (1.0, 2.0)}, "2 scales without an axis"),
+        ({"scale": (1.0,), "zero_point": (128,)}, "from -128 to 127"),
+        ({"scale": (1.0,), "zero_point": (0, 0)}, "2 zero points for 1"),
+        ({"scale": (1.0,), "zero_point": (1,), "precision": FP8}, "from 0 to 0"),
+        ({"scale": (1.0,), "precision": FP16}, "cannot be quantised to fp16"),
+    ],
+)
 def test_a_quantization_that_is_none(facts, message):
     with pytest.raises(InvalidRequestError, match=message):
         Quantization(**facts)
@@ -162,12 +166,14 @@ def test_a_quantization_that_is_none(facts, message):
 
 @pytest.mark.parametrize(
     ("name", "quantization", "opset", "message"),
-    [("hh", Quantization((1.0,)), 21, "no value is called 'hh'. Did you mean 'h'"),
-     ("w", Quantization((1.0, 1.0), axis=1), 21, "axis 1 of 'w' has 4 slices, the plan 2 scales"),
-     ("w", Quantization((1.0,), axis=2), 21, "'w' has 2 axes, not an axis 2"),
-     ("w", Quantization(PER_COLUMN, axis=1), 12, "needs opset 13"),
-     ("x", Quantization((1.0,), precision=FP8), 18, "needs opset 19")],
-)  # fmt: skip
+    [
+        ("hh", Quantization((1.0,)), 21, "no value is called 'hh'. Did you mean 'h'"),
+        ("w", Quantization((1.0, 1.0), axis=1), 21, "axis 1 of 'w' has 4 slices, the plan 2 scales"),
+        ("w", Quantization((1.0,), axis=2), 21, "'w' has 2 axes, not an axis 2"),
+        ("w", Quantization(PER_COLUMN, axis=1), 12, "needs opset 13"),
+        ("x", Quantization((1.0,), precision=FP8), 18, "needs opset 19"),
+    ],
+)
 def test_a_plan_that_does_not_fit_the_graph(name, quantization, opset, message):
     with pytest.raises(InvalidRequestError, match=message):
         insert_qdq(model(opset=opset), {name: quantization}, RTX)

@@ -14,11 +14,14 @@ from trtconv.rewrite.precision import convert_precision
 def test_weights_are_counted_and_converted_once():
     weights = {"w": f32([[1e-9, 1e-5, 1, 1]] * 4), "w2": f32([[1e5, 1, 1, 1]] * 4), "s": f32(3)}
     net = Net(
-        "weights", "float[2,4] x", "float[2,4] y, float[2,4] z",
+        "weights",
+        "float[2,4] x",
+        "float[2,4] y, float[2,4] z",
         "a = MatMul(x, w)\n b = MatMul(a, w)\n c = MatMul(b, w2)\n d = Mul(c, s)\n"
         " r = Relu(x)\n z = Exp(r)\n y = Relu(d)",
-        {"x": normal(2, 4)}, weights,
-    )  # fmt: skip
+        {"x": normal(2, 4)},
+        weights,
+    )
     typed = convert_precision(net.model(), "fp16")
     assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("MatMul", "overflow"), ("Mul", "overflow"), ("Exp", "range")]
     found = {t.name: t.data_type for t in typed.model.graph.initializer}
@@ -31,9 +34,13 @@ def test_weights_are_counted_and_converted_once():
 
 def test_a_weight_of_two_uses_has_two_types():
     net = Net(
-        "shared", "float[2,4] x", "float[2,4] y", "a = MatMul(x, s)\n c = Exp(s)\n y = MatMul(a, c)",
-        {"x": normal(2, 4)}, {"s": normal(4, 4)},
-    )  # fmt: skip
+        "shared",
+        "float[2,4] x",
+        "float[2,4] y",
+        "a = MatMul(x, s)\n c = Exp(s)\n y = MatMul(a, c)",
+        {"x": normal(2, 4)},
+        {"s": normal(4, 4)},
+    )
     typed = convert_precision(net.model(), "fp16").model
     assert {t.name: t.data_type for t in typed.graph.initializer} == {"s": 1, "s_fp16": 10}
 
@@ -74,9 +81,13 @@ def test_half_inputs_and_outputs_when_asked():
 
 def test_an_output_may_be_used_an_input_or_a_weight():
     net = Net(
-        "outputs", "float[2,4] x", "float[2,4] h, float[2,4] y, float[4,4] w",
-        "h = MatMul(x, w)\n e = Exp(h)\n y = MatMul(e, w)", {"x": normal(2, 4)}, {"w": normal(4, 4)},
-    )  # fmt: skip
+        "outputs",
+        "float[2,4] x",
+        "float[2,4] h, float[2,4] y, float[4,4] w",
+        "h = MatMul(x, w)\n e = Exp(h)\n y = MatMul(e, w)",
+        {"x": normal(2, 4)},
+        {"w": normal(4, 4)},
+    )
     typed = convert_precision(net.model(), "fp16").model
     onnx.checker.check_model(typed, full_check=True)
     casts = [n for n in typed.graph.node if n.op_type == "Cast" and n.attribute[0].i == 1]
@@ -87,7 +98,9 @@ def test_an_output_may_be_used_an_input_or_a_weight():
 
 def test_bf16_brings_the_graph_to_opset_22():
     net = Net(
-        "older forms", "float[1,4,6,6] x, float[1,6,6,2] grid", "float[1,4,1,1] y, float[1,4,6,6] s, float[K,4,2,2] r",
+        "older forms",
+        "float[1,4,6,6] x, float[1,6,6,2] grid",
+        "float[1,4,1,1] y, float[1,4,6,6] s, float[K,4,2,2] r",
         """
         a, b = Split<axis=1>(x)
         c = Concat<axis=1>(b, a)
@@ -96,8 +109,9 @@ def test_bf16_brings_the_graph_to_opset_22():
         r = RoiAlign<output_height=2, output_width=2>(x, rois, which)
         """,
         {"x": normal(1, 4, 6, 6), "grid": normal(1, 6, 6, 2, scale=0.3)},
-        {"rois": f32([[0, 0, 4, 4], [1, 1, 5, 3]]), "which": i64([0, 0])}, opset=16,
-    )  # fmt: skip
+        {"rois": f32([[0, 0, 4, 4], [1, 1, 5, 3]]), "which": i64([0, 0])},
+        opset=16,
+    )
     model = net.model()
     del model.graph.node[4], model.graph.output[2]
     typed = convert_precision(model, "bf16").model

@@ -88,10 +88,14 @@ def rare_attributes():
 def constants():
     model = parsed("a = Add(x, f) y = Relu(a)", opset=21)
     values = {
-        "f": np.ones(4, np.float32), "half": np.ones(3, np.float16), "b": np.ones(3, ml_dtypes.bfloat16),
-        "e": np.ones(3, ml_dtypes.float8_e4m3fn), "i4": np.asarray([1, -2, 3], ml_dtypes.int4),
-        "text": np.asarray(["a", "b"], object), "flag": np.asarray(True),
-    }  # fmt: skip
+        "f": np.ones(4, np.float32),
+        "half": np.ones(3, np.float16),
+        "b": np.ones(3, ml_dtypes.bfloat16),
+        "e": np.ones(3, ml_dtypes.float8_e4m3fn),
+        "i4": np.asarray([1, -2, 3], ml_dtypes.int4),
+        "text": np.asarray(["a", "b"], object),
+        "flag": np.asarray(True),
+    }
     for name, array in values.items():
         tensor = numpy_helper.from_array(array, name)
         tensor.doc_string = f"doc of {name}"

@@ -218,8 +218,9 @@ def test_to_look_at_a_constant_is_no_change(tmp_path):
 
 def big_model(tmp_path):
     """y = Relu(x @ w), w in a file that is not there when the script runs."""
-    model = onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 17]> g (float[N,8] x) => (float[N,8] y) '
-                                    "{ m = MatMul(x, w) y = Relu(m) }")  # fmt: skip
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17]> g (float[N,8] x) => (float[N,8] y) { m = MatMul(x, w) y = Relu(m) }'
+    )
     tensor = onnx.TensorProto(name="w", data_type=1, dims=[8, 8], data_location=onnx.TensorProto.EXTERNAL)
     for key, value in (("location", "w.bin"), ("offset", "0"), ("length", "256")):
         tensor.external_data.add(key=key, value=value)

@@ -47,8 +47,9 @@ def test_a_verdict_blocks_what_needs_it_and_is_final():
     assert schedule.finished
     verdicts = judge_cells(g, schedule.results)
     assert [(v.state, v.kind, v.job) for v in verdicts] == [
-        ("red", "unsupported", "rewrite/a"), ("amber", "ok", "check/b"),
-    ]  # fmt: skip
+        ("red", "unsupported", "rewrite/a"),
+        ("amber", "ok", "check/b"),
+    ]
     assert exit_code(verdicts) == 4
 
 

@@ -80,10 +80,12 @@ def test_weights_beside_a_graph_count(folder):
 
     weights = numpy_helper.from_array(np.ones(1024, np.float32), "w")
     graph = helper.make_graph(
-        [helper.make_node("Add", ["x", "w"], ["y"])], "g",
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1024])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1024])], [weights],
-    )  # fmt: skip
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1024])],
+        [weights],
+    )
     path = folder / "net.onnx"
     onnx.save(helper.make_model(graph), path, save_as_external_data=True, location="net.data", size_threshold=0)
     first = key(folder, job("export"), config=None, spec=str(path))

@@ -18,14 +18,21 @@ PYTHON = (sys.executable, "-I", "-S")
 
 def run(tmp_path, code, seconds=30.0, stdout=None):
     return run_command(
-        [*PYTHON, "-c", code], folder=tmp_path, log=tmp_path / "log", seconds=seconds, variables={"A": "1"},
+        [*PYTHON, "-c", code],
+        folder=tmp_path,
+        log=tmp_path / "log",
+        seconds=seconds,
+        variables={"A": "1"},
         stdout=stdout,
-    )  # fmt: skip
+    )
 
 
 def test_output_and_code(tmp_path):
-    ended = run(tmp_path, "import os,sys; print('out'); print(os.environ['A'], file=sys.stderr); sys.exit(3)",
-                stdout=tmp_path / "out")  # fmt: skip
+    ended = run(
+        tmp_path,
+        "import os,sys; print('out'); print(os.environ['A'], file=sys.stderr); sys.exit(3)",
+        stdout=tmp_path / "out",
+    )
     assert ended.code == 3
     assert ended.output == "1\n"
     assert (tmp_path / "out").read_text() == "out\n"

@@ -55,18 +55,25 @@ def node(name, alive=True, **resources):
 def test_a_gpu_is_asked_for_whole_and_by_its_kind():
     pool = make_pool([node("a", CPU=8.0, GPU=2.0)])
     assert pool._options(Placement(2.0, 4 << 30, "H100", {"env_vars": {"A": "1"}})) == {
-        "num_cpus": 2.0, "memory": 4 << 30, "num_gpus": 1, "accelerator_type": "H100",
+        "num_cpus": 2.0,
+        "memory": 4 << 30,
+        "num_gpus": 1,
+        "accelerator_type": "H100",
         "runtime_env": {"env_vars": {"A": "1"}},
-    }  # fmt: skip
+    }
     assert pool._options(Placement(1.0)) == {"num_cpus": 1.0}
 
 
 def test_another_attempt_goes_to_another_node_that_can_run_it():
     gpu = {"GPU": 1.0, "accelerator_type:H100": 1.0}
-    pool = make_pool([
-        node("spoilt", CPU=8.0, **gpu), node("dead", alive=False, CPU=8.0, **gpu), node("cpu", CPU=8.0),
-        node("other", CPU=8.0, **gpu),
-    ])  # fmt: skip
+    pool = make_pool(
+        [
+            node("spoilt", CPU=8.0, **gpu),
+            node("dead", alive=False, CPU=8.0, **gpu),
+            node("cpu", CPU=8.0),
+            node("other", CPU=8.0, **gpu),
+        ]
+    )
     assert pool._other_node(Placement(1.0, accelerator="H100", avoid="spoilt")) == "id-other"
     assert pool._other_node(Placement(1.0, avoid="spoilt")) == "id-cpu"
     assert pool._other_node(Placement(64.0, avoid="spoilt")) is None

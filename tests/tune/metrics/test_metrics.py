@@ -82,8 +82,10 @@ def test_missing_labels_are_counted():
 
 
 def test_a_function_of_the_user(tmp_path):
-    (tmp_path / "m.py").write_text("def mean(outputs, labels):\n    return outputs['y'].mean() + len(labels)\n"
-                                   "def bad(outputs, labels):\n    return outputs['z']\n")  # fmt: skip
+    (tmp_path / "m.py").write_text(
+        "def mean(outputs, labels):\n    return outputs['y'].mean() + len(labels)\n"
+        "def bad(outputs, labels):\n    return outputs['z']\n"
+    )
     metric = find_metric(f"{tmp_path / 'm.py'}:mean")
     assert metric.compute({"y": rows([1, 3], [1, 3])}, [None, None]) == 4.0
     with pytest.raises(InvalidRequestError, match="raised KeyError"):

@@ -38,10 +38,7 @@ def has_halves(model: onnx.ModelProto) -> bool:
         return True
     if any(v.type.tensor_type.elem_type in HALVES for v in (*model.graph.input, *model.graph.output)):
         return True
-    return any(
-        a.name == "to" and a.i in HALVES
-        for g in _graphs(model.graph) for n in g.node for a in n.attribute
-    )  # fmt: skip
+    return any(a.name == "to" and a.i in HALVES for g in _graphs(model.graph) for n in g.node for a in n.attribute)
 
 
 def emulate_halves(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -35,9 +35,13 @@ class Execution:
     """
 
     def __init__(
-        self, trt: Any, engine: Any, tensors: tuple[EngineTensor, ...], profiles: tuple[Profile, ...],
+        self,
+        trt: Any,
+        engine: Any,
+        tensors: tuple[EngineTensor, ...],
+        profiles: tuple[Profile, ...],
         memory: CudaMemory,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.context = engine.create_execution_context()
         if self.context is None:
             raise TrtconvError(

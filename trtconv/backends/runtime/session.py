@@ -54,9 +54,10 @@ def open_session(
         loaded = runtime.deserialize_cuda_engine(engine.plan)
         if loaded is None:
             raise TrtconvError(
-                f"{capabilities} refuses '{engine.path}'", details=messages.errors[:8],
+                f"{capabilities} refuses '{engine.path}'",
+                details=messages.errors[:8],
                 hint="build it again on this machine",
-            )  # fmt: skip
+            )
     declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
     warnings = (*warnings, *messages.warnings)
     return EngineSession(trt, (runtime, loaded), memory, f"{capabilities} on {gpu.name}", declared, warnings)

@@ -45,9 +45,7 @@ def make_debug_listener(trt: Any, memory: CudaMemory) -> Any:
             self.arrays: dict[str, Array] = {}
             self.error: Exception | None = None
 
-        def process_debug_tensor(
-            self, addr: Any, location: Any, type: Any, shape: Any, name: str, stream: int
-        ) -> bool:  # fmt: skip
+        def process_debug_tensor(self, addr: Any, location: Any, type: Any, shape: Any, name: str, stream: int) -> bool:
             try:
                 self.arrays[str(name)] = self._copied(_address(addr), location, type, tuple(shape), int(stream))
             except Exception as error:  # noqa: BLE001 - must not pass through C++

@@ -72,10 +72,12 @@ def choose_profile(profiles: tuple[Profile, ...], shapes: Mapping[str, Shape]) -
         reasons = [f"profile {i}: {_outside(p, shapes)}" for i, p in enumerate(profiles)]
         only = len(profiles) == 1
         raise InvalidRequestError(
-            f"the engine does not take these shapes: {_outside(profiles[0], shapes)}" if only
-            else "no profile of the engine holds these shapes", details=() if only else reasons,
+            f"the engine does not take these shapes: {_outside(profiles[0], shapes)}"
+            if only
+            else "no profile of the engine holds these shapes",
+            details=() if only else reasons,
             hint="build the engine with a range that has them: trtconv build --dynamic NAME=MIN:OPT:MAX",
-        )  # fmt: skip
+        )
 
     def rank(index: int) -> tuple[bool, int, int]:
         profile = profiles[index]

@@ -16,9 +16,11 @@ from typing import Any
 
 # Lines that come with every build or run, with or without a GPU, and say nothing about the model.
 _NOISE = (
-    "Thread context has not been set!", "[checkMacros.cpp::catchCudaError", "CUDA initialization failure",
+    "Thread context has not been set!",
+    "[checkMacros.cpp::catchCudaError",
+    "CUDA initialization failure",
     "CUDA lazy loading is not enabled",
-)  # fmt: skip
+)
 _LEVELS = ("internal error", "error", "warning", "info", "verbose")
 _KEPT = 2000
 _RECENT = 100

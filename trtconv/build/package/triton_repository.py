@@ -122,8 +122,12 @@ def config_text(name: str, manifest: EngineManifest, batch: int, instances: int)
             f"dynamic_batching {{\n  preferred_batch_size: [ {', '.join(map(str, preferred))} ]\n"
             f"  max_queue_delay_microseconds: {_DELAY_US}\n}}"
         )
-    facts = {"trtconv": manifest.trtconv, "tensorrt": manifest.version, "shape_space": str(manifest.space),
-             "engine_sha256": manifest.engine_sha256}  # fmt: skip
+    facts = {
+        "trtconv": manifest.trtconv,
+        "tensorrt": manifest.version,
+        "shape_space": str(manifest.space),
+        "engine_sha256": manifest.engine_sha256,
+    }
     parts += [
         f"parameters {{ key: {json.dumps(k)}, value {{ string_value: {json.dumps(v)} }} }}" for k, v in facts.items()
     ]

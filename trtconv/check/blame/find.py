@@ -32,9 +32,11 @@ ModuleOutputs = Callable[[Mapping[str, "Array"]], Mapping[str, tuple["Array", ..
 
 
 def blame(
-    request: CheckRequest, sample: ReferenceSample | None, differences: Iterable[TensorDifference],
+    request: CheckRequest,
+    sample: ReferenceSample | None,
+    differences: Iterable[TensorDifference],
     module_outputs: ModuleOutputs | None = None,
-) -> Finding | None:  # fmt: skip
+) -> Finding | None:
     """The cause of a difference at `sample`, as far as the files beside the subject tell it.
 
     An error with the node and its line where a rewritten graph leaves the exported one, or, with `module_outputs`
@@ -55,17 +57,19 @@ def blame(
         return refused
     if is_engine(request.subject) and equal:
         return Finding(
-            "note", "accuracy",
+            "note",
+            "accuracy",
             f"'{graph.name}', from which the engine was built, is right at {sample.point}: the engine is to blame",
             f"the first layer that differs: trtconv check {request.subject} --layers",
-        )  # fmt: skip
+        )
     exported = exported_beside(graph) or graph
     if module_outputs is None:
         return Finding(
-            "note", "accuracy",
+            "note",
+            "accuracy",
             f"'{exported.name}' itself differs from the module, and the reference keeps the module's outputs only",
             f"the first submodule that differs: trtconv check {exported} --against {_module_of(request)}",
-        )  # fmt: skip
+        )
     return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
 
 

@@ -103,11 +103,15 @@ def _wrong(
     error = "" if comparison.max_abs is None else f", largest error {comparison.max_abs:.3g}"
     agree = f"; the {before} submodules before it agree" if before else ""
     return Finding(
-        "error", "accuracy",
+        "error",
+        "accuracy",
         f"'{path.name}' first differs from the module in submodule '{tensor.module}': tensor '{tensor.tensor}' at "
         f"{comparison.point}{error}{agree}",
-        "", node.name or tensor.tensor, tensor.module, nearest_origin(node, makers).source,
-    )  # fmt: skip
+        "",
+        node.name or tensor.tensor,
+        tensor.module,
+        nearest_origin(node, makers).source,
+    )
 
 
 def _after(model: onnx.ModelProto, path: Path, last: ModuleTensor, count: int) -> Finding:
@@ -115,8 +119,12 @@ def _after(model: onnx.ModelProto, path: Path, last: ModuleTensor, count: int) -
     node = next((n for n in model.graph.node if last.tensor in n.input), model.graph.node[last.index])
     origin = nearest_origin(node, makers)
     return Finding(
-        "error", "accuracy",
+        "error",
+        "accuracy",
         f"'{path.name}' differs from the module after submodule '{last.module}': the outputs of all {count} submodules "
         f"that can be compared agree",
-        "", node.name, origin.module, origin.source,
-    )  # fmt: skip
+        "",
+        node.name,
+        origin.module,
+        origin.source,
+    )

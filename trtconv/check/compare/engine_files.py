@@ -28,19 +28,27 @@ def engine_problems(engine: Path, reference: Path | None, *, foreign: bool = Fal
     for name, digest in manifest.model_files.items():
         model = engine.parent / name
         if model.exists() and sha256_file(model) != digest:
-            findings.append(Finding(
-                "error", "usage", f"'{engine}' is stale: it was built from another '{name}' than the one beside it",
-                f"build it again: trtconv build {model} -o {engine}",
-            ))  # fmt: skip
+            findings.append(
+                Finding(
+                    "error",
+                    "usage",
+                    f"'{engine}' is stale: it was built from another '{name}' than the one beside it",
+                    f"build it again: trtconv build {model} -o {engine}",
+                )
+            )
     ledger = beside(engine, ".rewrites.json")
     if manifest.ledger_sha256 and ledger.exists() and sha256_file(ledger) != manifest.ledger_sha256:
-        findings.append(Finding(
-            "error", "usage", f"'{ledger.name}' belongs to another conversion than '{engine}'", AGAIN
-        ))  # fmt: skip
+        findings.append(
+            Finding("error", "usage", f"'{ledger.name}' belongs to another conversion than '{engine}'", AGAIN)
+        )
     path = reference or beside(engine, ".reference.safetensors")
     if path.exists():
-        findings += _foreign(engine, path, {s.name: str(s).partition("=")[0] for s in manifest.inputs},
-                             {s.name for s in manifest.outputs})  # fmt: skip
+        findings += _foreign(
+            engine,
+            path,
+            {s.name: str(s).partition("=")[0] for s in manifest.inputs},
+            {s.name for s in manifest.outputs},
+        )
     return tuple(findings)
 
 
@@ -55,10 +63,14 @@ def _foreign(engine: Path, path: Path, inputs: dict[str, str], outputs: set[str]
     if not wrong:
         return []
     has = "it has" if missing else "the reference has"
-    return [Finding(
-        "error", "usage", f"'{engine}' is an engine of another model than '{path.name}': {has} no {wrong[-1]}",
-        "name its own reference with --reference FILE",
-    )]  # fmt: skip
+    return [
+        Finding(
+            "error",
+            "usage",
+            f"'{engine}' is an engine of another model than '{path.name}': {has} no {wrong[-1]}",
+            "name its own reference with --reference FILE",
+        )
+    ]
 
 
 def engine_layers(subject: Subject, runs: int = 20) -> list[dict[str, Any]]:
@@ -71,8 +83,11 @@ def engine_layers(subject: Subject, runs: int = 20) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "name": layer.name, "kind": layer.kind, "tactic": layer.tactic, "seconds": layer.seconds,
+            "name": layer.name,
+            "kind": layer.kind,
+            "tactic": layer.tactic,
+            "seconds": layer.seconds,
             "dtype": ", ".join(dict.fromkeys(t.dtype for t in layer.outputs if t.dtype)),
         }
         for layer in layers
-    ]  # fmt: skip
+    ]

@@ -83,9 +83,13 @@ def graph_tensors(model: onnx.ModelProto) -> tuple[GraphTensor, ...]:
 
 
 def compare_layers(
-    model: Path, inputs: Mapping[str, Array], run_marked: RunMarked, tolerance: Tolerance | None = None,
-    progress: Progress | None = None, arithmetic: Arithmetic = FP32_ENGINE,
-) -> LayerReport:  # fmt: skip
+    model: Path,
+    inputs: Mapping[str, Array],
+    run_marked: RunMarked,
+    tolerance: Tolerance | None = None,
+    progress: Progress | None = None,
+    arithmetic: Arithmetic = FP32_ENGINE,
+) -> LayerReport:
     """Compare the engine with ONNX Runtime at every inner tensor, at one sample's inputs.
 
     Tensors that either side does not give (folded, fused away in the parser, shape arithmetic) are left out.
@@ -143,9 +147,13 @@ def _finals(
 
 
 def _bisect(
-    tensors: Sequence[GraphTensor], finals: Sequence[str], expected: Mapping[str, Array], run_marked: RunMarked,
-    allowed: Allow, progress: Progress,
-) -> tuple[GraphTensor | None, int]:  # fmt: skip
+    tensors: Sequence[GraphTensor],
+    finals: Sequence[str],
+    expected: Mapping[str, Array],
+    run_marked: RunMarked,
+    allowed: Allow,
+    progress: Progress,
+) -> tuple[GraphTensor | None, int]:
     """The last tensor of the shortest list of marked ones, from the front, that makes the final outputs right."""
 
     def right(count: int) -> bool:

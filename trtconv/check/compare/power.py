@@ -31,9 +31,12 @@ MOST_MODEL_BYTES = 1 << 31
 
 
 def check_power(
-    request: CheckRequest, compare: Compare, samples: tuple[ReferenceSample, ...],
-    again: Callable[[], Iterable[ReferenceSample]], seconds: float,
-) -> PowerResult:  # fmt: skip
+    request: CheckRequest,
+    compare: Compare,
+    samples: tuple[ReferenceSample, ...],
+    again: Callable[[], Iterable[ReferenceSample]],
+    seconds: float,
+) -> PowerResult:
     """Faults in the subject's graph, or in the graph that an engine was built from, through the check's comparison.
 
     `seconds` bounds the time. What cannot be measured (no graph beside an engine, a graph that ONNX Runtime does not
@@ -51,9 +54,9 @@ def check_power(
         if has_halves(model):
             model = emulate_halves(model)
         least = max(LEAST_CHANGE, _UNIT.get(recorded_precision(request.subject), 0.0))
-        return measure_power(PowerRequest(
-            model, emulated_runner, compare, samples, again, request.power, seconds, least_change=least
-        ))  # fmt: skip
+        return measure_power(
+            PowerRequest(model, emulated_runner, compare, samples, again, request.power, seconds, least_change=least)
+        )
     except TrtconvError as error:
         return _unmeasured(error.message)
 

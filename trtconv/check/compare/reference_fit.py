@@ -125,10 +125,12 @@ def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
         return ()
     return (
         Finding(
-            "error", "usage", f"'{model}' is not the file that its manifest and reference were made with",
+            "error",
+            "usage",
+            f"'{model}' is not the file that its manifest and reference were made with",
             "export the module again",
         ),
-    )  # fmt: skip
+    )
 
 
 def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
@@ -161,9 +163,11 @@ def require_finite(sample: ReferenceSample) -> Finding | None:
     for name, array in sample.outputs.items():
         if array.dtype.kind == "f" and bool(np.isnan(array).any()):
             return Finding(
-                "warning", "accuracy", f"the module itself returns NaN in '{name}' at {sample.point}",
+                "warning",
+                "accuracy",
+                f"the module itself returns NaN in '{name}' at {sample.point}",
                 "the comparison there only shows that NaN stays NaN",
-            )  # fmt: skip
+            )
     return None
 
 

@@ -62,9 +62,13 @@ def is_engine(path: Path) -> bool:
 
 
 def open_subject(
-    path: Path, plugins: tuple[Path, ...] = (), *, foreign: bool = False, code: EngineCode = NO_CODE,
+    path: Path,
+    plugins: tuple[Path, ...] = (),
+    *,
+    foreign: bool = False,
+    code: EngineCode = NO_CODE,
     verified: VerifiedSet | None = None,
-) -> Subject:  # fmt: skip
+) -> Subject:
     """Open a file for running; `foreign` takes an engine without a manifest, `code` is what in an engine may run.
 
     Raises InvalidRequestError for a file that is neither, UntrustedError for one that `verified` does not vouch for,

@@ -153,9 +153,11 @@ def _row(name: str, shown: str, limit: str, passed: bool, now: Measurement, then
 
 def _worse(name: str, now: str, then: str, ratio: float) -> Finding:
     return Finding(
-        "error", "budget", f"{name} is {now}, in the baseline {then}; allowed is a ratio of {ratio:g}",
+        "error",
+        "budget",
+        f"{name} is {now}, in the baseline {then}; allowed is a ratio of {ratio:g}",
         "if that is meant, write a new baseline with --update-baseline",
-    )  # fmt: skip
+    )
 
 
 def _other_machine(now: Mapping[str, str], then: Mapping[str, str]) -> str:

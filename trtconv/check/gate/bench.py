@@ -107,9 +107,13 @@ def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
 
 
 def _engine_latencies(
-    subject: Path, samples: Iterable[ReferenceSample], plugins: tuple[Path, ...], code: EngineCode, seconds: float,
+    subject: Path,
+    samples: Iterable[ReferenceSample],
+    plugins: tuple[Path, ...],
+    code: EngineCode,
+    seconds: float,
     progress: Progress,
-) -> tuple[list[Latency], tuple[str, ...]]:  # fmt: skip
+) -> tuple[list[Latency], tuple[str, ...]]:
     """The latencies, and what the engine gave to warn of."""
     from trtconv.backends.select import backend_of
 

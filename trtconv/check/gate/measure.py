@@ -73,12 +73,16 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
             if not within_profiles(sample, session.profiles):
                 raise InvalidRequestError(f"the point {sample.point} is outside the engine's profiles")
             return [
-                1e3 * measure_engine(
-                    session, sample.inputs, point=point, seconds=SECONDS_PER_RUN,
+                1e3
+                * measure_engine(
+                    session,
+                    sample.inputs,
+                    point=point,
+                    seconds=SECONDS_PER_RUN,
                     warm_up=WARM_UP_BETWEEN if number else WARM_UP_S,
                 ).device.median
                 for number in range(repeats)
-            ]  # fmt: skip
+            ]
         finally:
             session.close()
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -86,9 +90,7 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
     from trtconv.check.gate.bench import wall_times
 
     runner = OnnxRuntimeRunner(request.subject, optimize=True)
-    return [
-        1e3 * percentiles(wall_times(runner, sample.inputs, SECONDS_PER_RUN)).median for _ in range(repeats)
-    ]  # fmt: skip
+    return [1e3 * percentiles(wall_times(runner, sample.inputs, SECONDS_PER_RUN)).median for _ in range(repeats)]
 
 
 def measure_again(

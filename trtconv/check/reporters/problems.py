@@ -83,6 +83,4 @@ def _output_problem(report: CheckReport, name: str) -> Problem:
     origin = places.get(name, {})
     file, line = split_source(origin.get("source", ""))
     message = f"{describe_failure(worst_of(bad))} ({len(bad)} of {len(results)} sample points differ)"
-    return Problem(
-        "error", "accuracy", message, "", file, line, origin.get("module", ""), origin.get("node", "")
-    )  # fmt: skip
+    return Problem("error", "accuracy", message, "", file, line, origin.get("module", ""), origin.get("node", ""))

@@ -304,9 +304,12 @@ def _seek_build(
 
 
 def _ask(
-    model: onnx.ModelProto, part: Sequence[int], values: Mapping[str, Array],
-    dims: Mapping[str, Sequence[int | str]] | None, failure: Failure,
-) -> str:  # fmt: skip
+    model: onnx.ModelProto,
+    part: Sequence[int],
+    values: Mapping[str, Array],
+    dims: Mapping[str, Sequence[int | str]] | None,
+    failure: Failure,
+) -> str:
     small = cut(model, part, values, dims)
     if not small.graph.output:
         return ""

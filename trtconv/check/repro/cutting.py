@@ -45,9 +45,11 @@ def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str]
 
 
 def cut(
-    model: onnx.ModelProto, chosen: Collection[int], values: Mapping[str, Array],
+    model: onnx.ModelProto,
+    chosen: Collection[int],
+    values: Mapping[str, Array],
     dims: Mapping[str, Sequence[int | str]] | None = None,
-) -> onnx.ModelProto:  # fmt: skip
+) -> onnx.ModelProto:
     """A model of the chosen nodes with only the weights that they read.
 
     `values` gives the type of every value at the boundary, and its shape unless `dims` names it. Small integers at
@@ -61,10 +63,12 @@ def cut(
     needed = {n for node in nodes for n in input_names(node)} | set(outputs)
     weights = [t for t in model.graph.initializer if t.name in needed]
     graph = helper.make_graph(
-        nodes, "cut", [_value_info(n, values[n], dims) for n in inputs if n not in frozen],
+        nodes,
+        "cut",
+        [_value_info(n, values[n], dims) for n in inputs if n not in frozen],
         [_value_info(n, values[n], dims) for n in outputs],
         [*weights, *(numpy_helper.from_array(values[n], n) for n in frozen)],
-    )  # fmt: skip
+    )
     model_cut: onnx.ModelProto = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
     model_cut.functions.extend(model.functions)
     return model_cut

@@ -99,9 +99,13 @@ class TargetReport:
 
 
 def check_target(
-    model: Path, target: Target, progress: Progress | None = None, *, rewriter: Rewriter | None = None,
+    model: Path,
+    target: Target,
+    progress: Progress | None = None,
+    *,
+    rewriter: Rewriter | None = None,
     sizes: bool = True,
-) -> TargetReport:  # fmt: skip
+) -> TargetReport:
     """Judge every node of `model` for `target`; with `rewriter`, of what the rewrite rules make of it.
 
     With `sizes` the graph is also run in ONNX Runtime over its recorded shape space, to find sizes for which it is

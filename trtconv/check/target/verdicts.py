@@ -48,32 +48,45 @@ def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: Su
     what = f"{node.op} '{node.name or node.outputs[0]}'"
     if entry is None:
         return NodeVerdict.of(
-            node, "refused", f"{target} is not known to have {what}", remedy="see `trtconv rules`",
+            node,
+            "refused",
+            f"{target} is not known to have {what}",
+            remedy="see `trtconv rules`",
             evidence=f"the table {table.name} has no entry",
-        )  # fmt: skip
+        )
     if not entry.supported:
         remedy = f"see whether a rule replaces it: trtconv rewrite --target {target} --explain"
         return NodeVerdict.of(node, "refused", f"{target} has no {what}", remedy=remedy, evidence=entry.evidence)
     if entry.since and _older(target, entry.since):
         since = ".".join(map(str, entry.since))
         return NodeVerdict.of(
-            node, "refused", f"{what} came with TensorRT {since}",
-            remedy=f"name the version that you have, e.g. --target tensorrt=={since}", evidence=entry.evidence,
-        )  # fmt: skip
+            node,
+            "refused",
+            f"{what} came with TensorRT {since}",
+            remedy=f"name the version that you have, e.g. --target tensorrt=={since}",
+            evidence=entry.evidence,
+        )
     for construct in table.of(node.op):
         if construct.before and not _older(target, construct.before):
             continue
         if construct.matches(node, graph):
             silence_text = ", without a word" if construct.effect == "wrong" else ""
             return NodeVerdict.of(
-                node, construct.effect, f"{what}: {target} {construct.problem}{silence_text}", remedy=construct.remedy,
+                node,
+                construct.effect,
+                f"{what}: {target} {construct.problem}{silence_text}",
+                remedy=construct.remedy,
                 evidence=construct.evidence,
-            )  # fmt: skip
+            )
     if entry.plugin:
         return NodeVerdict.of(
-            node, "plugin", f"{what} becomes TensorRT's own plugin {entry.plugin}", plugin=entry.plugin,
-            remedy="the plugin library that comes with TensorRT has to be there at run time", evidence=entry.evidence,
-        )  # fmt: skip
+            node,
+            "plugin",
+            f"{what} becomes TensorRT's own plugin {entry.plugin}",
+            plugin=entry.plugin,
+            remedy="the plugin library that comes with TensorRT has to be there at run time",
+            evidence=entry.evidence,
+        )
     return NodeVerdict.of(node, "supported", "supported", evidence=entry.evidence)
 
 
@@ -81,17 +94,20 @@ def _foreign(node: NodeFacts, target: Target) -> NodeVerdict:
     what = f"{node.domain}::{node.op} '{node.name or node.outputs[0]}'"
     if not target.has_plugins:
         return NodeVerdict.of(
-            node, "refused", f"{what} needs a plugin, and {target} has none",
+            node,
+            "refused",
+            f"{what} needs a plugin, and {target} has none",
             remedy="rewrite without plugins: trtconv rewrite --plugins never",
             evidence="TensorRT-RTX has no plugin registry; its parser ends the process when it finds a creator",
-        )  # fmt: skip
+        )
     from trtconv.plugins.described.registry import PLUGINS
 
     ours = {p.op_type for p in PLUGINS}
     remedy = (
-        "`trtconv plugins build` makes its library, which build and check then find" if node.op in ours
+        "`trtconv plugins build` makes its library, which build and check then find"
+        if node.op in ours
         else "name the library that has it with --plugin FILE; trtconv does not know this plugin"
-    )  # fmt: skip
+    )
     return NodeVerdict.of(node, "plugin", f"{what} needs the plugin {node.op}", plugin=node.op, remedy=remedy,
                           evidence="a node outside of ONNX's own domain")  # fmt: skip
 

@@ -57,7 +57,7 @@ class BenchOptions:
 @click.argument("subject", type=FILE)
 @options_of(
     CheckRequest, BenchOptions, ModuleSource, ConfigOption, JsonOption, OutputOptions, without=("--foreign-engine",)
-)  # fmt: skip
+)
 def command(subject: Path, line: CommandLine) -> None:
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""
     from trtconv.cli.console import ConsoleProgress, make_console

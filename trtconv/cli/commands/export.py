@@ -29,9 +29,7 @@ class ExportOptions:
 
 @click.command("export", cls=ListCommand)
 @click.argument("module", required=False, shell_complete=completer("factory"))
-@options_of(
-    ModuleSource, ExportRequest, ToleranceOptions, ExportOptions, ConfigOption, JsonOption, OutputOptions
-)  # fmt: skip
+@options_of(ModuleSource, ExportRequest, ToleranceOptions, ExportOptions, ConfigOption, JsonOption, OutputOptions)
 def command(module: str | None, line: CommandLine) -> None:
     """Write MODULE as an ONNX file that equals it at every sample point of the shape space.
 

@@ -81,9 +81,13 @@ def command(subject: Path, line: CommandLine) -> int:
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("repro")
         repro = find_repro(
-            request, options.output, kind=options.kind, backend=options.backend, precision=options.precision,
+            request,
+            options.output,
+            kind=options.kind,
+            backend=options.backend,
+            precision=options.precision,
             progress=progress,
-        )  # fmt: skip
+        )
     if repro is None:
         echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
         return 1

@@ -45,8 +45,9 @@ def command(
     from trtconv.core.trust.signature import SigningKey, sign_set
 
     if is_engine(subject) and not manifest_path(subject).is_file():
-        raise InvalidRequestError(f"'{subject}' has no manifest, so nothing says what it was built from",
-                                  hint="build it with `trtconv build`")  # fmt: skip
+        raise InvalidRequestError(
+            f"'{subject}' has no manifest, so nothing says what it was built from", hint="build it with `trtconv build`"
+        )
     password = os.environ.get(PASSWORD) or None
     result = sign_set(subject, SigningKey(key, password, certificate, chain), __version__, output)
     facts = {"signature": result.signature, "attestation": result.statement}

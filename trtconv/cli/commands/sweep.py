@@ -40,10 +40,13 @@ class SweepOptions:
     only: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "--only", help="These cells alone: model=PATTERN,precision=fp16 or a pattern of the whole id.",
-            group="Model", metavar="PATTERN", many=True,
+            "--only",
+            help="These cells alone: model=PATTERN,precision=fp16 or a pattern of the whole id.",
+            group="Model",
+            metavar="PATTERN",
+            many=True,
         ),
-    )  # fmt: skip
+    )
     resume: bool = field(
         default=False,
         metadata=option("--resume", help="Go on with the last sweep into this atlas.", group="Model", form="flag"),
@@ -51,10 +54,13 @@ class SweepOptions:
     retry: str = field(
         default="",
         metadata=option(
-            "--retry", help="Run again in the last sweep: all that failed, or what the machines spoilt.", group="Model",
-            form="choice", choices=("failed", "faults"),
+            "--retry",
+            help="Run again in the last sweep: all that failed, or what the machines spoilt.",
+            group="Model",
+            form="choice",
+            choices=("failed", "faults"),
         ),
-    )  # fmt: skip
+    )
     address: str | None = field(
         default=None,
         metadata=option(
@@ -64,10 +70,13 @@ class SweepOptions:
     workers: int | None = field(
         default=None,
         metadata=option(
-            "--workers", help="CPUs that a Ray of our own may use (default: all).", group="Build", form="integer",
+            "--workers",
+            help="CPUs that a Ray of our own may use (default: all).",
+            group="Build",
+            form="integer",
             bounds=(1, 100_000),
         ),
-    )  # fmt: skip
+    )
     junit: Path | None = field(
         default=None,
         metadata=option(

@@ -85,11 +85,14 @@ def _summary(result: TuneResult) -> Summary:
     shares = ", ".join(f"{100 * share:.0f}% {name}" for name, share in chosen["shares"].items())
     lines = [
         ("chosen", f"{chosen['name']}: layers with weights {shares or 'none'}"),
-        ("contract", f"{metric} {facts['shipped']['judging']:.4f}, fp32 {fp32['judging']:.4f}: a drop of "
-                     f"{chosen['drop']:.4f} ± {chosen['scatter']:.4f}, at most {facts['contract']['max_drop']}"),
+        (
+            "contract",
+            f"{metric} {facts['shipped']['judging']:.4f}, fp32 {fp32['judging']:.4f}: a drop of "
+            f"{chosen['drop']:.4f} ± {chosen['scatter']:.4f}, at most {facts['contract']['max_drop']}",
+        ),
         ("judged on", f"{facts['data']['parts']['judging']} samples that the search never saw"),
         ("speed", _speed(chosen, fp32, facts["speed"])),
-    ]  # fmt: skip
+    ]
     left_out = [s for s in facts["sensitivities"] if s["precision"] == chosen["precision"]]
     left_out = sorted((s for s in left_out if s["group"] not in chosen["groups"]), key=lambda s: float(s["decibels"]))
     lines += [("left out", f"{s['group']}: {s['decibels']:.0f} dB alone") for s in left_out[:5]]

@@ -42,9 +42,11 @@ def read_path(path: Path, specs: Sequence[TensorSpec], how: Preprocess | None) -
         raise InvalidRequestError(
             f"'{path}' holds no data", hint="it takes " + ", ".join(ARRAYS) + " and images (" + ", ".join(IMAGES) + ")"
         )
-    samples = _from_images(path, images, specs, how) if images else [
-        sample for file in arrays for sample in _from_arrays(file, specs)
-    ]  # fmt: skip
+    samples = (
+        _from_images(path, images, specs, how)
+        if images
+        else [sample for file in arrays for sample in _from_arrays(file, specs)]
+    )
     beside = path / f"{LABELS}.npy"
     if path.is_dir() and beside.is_file():
         samples = _labelled(samples, _load_npy(beside), beside)

@@ -47,8 +47,9 @@ def read_function(text: str, specs: Sequence[TensorSpec]) -> list[Sample]:
     except TrtconvError:
         raise
     except Exception as error:
-        raise InvalidRequestError(f"the data function '{text}' raised {type(error).__name__}: {error}",
-                                  hint=HINT) from error  # fmt: skip
+        raise InvalidRequestError(
+            f"the data function '{text}' raised {type(error).__name__}: {error}", hint=HINT
+        ) from error
     return samples
 
 

@@ -51,8 +51,10 @@ def parse_preprocess(text: str) -> Preprocess:
         raise InvalidRequestError("--preprocess does not say the size of the images", hint=EXAMPLE)
     order, layout = words.get("order", "RGB").upper(), words.get("layout", "NCHW").upper()
     if layout not in LAYOUTS or order not in ("RGB", "BGR", "L"):
-        raise InvalidRequestError(f"--preprocess has no layout={layout} with order={order}",
-                                  hint="layout is NCHW or NHWC, order is RGB, BGR or L")  # fmt: skip
+        raise InvalidRequestError(
+            f"--preprocess has no layout={layout} with order={order}",
+            hint="layout is NCHW or NHWC, order is RGB, BGR or L",
+        )
     try:
         height, _, width = words["size"].partition("x")
         size = (int(height), int(width or height))

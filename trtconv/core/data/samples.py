@@ -104,8 +104,9 @@ def rows_to_samples(arrays: Mapping[str, Array], labels: Any, origin: str) -> li
     count = next(iter(lengths.values()), 0)
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"'{n}' {c}" for n, c in lengths.items())
-        raise InvalidRequestError(f"{origin}: the inputs hold different numbers of samples: {listed}",
-                                  hint="axis 0 counts samples")  # fmt: skip
+        raise InvalidRequestError(
+            f"{origin}: the inputs hold different numbers of samples: {listed}", hint="axis 0 counts samples"
+        )
     columns = labels if isinstance(labels, Mapping) else {"": labels}
     for name, column in columns.items():
         if column is not None and _length(column) != count:
@@ -113,9 +114,7 @@ def rows_to_samples(arrays: Mapping[str, Array], labels: Any, origin: str) -> li
             raise InvalidRequestError(
                 f"{origin}: {count} samples and {_length(column)} {what}", hint="give one label for each sample"
             )
-    return [
-        Sample({n: a[i] for n, a in arrays.items()}, _label(labels, i)) for i in range(count)
-    ]  # fmt: skip
+    return [Sample({n: a[i] for n, a in arrays.items()}, _label(labels, i)) for i in range(count)]
 
 
 def _length(column: Any) -> int:

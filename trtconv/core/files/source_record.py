@@ -70,9 +70,13 @@ def _source_of(path: Path) -> Path:
 
 
 def record_sources(
-    paths: Iterable[str | Path], artifact: Path, *, named: Iterable[Path] = (), config: Path | None = None,
+    paths: Iterable[str | Path],
+    artifact: Path,
+    *,
+    named: Iterable[Path] = (),
+    config: Path | None = None,
     sections: tuple[str, ...] = EXPORT_SECTIONS,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The record of the user's files among `paths`, and of the named sections of `config`, for a manifest.
 
     `named` are those that have to be there wherever they lie; others outside the project only must not have changed.

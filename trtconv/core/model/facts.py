@@ -57,10 +57,8 @@ def raw_onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
         "node_count": len(model.graph.node),
         "nodes_by_type": Counter(_operator(n) for n in model.graph.node),
         "nodes_by_rule": Counter(p.value for n in model.graph.node for p in _props(n) if p.key == RULE_KEY),
-        "weights": {
-            "tensors": len(model.graph.initializer), "bytes": inside, "external": list(external_files(model))
-        },
-    }  # fmt: skip
+        "weights": {"tensors": len(model.graph.initializer), "bytes": inside, "external": list(external_files(model))},
+    }
     if layers:
         facts["nodes"] = [_raw_node(n) for n in model.graph.node]
     return facts
@@ -73,9 +71,12 @@ def raw_tensor(spec: TensorSpec) -> dict[str, Any]:
 
 def _raw_node(node: onnx.NodeProto) -> dict[str, Any]:
     return {
-        "name": node.name, "operator": _operator(node), "inputs": list(node.input), "outputs": list(node.output),
+        "name": node.name,
+        "operator": _operator(node),
+        "inputs": list(node.input),
+        "outputs": list(node.output),
         "origin": str(origin_of(node) or ""),
-    }  # fmt: skip
+    }
 
 
 def _operator(node: onnx.NodeProto) -> str:

@@ -94,8 +94,9 @@ class Padding:
         """One sentence for people."""
         axes = [
             f"axis {axis} of '{i.name}' to a multiple of {multiple} ({i.mode})"
-            for i in self.inputs for axis, multiple in i.axes
-        ]  # fmt: skip
+            for i in self.inputs
+            for axis, multiple in i.axes
+        ]
         cut = sorted({c.output for c in self.outputs})
         back = f"; {', '.join(cut)} cut back" if cut else "; no output has a size to cut back"
         return f"pads {', '.join(axes)}{back}; values near the padded borders may differ from the unpadded network's"

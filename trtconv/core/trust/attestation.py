@@ -88,9 +88,10 @@ def _check_proof(files: SignedSet) -> dict[str, Any] | None:
         return None
     power = (report.get("extras") or {}).get("power") or {}
     evidence = {
-        "passed": report.get("passed"), "runner": report.get("runner", ""),
+        "passed": report.get("passed"),
+        "runner": report.get("runner", ""),
         **({"power": f"{power.get('reported')} of {power.get('tried')}"} if power else {}),
-    }  # fmt: skip
+    }
     claim = f"{files.files[role].name} computes what the reference holds"
     return _proof(files, "check", claim, ("report",), (role, "reference"), report.get("comparisons") or [], evidence)
 

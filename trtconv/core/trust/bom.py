@@ -33,20 +33,24 @@ def bill_of_materials(files: SignedSet, version: str) -> str:
     manifest, model = files.engine_manifest, files.model_manifest
     subject = next((r for r in ("engine", "rewritten", "model") if r in files.files), "")
     facts = {
-        "precision": manifest.get("precision"), "shape space": manifest.get("space") or model.get("space"),
+        "precision": manifest.get("precision"),
+        "shape space": manifest.get("space") or model.get("space"),
         "backend": f"{manifest['backend']} {manifest['version']}" if manifest else None,
-    }  # fmt: skip
+    }
     properties = [Property(name=f"trtconv:{k}", value=str(v)) for k, v in facts.items() if v]
     root = component(
-        files.files[subject].name if subject else files.subject.name, ComponentType.MACHINE_LEARNING_MODEL,
-        files.digest(subject), properties=properties,
-    )  # fmt: skip
+        files.files[subject].name if subject else files.subject.name,
+        ComponentType.MACHINE_LEARNING_MODEL,
+        files.digest(subject),
+        properties=properties,
+    )
     kinds = dict.fromkeys(("rewritten", "model"), ComponentType.MACHINE_LEARNING_MODEL)
     kinds |= {role: ComponentType.LIBRARY for role in files.files if role.startswith("plugin:")}
     parts = [
         component(file.name, kinds.get(role, ComponentType.DATA), file.sha256)
-        for role, file in files.files.items() if role not in (*_NO_PARTS, subject)
-    ]  # fmt: skip
+        for role, file in files.files.items()
+        if role not in (*_NO_PARTS, subject)
+    ]
     named = {p.name for p in parts}
     for name, digest in sorted((manifest.get("plugins") or {}).items()):
         if name not in named:

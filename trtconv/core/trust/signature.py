@@ -101,10 +101,11 @@ def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None =
                 config.use_elliptic_key_signer(private_key=private, password=_password(key))
             else:
                 config.use_certificate_signer(
-                    private_key=private, signing_certificate=require_file(key.certificate, "certificate"),
+                    private_key=private,
+                    signing_certificate=require_file(key.certificate, "certificate"),
                     # The library cannot read an empty chain; a certificate that stands in it twice changes nothing.
                     certificate_chain=key.chain or (key.certificate,),
-                )  # fmt: skip
+                )
             with replacing(signature) as temporary:
                 config.sign(files.folder, temporary)
         except (ValueError, TypeError) as error:

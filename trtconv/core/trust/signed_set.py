@@ -69,11 +69,13 @@ def require_consistent(files: SignedSet) -> None:
     if manifest:
         require_seal(manifest, manifest_path(files.subject), "build the engine again")
     recorded = [
-        ("engine", manifest.get("engine_sha256"), "manifest"), ("ledger", manifest.get("ledger_sha256"), "manifest"),
-        ("reference", manifest.get("reference_sha256"), "manifest"), ("model", model.get("sha256"), "model_manifest"),
+        ("engine", manifest.get("engine_sha256"), "manifest"),
+        ("ledger", manifest.get("ledger_sha256"), "manifest"),
+        ("reference", manifest.get("reference_sha256"), "manifest"),
+        ("model", model.get("sha256"), "model_manifest"),
         ("reference", model.get("reference_sha256"), "model_manifest"),
         ("rewritten", files.ledger.get("sha256"), "ledger"),
-    ]  # fmt: skip
+    ]
     by_name = {f.name: (role, f.sha256) for role, f in files.files.items()}
     for key in ("model_files", "plugins"):
         for name, digest in (manifest.get(key) or {}).items():

@@ -84,9 +84,13 @@ class _Search:
 
 
 def explore_sizes(
-    runner: ModuleRunner, specs: Sequence[TensorSpec], space: ShapeSpace, starts: Sequence[Sizes], base: Path,
+    runner: ModuleRunner,
+    specs: Sequence[TensorSpec],
+    space: ShapeSpace,
+    starts: Sequence[Sizes],
+    base: Path,
     seconds: float = SECONDS,
-) -> SizePaths:  # fmt: skip
+) -> SizePaths:
     """Follow the module's decisions by size over the whole space, for at most about `seconds`."""
     # A second or two, the first time; torch.export imports it as well.
     import torch._dynamo  # noqa: F401
@@ -103,10 +107,14 @@ def explore_sizes(
     if search.waiting and search.spent:
         search.obstacles[OUT_OF_TIME] = None
     return SizePaths(
-        _ordered(search), len(search.regions), followed, count_sizes(space),
-        tuple(format_frame(f, base) for f in search.lines), tuple(format_frame(f, base) for f in search.tables),
+        _ordered(search),
+        len(search.regions),
+        followed,
+        count_sizes(space),
+        tuple(format_frame(f, base) for f in search.lines),
+        tuple(format_frame(f, base) for f in search.tables),
         "; ".join(search.obstacles),
-    )  # fmt: skip
+    )
 
 
 def _ordered(search: _Search) -> tuple[Sizes, ...]:

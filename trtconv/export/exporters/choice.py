@@ -36,11 +36,13 @@ from trtconv.proof.sampling import Samples, with_rounding, without_breakdown
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
 WAYS = (
-    Way("dynamo", export_dynamo), Way("dynamo", export_dynamo, symbolic=True),
-    Way("torchscript", export_torchscript), Way("torchscript", export_torchscript, symbolic=True),
+    Way("dynamo", export_dynamo),
+    Way("dynamo", export_dynamo, symbolic=True),
+    Way("torchscript", export_torchscript),
+    Way("torchscript", export_torchscript, symbolic=True),
     Way("dynamo", export_dynamo, symbolic=True, splits=True),
     Way("torchscript", export_torchscript, generalises=True),
-)  # fmt: skip
+)
 
 
 ORDERING = ("TopK", "NonMaxSuppression", "Unique")
@@ -82,9 +84,12 @@ def choose(job: Job) -> ChosenExport:
         if result.equal:
             paths = paths or size_paths(job)
             result = scan_sizes(
-                job, result, paths, [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
+                job,
+                result,
+                paths,
+                [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
                 thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(result),
-            )  # fmt: skip
+            )
         if result.equal:
             job, result = probed(job, result)
             job, result = _allow_for_rounding(job, result)
@@ -263,14 +268,17 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
             f"the way through the module depends on {kind}: {fork.describe(here, at, base)}",
             hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
             "by tensor operations, or give ranges with --dynamic for which one way holds",
-            details=details, where=locate_fork(fork, base),
-        )  # fmt: skip
+            details=details,
+            where=locate_fork(fork, base),
+        )
     if wrong is not None and wrong.failure is not None and paths is not None and paths.tables:
         return AccuracyError(
             f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",
             hint="hold the table in a tensor and index it by the size, or give ranges with --dynamic for which one "
-            "entry holds", details=details, where=paths.tables[0],
-        )  # fmt: skip
+            "entry holds",
+            details=details,
+            where=paths.tables[0],
+        )
     if wrong is not None and wrong.failure is not None:
         hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
         if wrong.at is not None and wrong.at.values != "random" and not wrong.at.masks:
@@ -295,8 +303,9 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
     return TrtconvError(
         f"the module cannot be exported: {first_line(error)}",
         hint="rewrite that line with operations that the exporters know",
-        details=details, where=blame(error, base),
-    )  # fmt: skip
+        details=details,
+        where=blame(error, base),
+    )
 
 
 def reading_line(job: Job, wrong: Verdict) -> str | None:

@@ -29,9 +29,12 @@ class StaticAxisError(TrtconvError):
 
 
 def finish(
-    path: Path, trace: Trace, origins: Mapping[str, tuple[str, str]], floors: Collection[str] | None = None,
+    path: Path,
+    trace: Trace,
+    origins: Mapping[str, tuple[str, str]],
+    floors: Collection[str] | None = None,
     exact: tuple[Exact, ...] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
 
     `floors` names the divisions that are Python's `//`; None means all that divide sizes. `exact` are sizes that the

@@ -62,10 +62,14 @@ def _read_legacy(archive: ProgramArchive) -> Any:
     def content(stem: str) -> bytes:
         return next((archive.read_bytes(n) for n in (f"{stem}.pt", f"{stem}.json") if n in names), b"")
 
-    return deserialize(SerializedArtifact(
-        archive.read_bytes(LEGACY_PROGRAM), content("serialized_state_dict"), content("serialized_constants"),
-        content("serialized_example_inputs"),
-    ))  # fmt: skip
+    return deserialize(
+        SerializedArtifact(
+            archive.read_bytes(LEGACY_PROGRAM),
+            content("serialized_state_dict"),
+            content("serialized_constants"),
+            content("serialized_example_inputs"),
+        )
+    )
 
 
 @contextmanager

@@ -74,9 +74,11 @@ def collected_noise() -> Iterator[Noise]:
     try:
         aside = _SysAside(io.StringIO())
         with (
-            mock.patch.object(_trace, "sys", aside), mock.patch.object(graph_module, "sys", aside),
-            warnings.catch_warnings(record=True) as caught, redirect_stdout(printed),
-        ):  # fmt: skip
+            mock.patch.object(_trace, "sys", aside),
+            mock.patch.object(graph_module, "sys", aside),
+            warnings.catch_warnings(record=True) as caught,
+            redirect_stdout(printed),
+        ):
             warnings.simplefilter("always")
             yield noise
     finally:

@@ -35,8 +35,9 @@ def load_weights(module: nn.Module, path: Path) -> None:
             hint = "the keys start with 'module.' (nn.DataParallel): save module.module.state_dict() instead"
         raise InvalidRequestError(
             f"the weights '{path}' do not fit the module: {len(missing)} keys are missing, {len(extra)} are extra",
-            hint=hint, details=details,
-        )  # fmt: skip
+            hint=hint,
+            details=details,
+        )
     shapes = [
         f"{k}: file {list(v.shape)}, module {list(module_state[k].shape)}"
         for k, v in state.items()
@@ -45,8 +46,9 @@ def load_weights(module: nn.Module, path: Path) -> None:
     if shapes:
         raise InvalidRequestError(
             f"{len(shapes)} tensors of '{path}' have another shape than the module's",
-            hint="change the factory's --arg values", details=shapes[:SHOWN],
-        )  # fmt: skip
+            hint="change the factory's --arg values",
+            details=shapes[:SHOWN],
+        )
     module.load_state_dict(dict(state), strict=False)
 
 

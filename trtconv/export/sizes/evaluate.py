@@ -57,10 +57,13 @@ def _analysis() -> Any:
     }  # fmt: skip
     members = {name: staticmethod(function) for name, function in functions.items()}
     members |= {
-        "floor_to_int": whole(np.floor), "ceil_to_int": whole(np.ceil), "trunc_to_int": whole(np.trunc),
-        "round_to_int": whole(np.rint), "sym_sum": staticmethod(_total),
+        "floor_to_int": whole(np.floor),
+        "ceil_to_int": whole(np.ceil),
+        "trunc_to_int": whole(np.trunc),
+        "round_to_int": whole(np.rint),
+        "sym_sum": staticmethod(_total),
         "to_dtype": staticmethod(to_float),
-    }  # fmt: skip
+    }
     return type("NumpyAnalysis", (PythonReferenceAnalysis,), members)
 
 

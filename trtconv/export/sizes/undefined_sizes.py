@@ -106,10 +106,14 @@ class _Shapes:
         # Torch's own words for "this needs the values", which says nothing about the sizes.
         unable = tuple(
             getattr(fake_tensor, n)
-            for n in ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedFakeTensorException",
-                      "UnsupportedOperatorException")
+            for n in (
+                "DataDependentOutputException",
+                "DynamicOutputShapeException",
+                "UnsupportedFakeTensorException",
+                "UnsupportedOperatorException",
+            )
             if hasattr(fake_tensor, n)
-        )  # fmt: skip
+        )
         with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
             tensors = {s.name: _empty(s.shape(sizes), s.dtype.numpy()) for s in self._request.inputs}
             positional, keywords = self._runner.binding.arguments(list(tensors.values()))
@@ -162,5 +166,6 @@ def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequ
         error.message,
         hint=f"it runs with {shown}: add --align to narrow {ranges} to those sizes, or --pad-to-multiple to pad the "
         "inputs and cut the outputs back",
-        details=[f"it raises at {d.where}" for d in helps], where=error.where,
-    )  # fmt: skip
+        details=[f"it raises at {d.where}" for d in helps],
+        where=error.where,
+    )

@@ -30,10 +30,11 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
     planes = product(x.dims[:-2])
     outputs = planes * (rows * columns)
     for what, size in (
-        ("outputs", outputs), ("positions down", height * (rows + 1) + rows),
+        ("outputs", outputs),
+        ("positions down", height * (rows + 1) + rows),
         ("positions across", width * (columns + 1) + columns),
         ("values of a bin", (ceil_div(height, rows) + 1) * (ceil_div(width, columns) + 1)),
-    ):  # fmt: skip
+    ):
         most = evaluate(size, [x.high])
         if most > LARGEST:
             raise by_library(OP_TYPE, f"it has {most} {what} at the largest shape, of {LARGEST} at most")

@@ -42,9 +42,10 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         raise by_library(OP_TYPE, f"scale is {scale.dtype} and bias is {bias.dtype}")
     planes, channels, area = product(x.dims[:2]), x.dims[1], product(x.dims[2:])
     macros: dict[str, object] = {
-        "PARAMETER": ELEMENT_NUMBERS[scale.dtype], "EPSILON": float_literal(attributes["epsilon"]),
+        "PARAMETER": ELEMENT_NUMBERS[scale.dtype],
+        "EPSILON": float_literal(attributes["epsilon"]),
         "RELU": int(attributes["relu"]),
-    }  # fmt: skip
+    }
     arguments = (("planes", planes), ("channels", channels), ("area", area))
     even = even_items(area, x.dtype)
     if even:

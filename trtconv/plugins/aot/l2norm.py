@@ -45,9 +45,11 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         raise by_library(OP_TYPE, f"axis {axis}, which is normalised, is dynamic")
     outer, inner = product(x.dims[:axis]), product(x.dims[axis + 1 :])
     macros: dict[str, object] = {
-        "SCALE": ELEMENT_NUMBERS[scale.dtype], "EPSILON": float_literal(attributes["epsilon"]),
-        "MODE": attributes["eps_mode"], "CHANNELS": channels,
-    }  # fmt: skip
+        "SCALE": ELEMENT_NUMBERS[scale.dtype],
+        "EPSILON": float_literal(attributes["epsilon"]),
+        "MODE": attributes["eps_mode"],
+        "CHANNELS": channels,
+    }
     if inner == 1:
         row_kernel = _rows(inputs, macros, outer, channels)
         if row_kernel is not None:
@@ -165,9 +167,10 @@ def choose_lanes(inputs: Sequence[EmbeddedInput], sizes: tuple[Size, int, Size],
     while lanes > 1 and lanes // 2 * width >= inner:
         lanes //= 2
     while (
-        lanes > 1 and lanes // 2 * width * SIZES[dtype] >= _SECTOR_BYTES
+        lanes > 1
+        and lanes // 2 * width * SIZES[dtype] >= _SECTOR_BYTES
         and outer * -(-inner // (lanes * width)) < 2 * target.multiprocessors
         and -(-channels // (_THREADS // lanes)) > 1
-    ):  # fmt: skip
+    ):
         lanes //= 2
     return lanes

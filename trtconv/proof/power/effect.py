@@ -36,9 +36,7 @@ class Effect:
         return max(self, other, key=lambda e: (e.above_noise > 1.0, e.size))
 
 
-def effect_of(
-    before: Mapping[str, Array], after: Mapping[str, Array], noise: Mapping[str, float | Array]
-) -> Effect:  # fmt: skip
+def effect_of(before: Mapping[str, Array], after: Mapping[str, Array], noise: Mapping[str, float | Array]) -> Effect:
     """The effect of a fault at one point. `noise` is the original's own rounding error by output, in its units."""
     largest = Effect()
     for name, array in after.items():

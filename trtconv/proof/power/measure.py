@@ -186,9 +186,12 @@ def _watching(
 
 
 def _reported_elsewhere(
-    request: PowerRequest, graph: FaultGraph, missed: Mapping[int, tuple[Fault, Edit]], tried: Iterable[str],
+    request: PowerRequest,
+    graph: FaultGraph,
+    missed: Mapping[int, tuple[Fault, Edit]],
+    tried: Iterable[str],
     started: float,
-) -> set[int]:  # fmt: skip
+) -> set[int]:
     """Which of the missed faults the check reports at one of its other points."""
     assert request.again is not None
     whole, labels, reported = everything(graph), set(tried), set[int]()

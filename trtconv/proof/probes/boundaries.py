@@ -30,9 +30,13 @@ Open = Callable[["onnx.ModelProto"], Run]
 MOST_DECISIONS = 24
 MOST_POINTS = 4
 LEVELS = tuple(
-    sign * size for sign, sizes in ((-1, (1e4, 1e3, 300, 100, 30, 10, 3, 1, 0.3, 0.1, 0.01, 1e-3)), (1, (
-        0.0, 1e-3, 0.01, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1e3, 1e4))) for size in sizes
-)  # fmt: skip
+    sign * size
+    for sign, sizes in (
+        (-1, (1e4, 1e3, 300, 100, 30, 10, 3, 1, 0.3, 0.1, 0.01, 1e-3)),
+        (1, (0.0, 1e-3, 0.01, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1e3, 1e4)),
+    )
+    for size in sizes
+)
 SCALES = (0.0, 1e-3, 0.01, 0.1, 0.3, 3.0, 10.0, 100.0, -0.1, -1.0, -10.0, -100.0)
 # The boundaries asked for, by their number.
 NUMBERS = (0, 1, -1, 2, 3, -2, 5, 7, -3, 4, 6, 10, -5, 12, 17, 20, -10, 33, 50, 100, -50, 127, 200, 255)
@@ -56,9 +60,11 @@ class Boundaries:
 
 
 def probe_boundaries(
-    model: onnx.ModelProto, base: Mapping[str, Array], open_model: Open,
+    model: onnx.ModelProto,
+    base: Mapping[str, Array],
+    open_model: Open,
     bounds: Mapping[str, tuple[float, float]] | None = None,
-) -> Boundaries:  # fmt: skip
+) -> Boundaries:
     """Inputs of the shapes of `base` for the decisions of a model; `bounds` are value ranges of inputs.
 
     Nothing is made of a graph that cannot be run with its inner values as outputs.
@@ -103,9 +109,13 @@ class _Probe:
     """Runs the operands of decisions."""
 
     def __init__(
-        self, model: onnx.ModelProto, open_model: Open, decisions: Sequence[Decision], base: Mapping[str, Array],
+        self,
+        model: onnx.ModelProto,
+        open_model: Open,
+        decisions: Sequence[Decision],
+        base: Mapping[str, Array],
         bounds: Mapping[str, tuple[float, float]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._model, self._open, self._decisions = model, open_model, decisions
         self._base, self._bounds = base, bounds
         self._run = open_model(_with_outputs(model, decisions))

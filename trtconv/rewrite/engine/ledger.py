@@ -49,8 +49,12 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
 
 def _rejected(item: Rejected) -> dict[str, Any]:
     return {
-        "rule": item.rule, "node": item.node, "reason": item.reason, **_origin(item.origin), "proof": _proof(item.proof)
-    }  # fmt: skip
+        "rule": item.rule,
+        "node": item.node,
+        "reason": item.reason,
+        **_origin(item.origin),
+        "proof": _proof(item.proof),
+    }
 
 
 def _skipped(item: Skipped) -> dict[str, Any]:

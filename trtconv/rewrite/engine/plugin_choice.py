@@ -72,9 +72,13 @@ def is_auto(request: RewriteRequest) -> bool:
 
 
 def select_paying_rules(
-    rules: Sequence[Rule], request: RewriteRequest, model: onnx.ModelProto, space: ShapeSpace,
-    specs: tuple[TensorSpec, ...], declined: dict[tuple[str, str], Skipped],
-) -> tuple[Rule, ...]:  # fmt: skip
+    rules: Sequence[Rule],
+    request: RewriteRequest,
+    model: onnx.ModelProto,
+    space: ShapeSpace,
+    specs: tuple[TensorSpec, ...],
+    declined: dict[tuple[str, str], Skipped],
+) -> tuple[Rule, ...]:
     """With `auto`: rules that make plugin nodes fire where it pays, those that take them apart everywhere else.
 
     Where one does not fire the reason is put into `declined`, by rule and node: another rule may take the node, and

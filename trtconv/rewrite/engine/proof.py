@@ -94,9 +94,11 @@ class Prover:
 
 
 def prove(
-    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
+    fragment: Fragment,
+    places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+    tolerance: Tolerance | None,
     ranges: Ranges,
-) -> Proof:  # fmt: skip
+) -> Proof:
     """Run both sides at every place with random values, and at the first one with zeros and large values."""
     sides, runner, problem = _open(fragment)
     if sides is None:
@@ -171,9 +173,13 @@ def _compare_sides(
 
 
 def compare_decided(
-    point: str, before: Run, inputs: Mapping[str, Array], expected: Mapping[str, Array], actual: Mapping[str, Array],
+    point: str,
+    before: Run,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    actual: Mapping[str, Array],
     tolerance: Tolerance | None = None,
-) -> tuple[OutputComparison, ...]:  # fmt: skip
+) -> tuple[OutputComparison, ...]:
     """Compare on boundaries, where the noise that is measured by moving the inputs would allow whole steps."""
     compared = []
     for result in compare_graphs(point, before, inputs, expected, actual, tolerance):
@@ -184,9 +190,7 @@ def compare_decided(
     return tuple(compared)
 
 
-def _alike(
-    fragment: Fragment, at: Mapping[str, tuple[int, ...]], ranges: Ranges, sides: tuple[Run, Run]
-) -> bool:  # fmt: skip
+def _alike(fragment: Fragment, at: Mapping[str, tuple[int, ...]], ranges: Ranges, sides: tuple[Run, Run]) -> bool:
     """True where the outputs differ by a rounding at most: no noise floor has to be measured for that."""
     feed = {i.name: _values(i, at[i.name], "random", ranges.get(i.name)) for i in fragment.inputs}
     try:

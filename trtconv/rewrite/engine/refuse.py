@@ -94,9 +94,10 @@ def _refuse_everywhere(graph: Graph, target: Target) -> None:
             problem, hint = _open_squeeze(scope, node) if node.op == "Squeeze" else _layout(node)
             if problem:
                 raise UnsupportedError(
-                    f"{describe(node)}: {problem} by {target}, without a word", hint=hint,
+                    f"{describe(node)}: {problem} by {target}, without a word",
+                    hint=hint,
                     where=node.origin.source or None,
-                )  # fmt: skip
+                )
 
 
 def _open_squeeze(graph: Graph, node: Node) -> tuple[str, str]:

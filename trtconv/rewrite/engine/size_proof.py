@@ -47,9 +47,12 @@ def computes_with_sizes(fragment: Fragment) -> bool:
 
 
 def prove_sizes(
-    proof: Proof, space: ShapeSpace, shapes_at: Callable[[Mapping[str, int]], Shapes | None], compare: Compare,
+    proof: Proof,
+    space: ShapeSpace,
+    shapes_at: Callable[[Mapping[str, int]], Shapes | None],
+    compare: Compare,
     budget: SizeBudget,
-) -> Proof:  # fmt: skip
+) -> Proof:
     """A proof that passed, with what was covered; the failing comparison where a size differs.
 
     `space` has the dims that the part depends on; `shapes_at` gives its inputs' shapes, or None where the names of dims

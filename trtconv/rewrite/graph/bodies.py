@@ -22,9 +22,12 @@ def bodies_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def body_model(
-    node: onnx.NodeProto, body: onnx.GraphProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Array],
+    node: onnx.NodeProto,
+    body: onnx.GraphProto,
+    types: Mapping[str, onnx.TypeProto],
+    values: Mapping[str, Array],
     opsets: list[onnx.OperatorSetIdProto],
-) -> onnx.ModelProto:  # fmt: skip
+) -> onnx.ModelProto:
     """A body as a model of its own: what it captures is an input with the type that it has around, or a constant.
 
     `types` and `values` are the types and small constants of the values around. Names are unique in a model.

@@ -173,9 +173,11 @@ def run_node(node: onnx.NodeProto, inputs: list[Array | None], opset: int) -> li
         return [(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)]
     names = [n for n in dict.fromkeys(node.input) if n]
     graph = helper.make_graph(
-        [node], "one",
-        [onnx.ValueInfoProto(name=n) for n in names], [onnx.ValueInfoProto(name=o) for o in node.output if o],
-    )  # fmt: skip
+        [node],
+        "one",
+        [onnx.ValueInfoProto(name=n) for n in names],
+        [onnx.ValueInfoProto(name=o) for o in node.output if o],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     feed = {n: v for n, v in zip(node.input, inputs, strict=True) if n}
     results: list[Any] = list(ReferenceEvaluator(model).run(None, feed))

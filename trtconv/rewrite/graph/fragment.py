@@ -164,9 +164,13 @@ def _from_shape(graph: Graph, node: Node, depth: int = 12) -> bool:
 
 
 def _model(
-    graph: Graph, part: _Cut, nodes: list[onnx.NodeProto], outputs: list[str], inputs: dict[str, FragmentInput],
+    graph: Graph,
+    part: _Cut,
+    nodes: list[onnx.NodeProto],
+    outputs: list[str],
+    inputs: dict[str, FragmentInput],
     opset: int,
-) -> onnx.ModelProto:  # fmt: skip
+) -> onnx.ModelProto:
     proto = onnx.GraphProto(name="fragment")
     proto.node.extend(nodes)
     proto.initializer.extend(part.constants)

@@ -24,9 +24,13 @@ from trtconv.rewrite.precision.write import Writer, copy_fields
 
 
 def convert_precision(
-    model: onnx.ModelProto, precision: str, *, keep_io: bool = True, block_ops: frozenset[str] | None = None,
+    model: onnx.ModelProto,
+    precision: str,
+    *,
+    keep_io: bool = True,
+    block_ops: frozenset[str] | None = None,
     keep_nodes: Collection[str] = (),
-) -> PrecisionReport:  # fmt: skip
+) -> PrecisionReport:
     """Type an FP32 model as `fp16` or `bf16`; the given model is not changed.
 
     FP32 weights become half precision (once for each use that differs), casts are put where two types meet. Nodes for

@@ -110,9 +110,8 @@ class Writer:
                 continue
             slots = self._slots[id(node)]
             inputs = [
-                self._value(scope, n, t, node) if n else ""
-                for n, t in zip(node.inputs, slots.inputs, strict=True)
-            ]  # fmt: skip
+                self._value(scope, n, t, node) if n else "" for n, t in zip(node.inputs, slots.inputs, strict=True)
+            ]
             copy = _without_bodies(node.proto)
             self._retype(scope, node, copy, slots)
             copy.input[:] = inputs

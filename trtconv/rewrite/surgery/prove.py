@@ -58,9 +58,13 @@ def _interface(before: onnx.ModelProto, after: onnx.ModelProto) -> str:
 
 
 def _by_parts(
-    before: onnx.ModelProto, after: onnx.ModelProto, changes: Changes, space: ShapeSpace,
-    specs: tuple[TensorSpec, ...], target: Target,
-) -> Proof:  # fmt: skip
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    changes: Changes,
+    space: ShapeSpace,
+    specs: tuple[TensorSpec, ...],
+    target: Target,
+) -> Proof:
     """The proof of each connected part that changed; weights that are large or on disk are random inputs of it."""
     facts = inferred(before)
     old, new = index_model(before, target, facts), index_model(after, target)
@@ -86,9 +90,13 @@ def _joined(proofs: Sequence[Proof]) -> Proof:
     """One proof of all parts."""
     note = f"the whole graph could not be run; {len(proofs)} changed parts were, with random values for large weights"
     return Proof(
-        True, proofs[0].runner, tuple(p for f in proofs for p in f.points), tuple(s for f in proofs for s in f.shapes),
-        tuple(c for f in proofs for c in f.comparisons), note,
-    )  # fmt: skip
+        True,
+        proofs[0].runner,
+        tuple(p for f in proofs for p in f.points),
+        tuple(s for f in proofs for s in f.shapes),
+        tuple(c for f in proofs for c in f.comparisons),
+        note,
+    )
 
 
 def _located(graph: Graph, protos: Sequence[onnx.NodeProto]) -> list[Node]:

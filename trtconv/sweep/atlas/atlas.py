@@ -72,9 +72,12 @@ def tables(verdicts: Sequence[Verdict], links: Mapping[str, Mapping[str, str]]) 
         for verdict in members:
             cell = verdict.cell
             rows.setdefault((cell.model, cell.space), {})[cell.target, cell.precision] = {
-                "state": verdict.state, "reason": verdict.reason, "message": verdict.message,
-                "latency": latency_of(verdict), "links": links.get(cell.id, {}),
-            }  # fmt: skip
+                "state": verdict.state,
+                "reason": verdict.reason,
+                "message": verdict.message,
+                "latency": latency_of(verdict),
+                "links": links.get(cell.id, {}),
+            }
         lines = [{"model": m, "space": s, "cells": [cells.get(c) for c in columns]} for (m, s), cells in rows.items()]
         result.append({"gpu": gpu, "columns": columns, "rows": lines})
     return result
@@ -89,9 +92,12 @@ def costs(verdicts: Sequence[Verdict], prices: Mapping[str, float]) -> list[tupl
 
 
 def _data(
-    sweep: SweepFile, number: int, verdicts: Sequence[Verdict], changes: Sequence[Change],
+    sweep: SweepFile,
+    number: int,
+    verdicts: Sequence[Verdict],
+    changes: Sequence[Change],
     links: Mapping[str, Mapping[str, str]],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     return {
         "schema": SCHEMA, "kind": "sweep", "name": sweep.sweep.name, "number": number,
         "counts": count_states(verdicts), "changes": [asdict(c) for c in changes],

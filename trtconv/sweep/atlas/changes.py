@@ -26,7 +26,7 @@ ORDER = ("new red", "worse", "slower", "mended", "faster")
 
 def find_changes(
     verdicts: Iterable[Verdict], before: Mapping[str, tuple[str, Mapping[str, float]]]
-) -> tuple[Change, ...]:  # fmt: skip
+) -> tuple[Change, ...]:
     """The changes against earlier states and latencies by cell; cells that are new or were not run are none."""
     changes = []
     for verdict in verdicts:

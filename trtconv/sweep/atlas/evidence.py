@@ -20,7 +20,7 @@ _SHOWN = (PAGE, REPORT, REPRO, LOG)
 
 def copy_evidence(
     atlas: Path, verdicts: tuple[Verdict, ...], results: Mapping[str, JobResult], store: Store
-) -> dict[str, dict[str, str]]:  # fmt: skip
+) -> dict[str, dict[str, str]]:
     """Copy the evidence of every verdict into `reports/`; returns the links by cell: title -> path below the atlas.
 
     What is there already is left; what is gone from the store has no link.

@@ -18,9 +18,12 @@ def junit_xml(name: str, verdicts: Iterable[Verdict]) -> str:
     total = 0.0
     for verdict in verdicts:
         case = ET.SubElement(
-            suite, "testcase", name=display_text(verdict.cell.id), classname=display_text(verdict.cell.model),
+            suite,
+            "testcase",
+            name=display_text(verdict.cell.id),
+            classname=display_text(verdict.cell.model),
             time=f"{verdict.seconds:.3f}",
-        )  # fmt: skip
+        )
         counts["tests"] += 1
         total += verdict.seconds
         if verdict.state == "red":

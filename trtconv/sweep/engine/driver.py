@@ -143,9 +143,7 @@ class Driver:
         for result in settled:
             self._finish(result)
 
-    def _answer(
-        self, job: Job, keys: KeyMaker, earlier: Mapping[str, JobResult]
-    ) -> tuple[JobResult | None, str]:  # fmt: skip
+    def _answer(self, job: Job, keys: KeyMaker, earlier: Mapping[str, JobResult]) -> tuple[JobResult | None, str]:
         """The result of a job that need not run, and its key; an export's is known with what it read the last time."""
         try:
             key = keys.key(job, self._keys)

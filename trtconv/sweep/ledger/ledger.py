@@ -103,8 +103,9 @@ class Ledger:
     def resume(self, sweep: int, plan: Mapping[str, Any]) -> None:
         """Go on with a sweep: what was running when its driver ended is not running any more."""
         with self._db as db:
-            db.execute("UPDATE sweeps SET state = 'running', ended = NULL, plan = ? WHERE id = ?",
-                       (json.dumps(plan), sweep))  # fmt: skip
+            db.execute(
+                "UPDATE sweeps SET state = 'running', ended = NULL, plan = ? WHERE id = ?", (json.dumps(plan), sweep)
+            )
             db.execute("UPDATE jobs SET running = 0 WHERE sweep = ?", (sweep,))
 
     def end(self, sweep: int, state: str, now: float) -> None:

@@ -71,11 +71,14 @@ def make_matrix(sweep: SweepFile, base: Path) -> Matrix:
         models[model.name] = model
         axes = sweep.sweep
         cells |= dict.fromkeys(
-            Cell(model.name, *rest) for rest in itertools.product(
-                section.spaces or axes.spaces or [OWN_SPACE], section.targets or axes.targets,
-                section.precisions or axes.precisions, section.gpus or axes.gpus,
+            Cell(model.name, *rest)
+            for rest in itertools.product(
+                section.spaces or axes.spaces or [OWN_SPACE],
+                section.targets or axes.targets,
+                section.precisions or axes.precisions,
+                section.gpus or axes.gpus,
             )
-        )  # fmt: skip
+        )
     for pattern in sweep.exclude:
         _require_match(pattern, models)
         cells = {c: None for c in cells if not matches(pattern, c)}

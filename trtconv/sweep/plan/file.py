@@ -93,9 +93,7 @@ def _require_values(sweep: SweepFile) -> None:
 def _require_precision(name: str) -> None:
     if name not in TYPED_NAMES:
         precision_named(name)
-        raise InvalidRequestError(
-            f"a graph cannot be typed as '{name}'", hint="one of " + ", ".join(TYPED_NAMES)
-        )  # fmt: skip
+        raise InvalidRequestError(f"a graph cannot be typed as '{name}'", hint="one of " + ", ".join(TYPED_NAMES))
 
 
 def _require_resources(sweep: SweepFile) -> None:

@@ -64,9 +64,12 @@ class KeyMaker:
         }
         if job.kind == "export":
             parts |= {
-                "model": Path(model.spec).name or model.spec, "inputs": model.inputs, "options": model.options,
-                "space": job.cell.space, "files": self.model_files(model),
-            }  # fmt: skip
+                "model": Path(model.spec).name or model.spec,
+                "inputs": model.inputs,
+                "options": model.options,
+                "space": job.cell.space,
+                "files": self.model_files(model),
+            }
         return hash_parts(parts)
 
     def model_files(self, model: Model) -> list[str]:

@@ -19,9 +19,10 @@ def read_facts(kind: str, folder: Path) -> dict[str, Any]:
         return _bench_facts(_read(folder / LATENCY))
     summary = _read(folder / SUMMARY)
     names = {
-        "export": ("exporter", "space"), "rewrite": ("rewrites", "rejected"),
+        "export": ("exporter", "space"),
+        "rewrite": ("rewrites", "rejected"),
         "build": ("backend", "version", "engine_bytes"),
-    }[kind]  # fmt: skip
+    }[kind]
     return {name: summary[name] for name in names if name in summary}
 
 

@@ -81,11 +81,13 @@ def _run_steps(task: Task, store: Store, folder: Path) -> JobResult:
         if step["when"] == "difference" and outcome != "accuracy":
             continue
         ended = run_command(
-            [*task.program, *_placed(step["words"], folder)], folder=Path(task.base), log=folder / LOG,
+            [*task.program, *_placed(step["words"], folder)],
+            folder=Path(task.base),
+            log=folder / LOG,
             seconds=task.seconds if step["when"] == "always" else min(task.seconds, REPRO_SECONDS),
             variables={"TRTCONV_CACHE": "off", **task.variables, "TRTCONV_JOB": task.job},
             stdout=folder / step["output"] if step["output"] else None,
-        )  # fmt: skip
+        )
         if step["when"] != "always":
             continue
         code = ended.code
@@ -137,9 +139,13 @@ def probe_program(program: tuple[str, ...], variables: Mapping[str, str]) -> dic
         folder = Path(name)
         output = folder / "version.json"
         ended = run_command(
-            [*program, "version", "--json"], folder=folder, log=folder / LOG, seconds=120.0, variables=variables,
+            [*program, "version", "--json"],
+            folder=folder,
+            log=folder / LOG,
+            seconds=120.0,
+            variables=variables,
             stdout=output,
-        )  # fmt: skip
+        )
         if ended.code != 0:
             raise OSError(f"'{' '.join(program)} version --json' ended with {ended.code}: {message_of(ended.output)}")
         versions: dict[str, str] = json.loads(output.read_text())

@@ -34,8 +34,9 @@ def find_metric(text: str) -> Metric:
         except TrtconvError:
             raise
         except Exception as error:
-            raise InvalidRequestError(f"the metric '{text}' raised {type(error).__name__}: {error}",
-                                      hint=HINT) from error  # fmt: skip
+            raise InvalidRequestError(
+                f"the metric '{text}' raised {type(error).__name__}: {error}", hint=HINT
+            ) from error
 
     return Metric(text.rpartition(":")[2], False, compute, needs_labels=False)
 

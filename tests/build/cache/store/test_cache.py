@@ -40,10 +40,13 @@ def test_an_empty_cache_says_so(cache):
 
 @pytest.mark.parametrize(
     ("changed", "words"),
-    [({"driver": "580.2"}, "driver 580.1 -> 580.2"), ({"options": {"tf32": True}}, "options.tf32 False -> True"),
-     ({"model": {"model.trt.onnx": "b" * 64}}, "model.model.trt.onnx aaaaaaaaaaaa -> bbbbbbbbbbbb"),
-     ({"plugins": {"p.so": "1"}}, "plugins")],
-)  # fmt: skip
+    [
+        ({"driver": "580.2"}, "driver 580.1 -> 580.2"),
+        ({"options": {"tf32": True}}, "options.tf32 False -> True"),
+        ({"model": {"model.trt.onnx": "b" * 64}}, "model.model.trt.onnx aaaaaaaaaaaa -> bbbbbbbbbbbb"),
+        ({"plugins": {"p.so": "1"}}, "plugins"),
+    ],
+)
 def test_any_change_is_a_miss_that_is_named(cache, tmp_path, changed, words):
     cache.store(PARTS, engine(tmp_path))
     cache.store({**PARTS, "gpu": "L4", "precision": "fp16"}, engine(tmp_path))
@@ -141,10 +144,14 @@ def test_several_processes_at_once(tmp_path):
     """Twelve writers and readers over a limit that makes them evict each other's entries all the time."""
     source = engine(tmp_path, size=200_000)
     workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path / "cache"), str(source), str(n)],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(tmp_path / "cache"), str(source), str(n)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         for n in range(12)
-    ]  # fmt: skip
+    ]
     for worker in workers:
         out, errors = worker.communicate(timeout=120)
         assert worker.returncode == 0, errors

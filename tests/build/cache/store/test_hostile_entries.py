@@ -82,7 +82,7 @@ MALFORMED = {
     "one file more": lambda f: (f / "notes.txt").write_text("mine"),
     "others can write to the engine": lambda f: (f / "engine").chmod(0o666),
     "others can write to the entry": lambda f: f.chmod(0o777),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", [*DAMAGE, *MALFORMED])

@@ -30,5 +30,7 @@ def runs(*shape, count=3, seed=1):
 
 RESIDUAL = {
     "text": "a = Conv<pads=[1,1,1,1]>(x, w1, b1) r = Relu(a) c = Conv<pads=[1,1,1,1]>(r, w2) s = Add(c, x) y = Relu(s)",
-    "w1": weight(16, 16, 3, 3), "b1": weight(16), "w2": weight(16, 16, 3, 3, seed=2),
-}  # fmt: skip
+    "w1": weight(16, 16, 3, 3),
+    "b1": weight(16),
+    "w2": weight(16, 16, 3, 3, seed=2),
+}

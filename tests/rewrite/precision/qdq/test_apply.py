@@ -21,7 +21,7 @@ MLP = {
     "b": np.zeros(16),
     "w": weight(16, 32),
     "v": weight(32, 16),
-}  # fmt: skip
+}
 
 
 def quantised(proto, data=DATA, target=RTX, **plan):

@@ -19,8 +19,12 @@ def sites(placement):
 
 def test_a_residual_block_quantises_inputs_weights_and_the_waiting_side_of_the_sum():
     assert sites(placed(model(**RESIDUAL))) == {
-        ("a", "x", "activation"), ("a", "w1", 0), ("c", "r", "activation"), ("c", "w2", 0), ("s", "x", "activation"),
-    }  # fmt: skip
+        ("a", "x", "activation"),
+        ("a", "w1", 0),
+        ("c", "r", "activation"),
+        ("c", "w2", 0),
+        ("s", "x", "activation"),
+    }
 
 
 def test_of_two_convolutions_the_later_one_adds():

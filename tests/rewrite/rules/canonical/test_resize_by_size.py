@@ -4,11 +4,16 @@ import pytest
 from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.canonical.resize_by_size import RULE
 
-C = ("int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64 i3 = {3}, int64[1] zero = {0}, int64[1] two = {2}, "
-     "int64[1] four = {4}, int64 three = {3}, float f2 = {2.0}")  # fmt: skip
+C = (
+    "int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64 i3 = {3}, int64[1] zero = {0}, int64[1] two = {2}, "
+    "int64[1] four = {4}, int64 three = {3}, float f2 = {2.0}"
+)
 TWO = "float[N,8,H,W] x, float[N,4,P,Q] ref"
-SIZES = ({"N": 2, "H": 16, "W": 24, "P": 5, "Q": 9}, {"N": 1, "H": 17, "W": 23, "P": 31, "Q": 33},
-         {"N": 3, "H": 7, "W": 9, "P": 14, "Q": 11})  # fmt: skip
+SIZES = (
+    {"N": 2, "H": 16, "W": 24, "P": 5, "Q": 9},
+    {"N": 1, "H": 17, "W": 23, "P": 31, "Q": 33},
+    {"N": 3, "H": 7, "W": 9, "P": 14, "Q": 11},
+)
 PARTS = "hx = Shape(x) h = Gather(hx, i2) w = Gather(hx, i3) nc = Slice(hx, zero, two, zero) "
 JOIN = "uh = Unsqueeze(h2, zero) uw = Unsqueeze(w2, zero) s = Concat<axis=0>(nc, uh, uw) "
 CASES = [

@@ -34,7 +34,7 @@ NEAR_MISSES = [
     Case("too many", "a, b, y = Unique(i)", "int64[N,H,50] i", "int64[a] y", edit=recorded, skip="6000 values"),
     Case("rows", "a, b, y = Unique<axis=0>(i)", "int64[N,H] i", "int64[a] y", skip="rows"),
     Case("a plain shape", "y = Shape(i)", "int64[N,H] i", "int64[a] y"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

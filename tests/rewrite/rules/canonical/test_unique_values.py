@@ -37,8 +37,10 @@ NEAR = {k: v for k, v in INTS.items() if k != "gone"}
 NEAR_MISSES = [
     Case("the inverse alone", "a, b, y = Unique(i)", outputs="int64[a] y", **NEAR),
     Case("rows", "y = Unique<axis=0>(i)", outputs="int64[a,b] y", **NEAR, skip="rows"),
-    Case("too many", "y = Unique(i)", outputs="int64[u] y", **(NEAR | {"inputs": "int64[100,50] i"}), skip="5000 values"),
-]  # fmt: skip
+    Case(
+        "too many", "y = Unique(i)", outputs="int64[u] y", **(NEAR | {"inputs": "int64[100,50] i"}), skip="5000 values"
+    ),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -72,8 +72,12 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
     if capabilities.generation == 8:
         config.set_preview_feature(trt.PreviewFeature.PROFILE_SHARING_0806, True)
     _set_precision(trt, capabilities, config, settings)
-    flags = {"refit": "REFIT", "strip_plan": "STRIP_PLAN", "version_compatible": "VERSION_COMPATIBLE",
-             "sparse_weights": "SPARSE_WEIGHTS"}  # fmt: skip
+    flags = {
+        "refit": "REFIT",
+        "strip_plan": "STRIP_PLAN",
+        "version_compatible": "VERSION_COMPATIBLE",
+        "sparse_weights": "SPARSE_WEIGHTS",
+    }
     for option, flag in flags.items():
         if _on(settings, option):
             config.set_flag(getattr(trt.BuilderFlag, flag))

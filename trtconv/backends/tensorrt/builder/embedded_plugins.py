@@ -47,10 +47,14 @@ class Embedding:
         """What the manifest records of each kernel, by its entry's name."""
         kernels = {entry: self.compiled[source] for entry, source in sorted(self.entries.items())}
         return {
-            entry: {"ptx_sha256": k.sha256, "architecture": k.architecture, "nvrtc": k.nvrtc,
-                    "compiled_for": self.target.compute_capability}
+            entry: {
+                "ptx_sha256": k.sha256,
+                "architecture": k.architecture,
+                "nvrtc": k.nvrtc,
+                "compiled_for": self.target.compute_capability,
+            }
             for entry, k in kernels.items()
-        }  # fmt: skip
+        }
 
 
 @contextmanager

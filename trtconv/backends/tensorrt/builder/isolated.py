@@ -76,10 +76,11 @@ class BuildProcess:
             self._end()
             log_lines = (self.place / "log").read_text(errors="replace").strip().splitlines()
             raise TrtconvError(
-                f"the builder of {self._family} ended with {_ending(child.returncode)}", details=log_lines[-8:],
+                f"the builder of {self._family} ended with {_ending(child.returncode)}",
+                details=log_lines[-8:],
                 hint="the builder itself crashed: `trtconv rewrite` for this target may write the graph in a form that "
                 "it takes; else see `trtconv doctor`: is the driver new enough, is there memory left?",
-            )  # fmt: skip
+            )
         # Written by our own child a moment ago, in a folder that only this user can write.
         outcome: BuiltEngine | BaseException = pickle.loads(result.read_bytes())
         result.unlink()
@@ -103,8 +104,11 @@ class BuildProcess:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "trtconv.backends.tensorrt.builder.isolated", *parent_arguments()],
                 env=environment,
-                stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                text=True,
+            )
         return self._child
 
     def _wait(self, child: subprocess.Popen[str], result: Path, progress: Progress) -> None:

@@ -44,8 +44,9 @@ def nested_error(model: onnx.ModelProto, what: str, path: object) -> Unsupported
     hint = fixing_hint(model) or "take the branch that you need: cut the other one off with `trtconv rewrite --script`"
     return UnsupportedError(
         f"{what} does not take the If '{first.inner}' inside the If '{first.outer}' of {path}",
-        hint=hint, details=[f"If '{n.inner}' inside If '{n.outer}'" for n in nested[1 : MOST_SHOWN + 1]],
-    )  # fmt: skip
+        hint=hint,
+        details=[f"If '{n.inner}' inside If '{n.outer}'" for n in nested[1 : MOST_SHOWN + 1]],
+    )
 
 
 def fixing_hint(model: onnx.ModelProto) -> str:

@@ -37,9 +37,13 @@ _KNOWN = {
 
 
 def unsupported_error(
-    problems: Iterable[NodeProblem], model: onnx.ModelProto, path: Path, capabilities: Capabilities, *,
+    problems: Iterable[NodeProblem],
+    model: onnx.ModelProto,
+    path: Path,
+    capabilities: Capabilities,
+    *,
     otherwise: str = "",
-) -> UnsupportedError:  # fmt: skip
+) -> UnsupportedError:
     """One error that lists every node, with the remedy for its kind, else `otherwise`.
 
     `where` is the source line of the first node that has one.
@@ -97,9 +101,10 @@ def build_failure(
         return nested
     if any(word in text for word in _MEMORY):
         return TrtconvError(
-            f"{capabilities} ran out of memory while building {path}", details=lines[:_SHOWN],
+            f"{capabilities} ran out of memory while building {path}",
+            details=lines[:_SHOWN],
             hint="close what else uses the GPU, lower --workspace, or narrow the ranges (max shapes)",
-        )  # fmt: skip
+        )
     problems = tuple(p for line in lines for p in named_nodes(line, model))
     if problems and any(word in text for word in _REFUSALS):
         return unsupported_error(problems, model, path, capabilities)
@@ -108,9 +113,10 @@ def build_failure(
     # The branch that nobody takes fails first.
     hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
-        f"{capabilities} could not build {path}", details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
+        f"{capabilities} could not build {path}",
+        details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,
-    )  # fmt: skip
+    )
 
 
 def named_nodes(line: str, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:

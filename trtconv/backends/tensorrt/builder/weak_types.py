@@ -96,9 +96,7 @@ def _cast_type(trt: Any, layer: Any, inherited: bool) -> bool:
     return inherited
 
 
-def build_pinned(
-    trt: Any, builder: Any, network: Any, config: Any, narrow: tuple[Any, ...], messages: Messages
-) -> Any:  # fmt: skip
+def build_pinned(trt: Any, builder: Any, network: Any, config: Any, narrow: tuple[Any, ...], messages: Messages) -> Any:
     """The plan with all pins kept; else with those to FP32 kept; else as far as there are kernels, with a warning.
 
     `narrow` are the layers pinned to half. None when nothing can be built.

@@ -98,9 +98,13 @@ class EngineCache:
         return self._answer(parts, take)
 
     def store(
-        self, parts: Mapping[str, Any], engine: Path, payload: Mapping[str, Any] | None = None, *,
+        self,
+        parts: Mapping[str, Any],
+        engine: Path,
+        payload: Mapping[str, Any] | None = None,
+        *,
         sha256: str | None = None,
-    ) -> CacheEntry:  # fmt: skip
+    ) -> CacheEntry:
         """Keep a built engine and an object of JSON; then evict what was used longest ago until the limit holds.
 
         With `sha256`, raises InvalidRequestError when the engine is another one by now.

@@ -68,8 +68,11 @@ def allowed_of(report: CheckReport, output: str) -> float:
     own = report.extras.get("tolerances", {}).get(output)
     limits = own or {"rtol": report.tolerance.rtol, "atol": report.tolerance.atol}
     named = max(limits["rtol"] or 0.0, limits["atol"] or 0.0)
-    shares = [c.max_scaled / c.max_share for c in report.comparisons if c.output == output and c.max_scaled
-              and c.max_share and c.max_scaled < math.inf]  # fmt: skip
+    shares = [
+        c.max_scaled / c.max_share
+        for c in report.comparisons
+        if c.output == output and c.max_scaled and c.max_share and c.max_scaled < math.inf
+    ]
     return named or max(shares, default=USUAL)
 
 
@@ -162,9 +165,12 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
 
 def _step(name: str, path: Path, seconds: float, remark: str) -> dict[str, str]:
     return {
-        "name": name, "file": path.name, "size": format_bytes(path.stat().st_size),
-        "time": f"{seconds:.1f} s" if seconds else "", "remark": remark,
-    }  # fmt: skip
+        "name": name,
+        "file": path.name,
+        "size": format_bytes(path.stat().st_size),
+        "time": f"{seconds:.1f} s" if seconds else "",
+        "remark": remark,
+    }
 
 
 def _heat(report: CheckReport) -> list[dict[str, Any]]:
@@ -175,10 +181,14 @@ def _heat(report: CheckReport) -> list[dict[str, Any]]:
         error = entry["error"]
         number = float(error) if not isinstance(error, str) else math.inf
         width = 0.0 if number == 0 else 100.0 if math.isinf(number) else (math.log10(max(number, 1e-9)) + 9) / 9 * 100
-        rows.append({
-            **entry, "width": round(min(100.0, max(1.0 if number else 0.0, width)), 1), "bad": number > allowed,
-            "text": "0" if number == 0 else f"{number:.1e}" if math.isfinite(number) else "not finite",
-        })  # fmt: skip
+        rows.append(
+            {
+                **entry,
+                "width": round(min(100.0, max(1.0 if number else 0.0, width)), 1),
+                "bad": number > allowed,
+                "text": "0" if number == 0 else f"{number:.1e}" if math.isfinite(number) else "not finite",
+            }
+        )
     return rows
 
 

@@ -46,5 +46,8 @@ def tune_verdict(facts: Mapping[str, Any]) -> dict[str, str]:
         f"{contract['max_drop']} below): {chosen['name']}"
     )
     timed = chosen["seconds"] is not None
-    return {"state": "good" if timed else "open", "word": "Contract kept", "text": text if timed else f"{text}; the "
-            "speed is not known"}  # fmt: skip
+    return {
+        "state": "good" if timed else "open",
+        "word": "Contract kept",
+        "text": text if timed else f"{text}; the speed is not known",
+    }

@@ -26,9 +26,12 @@ def render(template: str, *, package: str = FOLDER, **values: Any) -> str:
     except ImportError as error:
         raise MissingDependencyError("an HTML report needs jinja2", hint="pip install jinja2") from error
     environment = Environment(
-        loader=PackageLoader(package, ""), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader(package, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
     def inside(name: str, owner: str = package) -> Markup:
         return Markup(package_text(name, owner))

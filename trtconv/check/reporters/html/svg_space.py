@@ -60,11 +60,12 @@ def _plane(across: tuple[str, DimRange], up: tuple[str, DimRange], marks: list[M
     left, right, bottom, high = _LEFT, _WIDTH - _RIGHT, top + 260, top + 14
     parts = [
         f'<rect x="{left}" y="{high}" width="{right - left}" height="{bottom - high}" class="area"/>',
-        *_ticks_across(across[1], left, right, bottom), *_ticks_up(up[1], high, bottom, left),
+        *_ticks_across(across[1], left, right, bottom),
+        *_ticks_up(up[1], high, bottom, left),
         f'<text x="{(left + right) / 2}" y="{bottom + 38}" class="axis">{escape(across[0])}</text>',
         f'<text x="14" y="{(high + bottom) / 2}" class="axis" '
         f'transform="rotate(-90 14 {(high + bottom) / 2})">{escape(up[0])}</text>',
-    ]  # fmt: skip
+    ]
     spots: dict[tuple[float, float], list[Mark]] = {}
     for mark in marks:
         if across[0] in mark.sizes and up[0] in mark.sizes:
@@ -79,9 +80,7 @@ def _dot(x: float, y: float, here: list[Mark]) -> str:
     state = "good" if all(m.passed for m in here) else "bad"
     names = "\n".join(m.label + ("" if m.passed else ": differs") for m in here)
     radius = (5 if state == "good" else 7) + min(3, len(here) - 1)
-    cross = "" if state == "good" else (
-        f'<path class="cross" d="M{x - 3} {y - 3}l6 6M{x + 3} {y - 3}l-6 6"/>'
-    )  # fmt: skip
+    cross = "" if state == "good" else (f'<path class="cross" d="M{x - 3} {y - 3}l6 6M{x + 3} {y - 3}l-6 6"/>')
     return f'<g><title>{escape(names)}</title><circle cx="{x}" cy="{y}" r="{radius}" class="dot {state}"/>{cross}</g>'
 
 
@@ -114,8 +113,9 @@ def _line(name: str, rng: DimRange, marks: list[Mark], top: int) -> str:
     left, right, y = _LEFT, _WIDTH - _RIGHT, top + 14
     parts = [
         f'<text x="14" y="{y + 4}" class="axis start">{escape(name)}</text>',
-        f'<path class="rail" d="M{left} {y}H{right}"/>', *_ticks_across(rng, left, right, y),
-    ]  # fmt: skip
+        f'<path class="rail" d="M{left} {y}H{right}"/>',
+        *_ticks_across(rng, left, right, y),
+    ]
     spots: dict[int, list[Mark]] = {}
     for mark in marks:
         if name in mark.sizes:

@@ -45,18 +45,19 @@ def pareto_picture(facts: Mapping[str, Any]) -> str:
         f'height="{_HEIGHT - _TOP - _BOTTOM}" class="area"/>',
         f'<path class="limit" d="M{_LEFT} {_height(lowest, up):.1f}H{_WIDTH - _RIGHT}"/>',
         f'<text x="{_WIDTH - _RIGHT - 4}" y="{_height(lowest, up) - 5:.1f}" class="number end">contract</text>',
-        _front(spots, x, y), *_ticks(across, up, timed),
+        _front(spots, x, y),
+        *_ticks(across, up, timed),
         f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 8}" class="axis">'
-        f'{"latency in ms" if timed else "bytes that layers move, fp32 = 1 (speed is not known)"}</text>',
+        f"{'latency in ms' if timed else 'bytes that layers move, fp32 = 1 (speed is not known)'}</text>",
         f'<text x="14" y="{_HEIGHT / 2}" class="axis" transform="rotate(-90 14 {_HEIGHT / 2})">'
-        f'{escape(str(facts["contract"]["metric"]))}</text>',
-    ]  # fmt: skip
+        f"{escape(str(facts['contract']['metric']))}</text>",
+    ]
     for spot, left, top in zip(spots, x, y, strict=True):
         radius = 8 if spot.state == "chosen" else 5
         parts.append(
-            f'<g><title>{escape(spot.name)}: {spot.value:.4g}</title>'
+            f"<g><title>{escape(spot.name)}: {spot.value:.4g}</title>"
             f'<circle cx="{left:.1f}" cy="{top:.1f}" r="{radius}" class="dot {spot.state}"/></g>'
-        )  # fmt: skip
+        )
     return (
         f'<svg class="space pareto" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{len(spots)} candidates by cost and metric">{"".join(parts)}</svg>'
@@ -114,11 +115,11 @@ def sensitivity_picture(facts: Mapping[str, Any], precision: str) -> str:
         state = "low" if row["group"] in chosen else "high"
         title = f"{row['group']}: {row['nodes']} nodes, {row['decibels']:.1f} dB, the metric drops by {drop:.4g}"
         parts.append(
-            f'<g><title>{escape(title)}</title>'
+            f"<g><title>{escape(title)}</title>"
             f'<text x="{_NAME - 10}" y="{top + 15}" class="number end">{escape(_short(str(row["group"])))}</text>'
             f'<rect x="{_NAME}" y="{top + 4}" width="{track * share:.1f}" height="{_ROW - 8}" rx="3" class="{state}"/>'
             f'<text x="{_WIDTH - 2}" y="{top + 15}" class="number end">{row["decibels"]:.0f} dB, {drop:+.3g}</text></g>'
-        )  # fmt: skip
+        )
     return (
         f'<svg class="space sensitivity" viewBox="0 0 {_WIDTH} {len(rows) * _ROW + 4}" role="img" '
         f'aria-label="sensitivity of {len(rows)} modules in {escape(precision)}">{"".join(parts)}</svg>'

@@ -79,9 +79,11 @@ def _facts(entry: dict[str, Any]) -> str:
 @click.option("--include", type=FILE, required=True, help="Folder with NvInfer.h of the TensorRT that will load it.")
 @click.option("--source", type=FILE, help="Folder with plugin.py and sources of your own plugins, to build those.")
 @click.option(
-    "-o", "--output", type=OUTPUT_FOLDER,
+    "-o",
+    "--output",
+    type=OUTPUT_FOLDER,
     help="Where to put it (default: where build and check look; with --source, a folder inside of it).",
-)  # fmt: skip
+)
 @click.option("--architectures", metavar="80;90", help="CUDA architectures (default: this machine's GPUs, else all).")
 @options_of(JsonOption)
 def build_command(

@@ -124,9 +124,7 @@ def quantise(
 
     Weights keep their type and get both nodes, per output channel; biases get none. Raises as `calibrate` does.
     """
-    calibrated = calibrate(
-        model, plan.precision, runs, target, progress, method=plan.method, smooth=plan.smooth
-    )  # fmt: skip
+    calibrated = calibrate(model, plan.precision, runs, target, progress, method=plan.method, smooth=plan.smooth)
     return insert(calibrated, plan)
 
 
@@ -211,9 +209,8 @@ def _pairs(
     for site in placement.sites:
         value = nodes[site.node].input[site.index]
         quantization = (
-            _weight(graph, site, plan) if site.weight
-            else Quantization((scales[site.value],), precision=plan.precision)
-        )  # fmt: skip
+            _weight(graph, site, plan) if site.weight else Quantization((scales[site.value],), precision=plan.precision)
+        )
         readers.setdefault((value, quantization), set()).add((site.node, site.index))
     return [Pair(value, q, frozenset(who), stored=False) for (value, q), who in readers.items()]
 

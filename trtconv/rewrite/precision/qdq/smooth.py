@@ -75,9 +75,7 @@ def _affine(graph: Graph, value: str) -> tuple[tuple[Node, int], ...] | None:
 def _normalised(graph: Graph, name: str) -> bool:
     """True for what a norm gives before its scale: a quotient by, or a product with the inverse of, a deviation."""
     node = graph.maker(name, "Div", "Mul")
-    return node is not None and any(
-        graph.maker(i, "Sqrt", "Reciprocal") is not None for i in node.inputs
-    )  # fmt: skip
+    return node is not None and any(graph.maker(i, "Sqrt", "Reciprocal") is not None for i in node.inputs)
 
 
 def _constant_operand(graph: Graph, node: Node) -> int | None:

@@ -61,9 +61,12 @@ def require_data(request: RewriteRequest) -> None:
 def plan_of(request: RewriteRequest, keep_fp32: tuple[str, ...] = ()) -> QuantisePlan:
     """The plan that a request asks for."""
     return QuantisePlan(
-        precision_named(request.precision), request.calibration, request.quantise_only, request.rest,
+        precision_named(request.precision),
+        request.calibration,
+        request.quantise_only,
+        request.rest,
         (*request.keep_fp32, *keep_fp32) if request.rest != FP32.name else (),
-    )  # fmt: skip
+    )
 
 
 def quantise_step(

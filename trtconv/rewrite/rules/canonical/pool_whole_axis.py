@@ -48,9 +48,13 @@ def _build(g: Replacement, node: Node, kernel: list[int], whole: list[int]) -> V
     if max(rest) == 1 and max(strides) == 1:
         return value
     return g.op(
-        node.op, value, kernel_shape=rest, strides=strides, ceil_mode=node.attr("ceil_mode"),
+        node.op,
+        value,
+        kernel_shape=rest,
+        strides=strides,
+        ceil_mode=node.attr("ceil_mode"),
         count_include_pad=node.attr("count_include_pad"),
-    )  # fmt: skip
+    )
 
 
 RULE = Rule(

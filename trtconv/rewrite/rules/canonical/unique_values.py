@@ -42,9 +42,11 @@ def _build(g: Replacement, node: Node, used: list[int]) -> tuple[Value, ...]:
     far = g.where(member, g.unsqueeze(position, 0), count)
     first = g.gather(g.reduce("ReduceMin", far, [1], keepdims=False), rows, axis=0)
     outputs: dict[int, Callable[[], Value]] = {
-        0: lambda: g.gather(x, first, axis=0), 1: lambda: first, 2: lambda: inverse,
+        0: lambda: g.gather(x, first, axis=0),
+        1: lambda: first,
+        2: lambda: inverse,
         3: lambda: g.cast(g.gather(times, rows, axis=0), INT64),
-    }  # fmt: skip
+    }
     return tuple(outputs[i]() if i in used else "" for i in range(len(node.outputs)))
 
 

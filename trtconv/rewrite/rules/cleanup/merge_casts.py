@@ -9,9 +9,13 @@ FLOAT16, BFLOAT16, FLOAT, DOUBLE = 10, 16, 1, 11
 INT32, INT64, BOOL, UINT8 = 6, 7, 9, 2
 # What holds every value of the type on the left.
 WIDER = {
-    FLOAT16: (FLOAT, DOUBLE), BFLOAT16: (FLOAT, DOUBLE), FLOAT: (DOUBLE,), INT32: (INT64, DOUBLE),
-    UINT8: (INT32, INT64, FLOAT, FLOAT16), BOOL: (UINT8, INT32, INT64, FLOAT, FLOAT16),
-}  # fmt: skip
+    FLOAT16: (FLOAT, DOUBLE),
+    BFLOAT16: (FLOAT, DOUBLE),
+    FLOAT: (DOUBLE,),
+    INT32: (INT64, DOUBLE),
+    UINT8: (INT32, INT64, FLOAT, FLOAT16),
+    BOOL: (UINT8, INT32, INT64, FLOAT, FLOAT16),
+}
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:

@@ -36,7 +36,7 @@ CASES = [
 NEAR_MISSES = [
     Case("steps first", "y = GRU<hidden_size=3,layout=0>(x, w, r)", weights("GRU"), "float[a,b,c,d] y"),
     Case("no layout", "y = LSTM<hidden_size=3>(x, w, r)", weights("LSTM"), "float[a,b,c,d] y"),
-]  # fmt: skip
+]
 
 
 def evaluates_layout_1():

@@ -29,7 +29,7 @@ NEAR_MISSES = [
     Case("weights of known size", "y = Conv(x, w)", X + "float[4,8,3,3] w"),
     Case("weights of known size, bias", "y = Conv(x, w, v)", X + "float[4,8,3,3] w, float[4] v"),
     Case("automatic", 'y = Conv<auto_pad="SAME_UPPER">(x, w)', X + "float[4,8,P,Q] w", sizes=SIZES, skip="automatic"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -23,7 +23,7 @@ CASES = [
 NEAR_MISSES = [
     Case("an image", "y = GridSample(x, g)", "float[N,8,H,W] x, float[N,5,W,2] g", opset=20, target="tensorrt==8.6"),
     Case("cubic", 'y = GridSample<mode="cubic">(x, g)', **(V | {"gone": ()}), skip="cubic"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

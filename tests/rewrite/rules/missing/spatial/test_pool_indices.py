@@ -25,7 +25,7 @@ NEAR_MISSES = [
     Case("indices that nobody uses", "y, i = MaxPool<kernel_shape=[2,2]>(x)"),
     Case("a large window", "y, i = MaxPool<kernel_shape=[17,17],pads=[8,8,8,8]>(x)", outputs=BOTH, skip="copied"),
     Case("automatic", 'y, i = MaxPool<kernel_shape=[3,3],auto_pad="SAME_LOWER">(x)', outputs=BOTH, skip="automatic"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -33,14 +33,17 @@ MISSES = [
     Case(
         "a summand that may be stretched",
         f"r = Resize<{NEAREST}>(x, , s) m = ReduceMean<axes=[2,3]>(r) y = Add(m, r)",
-        constants="float[4] s = {1,1,2,2}", target="tensorrt==8.6", skip="different sizes",
+        constants="float[4] s = {1,1,2,2}",
+        target="tensorrt==8.6",
+        skip="different sizes",
     ),
     Case(
         "a scale that is no integer",
         f"r = Resize<{LINEAR}>(x, , s) a = Relu(r) y = Add(a, r)",
-        constants="float[4] s = {1,1,1.5,1.5}", target="tensorrt==8.6",
+        constants="float[4] s = {1,1,1.5,1.5}",
+        target="tensorrt==8.6",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - the text of a model stands on one line
+
 """Sin and Cos of large arguments."""
 
 import numpy as np
@@ -15,9 +15,13 @@ CASES = [
     Case(
         "the sine of a difference", "k = Mul(x, t) d = Sub(x, k) y = Sin(d)", constants="float t = {0.25}", target=EIGHT
     ),
-    Case("positions", "s = Shape(x) f = Cast<to=1>(s) m = Mul(x, x) p = ReduceSum<keepdims=0>(f) g = Mul(m, p) y = Sin(g)",
-         target=EIGHT, ranges={"x": (-3, 3)}),
-]  # fmt: skip
+    Case(
+        "positions",
+        "s = Shape(x) f = Cast<to=1>(s) m = Mul(x, x) p = ReduceSum<keepdims=0>(f) g = Mul(m, p) y = Sin(g)",
+        target=EIGHT,
+        ranges={"x": (-3, 3)},
+    ),
+]
 NEAR_MISSES = [
     Case("half", "y = Sin(x)", "float16[N,8,H,W] x", "float16[a,b,c,d] y", target=EIGHT, skip="FP32"),
     Case("tangent", "y = Tan(x)", target=EIGHT),

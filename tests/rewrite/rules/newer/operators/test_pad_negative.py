@@ -13,11 +13,9 @@ CASES = [
     Case("one axis both ways", "y = Pad(x, p)", constants=P + "{0,0,-2,0,0,0,3,0}", **EIGHT),
     Case("a value", "y = Pad(x, p, v)", constants=P + "{0,-1,0,3,0,1,-4,0}, float v = {7.0}", **EIGHT),
     Case("cut only", "y = Pad(x, p)", constants=P + "{0,0,-1,-2,0,0,0,-3}", gone=("Pad",), **EIGHT),
-    Case(
-        "mirrored on another axis", 'y = Pad<mode="reflect">(x, p)', constants=P + "{0,0,-1,2,0,0,-2,1}", **EIGHT
-    ),
+    Case("mirrored on another axis", 'y = Pad<mode="reflect">(x, p)', constants=P + "{0,0,-1,2,0,0,-2,1}", **EIGHT),
     Case("edge", 'y = Pad<mode="edge">(x, p)', constants=P + "{0,0,-1,2,0,0,0,0}", **EIGHT),
-]  # fmt: skip
+]
 NEAR_MISSES = [
     Case("no cut", "y = Pad(x, p)", constants=P + "{0,0,1,2,0,0,0,0}", **EIGHT),
     Case("cut and mirrored", 'y = Pad<mode="reflect">(x, p)', constants=P + "{0,0,-2,0,0,0,3,0}", skip="other", **EIGHT),

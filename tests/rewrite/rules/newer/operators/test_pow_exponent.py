@@ -23,7 +23,7 @@ NEAR_MISSES = [
     Case("the same type", "y = Pow(x, e)", constants="float e = {3}", **OLD),
     Case("integers", "y = Pow(i, e)", "int64[N,H] i", "int64[a,b] y", "int64 e = {3}", **OLD),
     Case("uint32", "y = Pow(x, e)", "float[N,H] x, uint32[N,H] e", "float[a,b] y", skip="element type", **OLD),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -23,9 +23,7 @@ def _build(g: Replacement, node: Node, dtype: int) -> Value:
     corners = bool(node.attr("align_corners", 0))
     y, x = (_line(g, g.gather(size, g.scalar(i, dtype=7), axis=0), corners, dtype) for i in (2, 3))
     # Theta's columns [N, 2, 1] as [N, 1, 1, 2].
-    columns = [
-        g.unsqueeze(g.gather(theta, g.scalar(i, dtype=7), axis=2), 1, 2) for i in range(3)
-    ]  # fmt: skip
+    columns = [g.unsqueeze(g.gather(theta, g.scalar(i, dtype=7), axis=2), 1, 2) for i in range(3)]
     across = g.mul(g.unsqueeze(x, 0, 1, 3), columns[0])
     down = g.mul(g.unsqueeze(y, 0, 2, 3), columns[1])
     return g.add(g.add(across, down), columns[2])

@@ -79,8 +79,11 @@ def _cast(graph: Graph, node: Node) -> Found | Skip:
         value = node.inputs[0]
         if source in (INT32, INT64):
             # Integers wrap around; a float beyond a byte has no meaning as one.
-            return Found((node,), lambda g: g.cast(g.cast(_low_byte(g, value, source), FLOAT), last),
-                         ranges={value: (-1000.0, 1000.0)})  # fmt: skip
+            return Found(
+                (node,),
+                lambda g: g.cast(g.cast(_low_byte(g, value, source), FLOAT), last),
+                ranges={value: (-1000.0, 1000.0)},
+            )
         return Found((node,), lambda g: g.cast(g.cast(value, FLOAT), last), ranges={value: (0.0, 255.0)})
     return NOT_THIS
 

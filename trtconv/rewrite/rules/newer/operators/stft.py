@@ -21,9 +21,10 @@ from trtconv.rewrite.graph.replacement import Replacement
 MOST = 2048
 # The convolution is within 3e-6 of the same sums in FP64, for frames of 16 to 2048 samples.
 PROOF = Tolerance(
-    rtol=1e-3, atol=1e-3,
+    rtol=1e-3,
+    atol=1e-3,
     why="ONNX Runtime's STFT is off by up to 7e-4 where the frame length is no power of two (measured against FP64)",
-)  # fmt: skip
+)
 
 
 def needed(target: Target) -> bool:
