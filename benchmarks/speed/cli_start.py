@@ -1,6 +1,6 @@
 """How long `trtconv --help` takes beside `python -c "import click"`: the ratio of medians of alternating runs.
 
-    python -m benchmarks speed.cli_start [runs]
+python -m benchmarks speed.cli_start [runs]
 """
 
 import statistics

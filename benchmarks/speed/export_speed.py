@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """`python -m benchmarks speed.export_speed`: wall seconds of `trtconv export` beside the plain dynamo exporter's.
 
 Each measurement is a process of its own, imports not counted. trtconv's time holds the comparison with the module at
@@ -20,7 +19,11 @@ import torch
 from torch import nn
 
 CASES = {
-    "hrnet": ("examples/hrnet.py:hrnet_w18_small_v2", "images:float32[N,3,H,W]", "N=1:1:4 H=64:224:256%32 W=64:224:256%32"),
+    "hrnet": (
+        "examples/hrnet.py:hrnet_w18_small_v2",
+        "images:float32[N,3,H,W]",
+        "N=1:1:4 H=64:224:256%32 W=64:224:256%32",
+    ),
     "vit": ("benchmarks/speed/export_speed.py:make_vit", "images:float32[N,3,224,224]", "N=1:2:4"),
 }
 

@@ -73,7 +73,7 @@ def kill_later(pid: int, seconds: float) -> bool:
 def finished_jobs(bench: Bench) -> int:
     """How many jobs the ledger holds as done; a reader of its own, as after a crash."""
     with contextlib.closing(sqlite3.connect(bench.atlas / "ledger.db")) as db:
-        return int(db.execute("SELECT COUNT(*) FROM jobs WHERE result LIKE '%\"outcome\": \"ok\"%'").fetchone()[0])
+        return int(db.execute('SELECT COUNT(*) FROM jobs WHERE result LIKE \'%"outcome": "ok"%\'').fetchone()[0])
 
 
 def audit(bench: Bench, workers_log: bool) -> dict[str, int]:

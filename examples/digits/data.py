@@ -52,4 +52,3 @@ def masks() -> Iterator[tuple[np.ndarray, Any]]:
     canvas, classes = on_canvas(*read(train=False), seed=7)
     for start in range(0, len(canvas), BATCH):
         yield canvas[start : start + BATCH], classes[start : start + BATCH]
-

@@ -74,9 +74,7 @@ def write_pair(folder, model=None, rewritten=None):
     points = sample_points(SPACE, [SPEC])
     inputs = [sample_inputs([SPEC], p) for p in points]
     samples = [ReferenceSample(p, i, subject.run(i)) for p, i in zip(points, inputs, strict=True)]
-    write_reference(
-        folder / "model.reference.safetensors", ReferenceInfo(points, (SPEC,), ("y",), SPACE), samples
-    )
+    write_reference(folder / "model.reference.safetensors", ReferenceInfo(points, (SPEC,), ("y",), SPACE), samples)
     (folder / "truth.onnx").unlink()
     save_model(rewritten or model or small_net(), folder / "model.trt.onnx")
     return folder / "model.trt.onnx"

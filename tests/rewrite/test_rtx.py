@@ -19,9 +19,7 @@ pytestmark = pytest.mark.slow
 
 RTX = parse_target("tensorrt-rtx")
 MODULES = [
-    m.name
-    for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.")
-    if ".test_" in m.name
+    m.name for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.") if ".test_" in m.name
 ]
 CASES = [
     case if isinstance(case, tuple) else (module.RULE, case)

@@ -33,9 +33,7 @@ from trtconv.rewrite.rules import RULES
 
 pytestmark = pytest.mark.slow
 FILES = [
-    m.name
-    for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.")
-    if ".test_" in m.name
+    m.name for m in pkgutil.walk_packages(tests.rewrite.rules.__path__, "tests.rewrite.rules.") if ".test_" in m.name
 ]
 
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Activations, statistics, complex-looking arithmetic, other dtypes."""
 
 from __future__ import annotations
@@ -79,8 +78,18 @@ CASES: tuple[Case, ...] = (
     of("round_ceil", lambda x: x.round() + x.ceil() - x.trunc() + torch.frac(x)),
     of("addcmul_lerp", lambda x: torch.lerp(x, torch.addcmul(x, x, x, value=0.5), 0.3)),
     of("lerp_tensor", lambda x: torch.lerp(x, x.flip(1), torch.sigmoid(x))),
-    of("baddbmm", lambda x: torch.baddbmm(x @ x.transpose(1, 2), x, x.transpose(1, 2), beta=0.5, alpha=2.0), LINE, STEPS),
-    of("matrix_inverse", lambda x: torch.linalg.inv(x.tanh().transpose(1, 2) @ x.tanh() + torch.eye(16) * 20), LINE, STEPS),
+    of(
+        "baddbmm",
+        lambda x: torch.baddbmm(x @ x.transpose(1, 2), x, x.transpose(1, 2), beta=0.5, alpha=2.0),
+        LINE,
+        STEPS,
+    ),
+    of(
+        "matrix_inverse",
+        lambda x: torch.linalg.inv(x.tanh().transpose(1, 2) @ x.tanh() + torch.eye(16) * 20),
+        LINE,
+        STEPS,
+    ),
     of("determinant_2x2", lambda x: x[:, 0, 0] * x[:, 1, 1] - x[:, 0, 1] * x[:, 1, 0], LINE, STEPS),
     of("rfft_magnitude", lambda x: torch.fft.rfft(x, dim=-1).abs(), LINE, STEPS),
     of("kl_like", lambda x: (x.softmax(1) * (x.log_softmax(1) - 0.1)).sum(1)),
@@ -98,5 +107,8 @@ CASES: tuple[Case, ...] = (
     of("cast_chain", lambda x: (x * 3).to(torch.int64).to(torch.float32) + x.long().float()),
     of("bool_to_float_mean", lambda x: (x > 0).float().mean((2, 3))),
     of("dropout_in_eval", lambda x: F.dropout(x, 0.5, training=False) * 2),
-    of("complex_by_hand", lambda x: torch.stack([x[:, :4] * x[:, :4] - x[:, 4:] * x[:, 4:], 2 * x[:, :4] * x[:, 4:]], -1)),
+    of(
+        "complex_by_hand",
+        lambda x: torch.stack([x[:, :4] * x[:, :4] - x[:, 4:] * x[:, 4:], 2 * x[:, :4] * x[:, 4:]], -1),
+    ),
 )

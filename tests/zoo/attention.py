@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Attention in its many forms, positions, windows, masks."""
 
 from __future__ import annotations
@@ -76,7 +75,9 @@ class InterpolatedPositions(nn.Module):
         self.antialias = antialias
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + F.interpolate(self.table, size=x.shape[2:], mode="bicubic" if not self.antialias else "bilinear", antialias=self.antialias)
+        return x + F.interpolate(
+            self.table, size=x.shape[2:], mode="bicubic" if not self.antialias else "bilinear", antialias=self.antialias
+        )
 
 
 class WindowAttention(nn.Module):
@@ -152,9 +153,26 @@ def split_heads(x: torch.Tensor) -> torch.Tensor:
 
 CASES: tuple[Case, ...] = (
     of("sdpa", lambda x: F.scaled_dot_product_attention(split_heads(x), split_heads(x), split_heads(x)), LINE, STEPS),
-    of("sdpa_causal", lambda x: F.scaled_dot_product_attention(split_heads(x), split_heads(x), split_heads(x), is_causal=True), LINE, STEPS),
-    of("sdpa_cross", lambda x, y: F.scaled_dot_product_attention(split_heads(x), split_heads(y), split_heads(y)), PAIR, PAIR_STEPS),
-    of("sdpa_mask", lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril(2)), LINE, STEPS),
+    of(
+        "sdpa_causal",
+        lambda x: F.scaled_dot_product_attention(split_heads(x), split_heads(x), split_heads(x), is_causal=True),
+        LINE,
+        STEPS,
+    ),
+    of(
+        "sdpa_cross",
+        lambda x, y: F.scaled_dot_product_attention(split_heads(x), split_heads(y), split_heads(y)),
+        PAIR,
+        PAIR_STEPS,
+    ),
+    of(
+        "sdpa_mask",
+        lambda x: F.scaled_dot_product_attention(
+            x, x, x, attn_mask=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril(2)
+        ),
+        LINE,
+        STEPS,
+    ),
     module("multi_head", MultiHead, LINE, STEPS),
     module("multi_head_weights", MultiHeadWeights, PAIR, PAIR_STEPS),
     module("self_attention", SelfAttention, LINE, STEPS),
@@ -170,5 +188,17 @@ CASES: tuple[Case, ...] = (
     module("non_local", NonLocal),
     module("class_token", ClassToken),
     of("linear_attention", lambda x: F.elu(x).add(1) @ (F.elu(x).add(1).transpose(1, 2) @ x) / 16, LINE, STEPS),
-    of("alibi", lambda x: F.softmax(x @ x.transpose(1, 2) - (torch.arange(x.shape[1])[None] - torch.arange(x.shape[1])[:, None]).abs() * 0.5, -1) @ x, LINE, STEPS),
+    of(
+        "alibi",
+        lambda x: (
+            F.softmax(
+                x @ x.transpose(1, 2)
+                - (torch.arange(x.shape[1])[None] - torch.arange(x.shape[1])[:, None]).abs() * 0.5,
+                -1,
+            )
+            @ x
+        ),
+        LINE,
+        STEPS,
+    ),
 )

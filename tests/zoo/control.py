@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Python over shapes: branches, loops, comprehensions, integer arithmetic on sizes, ranges and reshapes from them."""
 
 from __future__ import annotations
@@ -207,7 +206,10 @@ CASES: tuple[Case, ...] = (
     of("shifted_negative_modulo", lambda x: F.pad(x, (0, (5 - x.shape[3]) % 7))),
     of("divmod", lambda x: F.pad(x, divmod(x.shape[3], 5))),
     of("round_of_shape", lambda x: F.interpolate(x, size=(round(x.shape[2] * 0.75), round(x.shape[3] * 0.75)))),
-    of("math_ceil", lambda x: F.interpolate(x, size=(math.ceil(x.shape[2] / 3), math.ceil(x.shape[3] / 3)), mode="nearest")),
+    of(
+        "math_ceil",
+        lambda x: F.interpolate(x, size=(math.ceil(x.shape[2] / 3), math.ceil(x.shape[3] / 3)), mode="nearest"),
+    ),
     of("math_floor", lambda x: F.interpolate(x, size=(math.floor(x.shape[2] * 1.25), x.shape[3]), mode="bilinear")),
     of("int_of_sqrt", lambda x: x[:, :, : int(math.sqrt(x.shape[2]))]),
     of("int_of_true_division", lambda x: x[..., : int(x.shape[3] / 3)]),
@@ -218,7 +220,10 @@ CASES: tuple[Case, ...] = (
     of("clip_of_shape", lambda x: x[:, :, : max(18, min(x.shape[2], 30))]),
     of("shape_product_scale", lambda x: x * (x.shape[2] * x.shape[3]) ** -0.5),
     of("log_of_shape", lambda x: x * math.log(x.shape[2])),
-    of("shape_tensor_arithmetic", lambda x: x / torch.tensor([x.shape[3], x.shape[2]] * 4, dtype=torch.float32)[None, :, None, None]),
+    of(
+        "shape_tensor_arithmetic",
+        lambda x: x / torch.tensor([x.shape[3], x.shape[2]] * 4, dtype=torch.float32)[None, :, None, None],
+    ),
     of("size_as_float_tensor", lambda x: x.sum((2, 3)) / torch.tensor(float(x.shape[2]))),
     of("shape_as_output", lambda x: (x * 2, torch.tensor(x.shape))),
     of("int_floor_div_tensor", lambda x: (x - 15) // (x % 3 + 2), TOKENS, STEPS),
@@ -241,10 +246,21 @@ CASES: tuple[Case, ...] = (
     of("arange_down", lambda x: x * torch.arange(x.shape[1] - 1, -1, -1)[None, :, None], LINE, STEPS),
     of("arange_fraction_step", lambda x: x * torch.arange(0.5, x.shape[1], 1.0)[None, :, None], LINE, STEPS),
     of("linspace_shape_ends", lambda x: x * torch.linspace(0, x.shape[1] - 1, x.shape[1])[None, :, None], LINE, STEPS),
-    of("meshgrid_xy", lambda x: torch.stack(torch.meshgrid(torch.arange(x.shape[3]), torch.arange(x.shape[2]), indexing="xy")) + x[:1, :1, :, :].long() * 0),
+    of(
+        "meshgrid_xy",
+        lambda x: (
+            torch.stack(torch.meshgrid(torch.arange(x.shape[3]), torch.arange(x.shape[2]), indexing="xy"))
+            + x[:1, :1, :, :].long() * 0
+        ),
+    ),
     of("ones_tril_of_shape", lambda x: torch.ones(x.shape[1], x.shape[1]).tril() @ x, LINE, STEPS),
     of("eye_times_shape", lambda x: x @ x.transpose(1, 2) * (1 - torch.eye(x.shape[1])), LINE, STEPS),
-    of("fill_diagonal", lambda x: (x @ x.transpose(1, 2)).masked_fill(torch.eye(x.shape[1], dtype=torch.bool), 0.0), LINE, STEPS),
+    of(
+        "fill_diagonal",
+        lambda x: (x @ x.transpose(1, 2)).masked_fill(torch.eye(x.shape[1], dtype=torch.bool), 0.0),
+        LINE,
+        STEPS,
+    ),
     of("full_with_value", lambda x: x + torch.full((x.shape[2], 1), x.shape[3] * 0.5)),
     of("one_hot_of_argmax", lambda x: F.one_hot(x.argmax(1), 8).permute(0, 3, 1, 2).float() * x),
     of("view_product_of_shapes", lambda x: x.view(x.shape[0] * x.shape[1], x.shape[2] * x.shape[3]).mean(1)),
@@ -264,6 +280,18 @@ CASES: tuple[Case, ...] = (
     of("slice_negative_from_shape", lambda x: x[:, -(x.shape[1] // 2) :], LINE, STEPS),
     of("roll_by_third", lambda x: torch.roll(x, -(x.shape[1] // 3), 1), LINE, STEPS),
     of("unfold_window_of_shape", lambda x: x.unfold(1, 5, 3).amax(-1), LINE, STEPS),
-    of("stack_shifts", lambda x: torch.stack([F.pad(x, (0, 0, k, 0))[:, : x.shape[1]] for k in range(3)], 2), LINE, STEPS),
-    of("pixel_shuffle_by_hand", lambda x: x.view(x.shape[0], 2, 2, 2, *x.shape[2:]).permute(0, 1, 4, 2, 5, 3).reshape(x.shape[0], 2, x.shape[2] * 2, x.shape[3] * 2)),
+    of(
+        "stack_shifts",
+        lambda x: torch.stack([F.pad(x, (0, 0, k, 0))[:, : x.shape[1]] for k in range(3)], 2),
+        LINE,
+        STEPS,
+    ),
+    of(
+        "pixel_shuffle_by_hand",
+        lambda x: (
+            x.view(x.shape[0], 2, 2, 2, *x.shape[2:])
+            .permute(0, 1, 4, 2, 5, 3)
+            .reshape(x.shape[0], 2, x.shape[2] * 2, x.shape[3] * 2)
+        ),
+    ),
 )

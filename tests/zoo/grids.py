@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Sampling grids, affine grids, regions of interest, deformable convolution."""
 
 from __future__ import annotations
@@ -93,14 +92,68 @@ CASES: tuple[Case, ...] = (
     module("stn_corners", lambda: STN(True)),
     module("warp", Warp),
     module("deform_by_grid", Deform),
-    module("roi_by_grid", RoiByGrid, ("x:float32[N,8,H,W]", "boxes:float32[R,4]=1:15"), "N=1:2:5 H=17:32:61 W=19:48:67 R=1:4:9"),
+    module(
+        "roi_by_grid",
+        RoiByGrid,
+        ("x:float32[N,8,H,W]", "boxes:float32[R,4]=1:15"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 R=1:4:9",
+    ),
     of("coordinate_channels", coordinates),
     of("anchors", anchors),
-    of("grid_sample_bilinear", lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), align_corners=False), TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
-    of("grid_sample_nearest", lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), mode="nearest", align_corners=True), TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
-    of("grid_sample_bicubic", lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), mode="bicubic", align_corners=True), TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
-    of("grid_sample_border", lambda x, y: F.grid_sample(x, y[:, :2].permute(0, 2, 3, 1).clamp(-2, 2), padding_mode="border", align_corners=False), TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
-    of("grid_sample_reflection", lambda x, y: F.grid_sample(x, y[:, :2].permute(0, 2, 3, 1).clamp(-2, 2), padding_mode="reflection", align_corners=False), TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
-    of("affine_grid_fixed", lambda x: F.grid_sample(x, F.affine_grid(torch.eye(2, 3)[None].expand(x.shape[0], -1, -1), [x.shape[0], 1, 12, 14], align_corners=False), align_corners=False)),
-    of("box_decode", lambda x: torch.cat([x[..., :2] - torch.exp(x[..., 2:4].clamp(max=4.0)) / 2, x[..., :2] + torch.exp(x[..., 2:4].clamp(max=4.0)) / 2], -1), "x:float32[N,T,16]", "N=1:2:5 T=5:16:40"),
+    of(
+        "grid_sample_bilinear",
+        lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), align_corners=False),
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
+    of(
+        "grid_sample_nearest",
+        lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), mode="nearest", align_corners=True),
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
+    of(
+        "grid_sample_bicubic",
+        lambda x, y: F.grid_sample(x, torch.tanh(y[:, :2]).permute(0, 2, 3, 1), mode="bicubic", align_corners=True),
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
+    of(
+        "grid_sample_border",
+        lambda x, y: F.grid_sample(
+            x, y[:, :2].permute(0, 2, 3, 1).clamp(-2, 2), padding_mode="border", align_corners=False
+        ),
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
+    of(
+        "grid_sample_reflection",
+        lambda x, y: F.grid_sample(
+            x, y[:, :2].permute(0, 2, 3, 1).clamp(-2, 2), padding_mode="reflection", align_corners=False
+        ),
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
+    of(
+        "affine_grid_fixed",
+        lambda x: F.grid_sample(
+            x,
+            F.affine_grid(
+                torch.eye(2, 3)[None].expand(x.shape[0], -1, -1), [x.shape[0], 1, 12, 14], align_corners=False
+            ),
+            align_corners=False,
+        ),
+    ),
+    of(
+        "box_decode",
+        lambda x: torch.cat(
+            [
+                x[..., :2] - torch.exp(x[..., 2:4].clamp(max=4.0)) / 2,
+                x[..., :2] + torch.exp(x[..., 2:4].clamp(max=4.0)) / 2,
+            ],
+            -1,
+        ),
+        "x:float32[N,T,16]",
+        "N=1:2:5 T=5:16:40",
+    ),
 )

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Masks, gathers, scatters, sorting, top-k, non-zero, unique, cumulative sums."""
 
 from __future__ import annotations
@@ -99,10 +98,22 @@ CASES: tuple[Case, ...] = (
     of("narrow_from_shape", lambda x: x.narrow(1, 1, x.shape[1] - 2), LINE, STEPS),
     of("scatter", lambda x, y: torch.zeros(x.shape[0], 5).scatter(1, y, x[..., 0] * 0 + 1.0), INDEXED, STEPS),
     of("scatter_add", lambda x, y: torch.zeros(x.shape[0], 5).scatter_add(1, y, x[..., 0]), INDEXED, STEPS),
-    of("scatter_reduce_max", lambda x, y: torch.zeros(x.shape[0], 5).scatter_reduce(1, y, x[..., 0], "amax"), INDEXED, STEPS),
+    of(
+        "scatter_reduce_max",
+        lambda x, y: torch.zeros(x.shape[0], 5).scatter_reduce(1, y, x[..., 0], "amax"),
+        INDEXED,
+        STEPS,
+    ),
     module("index_add", ScatterMeans, INDEXED, STEPS),
-    of("index_add_rows", lambda x, y: torch.zeros(5, 16).index_add(0, y.reshape(-1), x.reshape(-1, 16)), INDEXED, STEPS),
-    of("index_put_accumulate", lambda x, y: torch.zeros(5, 16).index_put((y.reshape(-1),), x.reshape(-1, 16), accumulate=True), INDEXED, STEPS),
+    of(
+        "index_add_rows", lambda x, y: torch.zeros(5, 16).index_add(0, y.reshape(-1), x.reshape(-1, 16)), INDEXED, STEPS
+    ),
+    of(
+        "index_put_accumulate",
+        lambda x, y: torch.zeros(5, 16).index_put((y.reshape(-1),), x.reshape(-1, 16), accumulate=True),
+        INDEXED,
+        STEPS,
+    ),
     of("bincount", lambda x: F.one_hot(x.reshape(-1), 30).sum(0), TOKENS, STEPS),
     module("bag_with_padding", lambda: nn.EmbeddingBag(30, 8, padding_idx=0), TOKENS, STEPS),
     of("topk", lambda x: x.topk(3, dim=-1)[0]),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """How tensors come in and go out: dicts, lists, dataclasses, keywords, dtypes, nested outputs, shared weights."""
 
 from __future__ import annotations
@@ -183,7 +182,12 @@ def half(case: Case) -> Case:
 
 CASES: tuple[Case, ...] = (
     module("dict", FromDict, ("batch.image:float32[N,8,H,W]", "batch.mask:float32[N,1,H,W]=0:1"), PIXELS),
-    module("list", FromList, ("levels.0:float32[N,8,H,W]", "levels.1:float32[N,8,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
+    module(
+        "list",
+        FromList,
+        ("levels.0:float32[N,8,H,W]", "levels.1:float32[N,8,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
     module("tuple", FromTuple, ("pair.0:float32[N,T,16]", "pair.1:float32[N,T,16]"), STEPS),
     module("dataclass", FromDataclass, ("sample.image:float32[N,8,H,W]", "sample.mask:bool[N,1,H,W]"), PIXELS),
     module("named_tuple", FromNamedTuple, ("pair.first:float32[N,T,16]", "pair.second:float32[N,T,4]"), STEPS),
@@ -191,13 +195,23 @@ CASES: tuple[Case, ...] = (
     module("optional_not_given", OptionalMask, (LINE,), STEPS),
     module("optional_given", OptionalMask, (LINE, "mask:float32[N,1]"), STEPS),
     module("other_order", ThirdFirst, ("c:float32[N,T]", "a:float32[N,T]", "b:float32[N,T]"), STEPS),
-    module("variadic", Variadic, ("first:float32[N,8,H,W]", "second:float32[N,8,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
+    module(
+        "variadic",
+        Variadic,
+        ("first:float32[N,8,H,W]", "second:float32[N,8,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
     module("nested_outputs", NestedOutputs),
     module("input_as_output", InputAsOutput),
     of("identity", lambda x: x),
     of("view_of_input", lambda x: (x[:, :4], x)),
     module("unused_input", UnusedInput, (LINE, "unused:float32[N,3]"), STEPS),
-    module("shape_only_input", ShapeOnlyInput, (IMAGE, "like:float32[N,1,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33"),
+    module(
+        "shape_only_input",
+        ShapeOnlyInput,
+        (IMAGE, "like:float32[N,1,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=9:16:30 W2=8:24:33",
+    ),
     module("constant_output", ConstantOutput),
     module("shared_layer", SharedLayer),
     module("tied_embedding", TiedEmbedding, "ids:int64[N,T]=0:29", STEPS),
@@ -216,7 +230,9 @@ CASES: tuple[Case, ...] = (
     of("float64_through", lambda x: (x.double() * 1e-3).sum((2, 3)).float()),
     half(module("half_conv", lambda: nn.Conv2d(8, 4, 3).half(), "x:float16[N,8,H,W]", SMALL)),
     half(module("half_layer_norm", lambda: nn.LayerNorm(16).half(), "x:float16[N,T,16]", STEPS)),
-    half(of("half_to_float_sum", lambda x: (x.float().pow(2).sum(-1) + 1e-6).rsqrt().half(), "x:float16[N,T,16]", STEPS)),
+    half(
+        of("half_to_float_sum", lambda x: (x.float().pow(2).sum(-1) + 1e-6).rsqrt().half(), "x:float16[N,T,16]", STEPS)
+    ),
     of("scalar_out", lambda x: x.sum()),
     of("scalar_input_axis", lambda x: x.unsqueeze(0) + x.unsqueeze(1), "x:float32[T]", "T=5:20:50"),
     of("empty_slice_cat", lambda x: torch.cat([x[:, :0], x], 1)),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Norms, pools, convolutions, activations and recurrent cells in forms that the other groups leave out."""
 
 from __future__ import annotations
@@ -227,7 +226,10 @@ CASES: tuple[Case, ...] = (
     of("eps_under_log", lambda x: -torch.log(F.relu(x) + 1e-10)),
     of("eps_in_ratio", lambda x: F.relu(x) / (F.relu(x).sum(1, keepdim=True) + 1e-9)),
     of("eps_subtracted", lambda x: torch.log(F.relu(-x) - (-1e-10))),
-    of("dice", lambda x: 2 * (x.sigmoid() * (x > 0)).sum((2, 3)) / (x.sigmoid().sum((2, 3)) + (x > 0).sum((2, 3)) + 1e-8)),
+    of(
+        "dice",
+        lambda x: 2 * (x.sigmoid() * (x > 0)).sum((2, 3)) / (x.sigmoid().sum((2, 3)) + (x > 0).sum((2, 3)) + 1e-8),
+    ),
     module("pixel_norm", PixelNorm),
     module("minibatch_std", MinibatchStd),
     module("modulated_conv", Modulated, ("x:float32[N,8,H,W]", "style:float32[N,8]"), SMALL),
@@ -256,12 +258,25 @@ CASES: tuple[Case, ...] = (
     of("pool_stride_from_shape", lambda x: F.avg_pool2d(x, 2, stride=(x.shape[2] // 8, 2))),
     of("pool_tensor_arithmetic", lambda x: F.avg_pool2d(x, ((torch.tensor(x.shape[2]) // 2).item(), 2))),
     of("adaptive_avg_3_tuple", lambda x: F.adaptive_avg_pool2d(x, (3, None))),
-    of("adaptive_avg_to_other", lambda x, y: F.adaptive_avg_pool2d(x, y.shape[2:]) + y, TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12"),
-    of("adaptive_max_to_other", lambda x, y: F.adaptive_max_pool2d(x, (y.shape[2], y.shape[3])) + y, TWO, "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12"),
+    of(
+        "adaptive_avg_to_other",
+        lambda x, y: F.adaptive_avg_pool2d(x, y.shape[2:]) + y,
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12",
+    ),
+    of(
+        "adaptive_max_to_other",
+        lambda x, y: F.adaptive_max_pool2d(x, (y.shape[2], y.shape[3])) + y,
+        TWO,
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=5:8:11 W2=4:9:12",
+    ),
     of("adaptive_max_3d", lambda x: F.adaptive_max_pool3d(x, (2, 2, 3)), VOLUME, VOXELS),
     module("gem", GeM),
     module("quarter_windows", BlurredMean),
-    of("stochastic_free_fractional", lambda x: F.avg_pool2d(x, 3, 1, 1) / (F.avg_pool2d(torch.ones_like(x), 3, 1, 1) + 1e-7)),
+    of(
+        "stochastic_free_fractional",
+        lambda x: F.avg_pool2d(x, 3, 1, 1) / (F.avg_pool2d(torch.ones_like(x), 3, 1, 1) + 1e-7),
+    ),
     module("conv_transpose_1d_output_size", SameTransposed, SIGNAL, TICKS),
     module("conv_transpose_stride_3_output_size", Transposed3),
     module("conv_transpose_grouped", lambda: nn.ConvTranspose2d(8, 8, 4, 2, 1, groups=8, bias=False)),
@@ -271,14 +286,31 @@ CASES: tuple[Case, ...] = (
     module("conv_lazy_channels", lambda: nn.Sequential(nn.Conv2d(8, 6, 3), nn.Flatten(2), nn.Softmax(-1))),
     module("conv3d_strided", lambda: nn.Conv3d(4, 4, (1, 3, 3), (1, 2, 2), (0, 1, 1)), VOLUME, VOXELS),
     of("conv_with_input_weights", lambda x, y: F.conv2d(x, y), ("x:float32[N,8,H,W]", "y:float32[4,8,3,3]")),
-    of("correlation_with_template", lambda x, y: F.conv2d(x[:1], y[:1].transpose(0, 1), groups=8), ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6"),
-    of("xcorr_siamese", lambda x, y: F.conv2d(x.reshape(1, -1, x.shape[2], x.shape[3]), y.reshape(-1, 1, y.shape[2], y.shape[3]), groups=x.shape[0] * 8).view(x.shape[0], 8, -1), ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6"),
+    of(
+        "correlation_with_template",
+        lambda x, y: F.conv2d(x[:1], y[:1].transpose(0, 1), groups=8),
+        ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6",
+    ),
+    of(
+        "xcorr_siamese",
+        lambda x, y: F.conv2d(
+            x.reshape(1, -1, x.shape[2], x.shape[3]), y.reshape(-1, 1, y.shape[2], y.shape[3]), groups=x.shape[0] * 8
+        ).view(x.shape[0], 8, -1),
+        ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6",
+    ),
     module("lstm_cell_loop", LstmCellLoop, "x:float32[N,6,8]", "N=1:2:5"),
     module("gru_cell", GruCell, ("x:float32[N,8]", "h:float32[N,8]"), "N=1:2:5"),
     module("conv_lstm", ConvLstm, space=SMALL),
     module("stacked_gru_projected_lstm", Stacked, LINE, STEPS),
     module("lstm_state_in_out", StatefulLstm, (LINE, "h:float32[1,N,8]", "c:float32[1,N,8]"), STEPS),
-    module("rnn_relu_both_ways", lambda: nn.RNN(16, 8, nonlinearity="relu", batch_first=True, bidirectional=True), LINE, STEPS),
+    module(
+        "rnn_relu_both_ways",
+        lambda: nn.RNN(16, 8, nonlinearity="relu", batch_first=True, bidirectional=True),
+        LINE,
+        STEPS,
+    ),
     module("gru_time_first", lambda: nn.GRU(16, 8), "x:float32[T,N,16]", STEPS),
     module("lstm_no_bias", lambda: nn.LSTM(16, 8, bias=False, batch_first=True), LINE, STEPS),
     module("prelu_one", OnePrelu),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """What people write in one line and what falls between the groups."""
 
 from __future__ import annotations
@@ -160,19 +159,41 @@ CASES: tuple[Case, ...] = (
     of("heatmap_peaks", nms_like, "x:float32[N,8,H,W]=-3:3"),
     of("quantile", lambda x: torch.quantile(x, 0.3, dim=1), LINE, STEPS),
     of("nanmean", lambda x: torch.nanmean(torch.where(x > 2, torch.nan, x), dim=1), LINE, STEPS),
-    of("covariance", lambda x: (x - x.mean(1, True)).transpose(1, 2) @ (x - x.mean(1, True)) / (x.shape[1] - 1), LINE, STEPS),
+    of(
+        "covariance",
+        lambda x: (x - x.mean(1, True)).transpose(1, 2) @ (x - x.mean(1, True)) / (x.shape[1] - 1),
+        LINE,
+        STEPS,
+    ),
     of("tensordot", lambda x: torch.tensordot(x, x[0], dims=([1], [0])), LINE, STEPS),
     of("outer_sum", lambda x: x[:, :, None] + x[:, None, :], LINE, STEPS),
     of("trace", lambda x: (x @ x.transpose(1, 2)).diagonal(dim1=1, dim2=2).sum(-1), LINE, STEPS),
     of("matrix_power", lambda x: torch.matrix_power(torch.tanh(x.transpose(1, 2) @ x / x.shape[1]), 3), LINE, STEPS),
-    of("meshgrid_default", lambda x: x + torch.stack(torch.meshgrid(torch.arange(x.shape[2]), torch.arange(x.shape[3]), indexing="xy")).sum(0).t()),
+    of(
+        "meshgrid_default",
+        lambda x: (
+            x
+            + torch.stack(torch.meshgrid(torch.arange(x.shape[2]), torch.arange(x.shape[3]), indexing="xy")).sum(0).t()
+        ),
+    ),
     of("flip_and_add", lambda x: x + x[:, :, torch.arange(x.shape[2] - 1, -1, -1)]),
     of("negative_index", lambda x: torch.cat([x[:, :, -3:], x[:, :, :-3]], 2)),
     of("half_by_chunk", lambda x: torch.cat(torch.chunk(x, 2, dim=3)[::-1], 3)),
     of("expand_as", lambda x, y: y.mean((2, 3), keepdim=True).expand_as(x) * x, TWO, PAIR),
-    of("interp_then_concat", lambda x, y: torch.cat([x, F.interpolate(y, x.shape[-2:], mode="bilinear", align_corners=True)], 1), TWO, PAIR),
-    of("resize_half_pixel_odd", lambda x: F.interpolate(F.interpolate(x, scale_factor=0.5, mode="bilinear"), scale_factor=2, mode="bilinear")),
-    of("hypercolumn", lambda x: torch.cat([F.interpolate(F.avg_pool2d(x, k), x.shape[2:], mode="bilinear") for k in (2, 3, 4)], 1)),
+    of(
+        "interp_then_concat",
+        lambda x, y: torch.cat([x, F.interpolate(y, x.shape[-2:], mode="bilinear", align_corners=True)], 1),
+        TWO,
+        PAIR,
+    ),
+    of(
+        "resize_half_pixel_odd",
+        lambda x: F.interpolate(F.interpolate(x, scale_factor=0.5, mode="bilinear"), scale_factor=2, mode="bilinear"),
+    ),
+    of(
+        "hypercolumn",
+        lambda x: torch.cat([F.interpolate(F.avg_pool2d(x, k), x.shape[2:], mode="bilinear") for k in (2, 3, 4)], 1),
+    ),
     of("instance_std_by_view", lambda x: x.view(x.shape[0], x.shape[1], -1).std(-1)),
     of("group_mean", lambda x: x.view(x.size(0), 4, -1, x.size(2), x.size(3)).mean(2)),
     of("maxout", lambda x: x.view(x.size(0), 4, 2, *x.shape[2:]).amax(2)),
@@ -182,8 +203,16 @@ CASES: tuple[Case, ...] = (
     of("stack_of_shifts", lambda x: torch.stack([F.pad(x, (k, 2 - k))[..., 1:-1] for k in range(3)], 2).amax(2)),
     of("integral_image", lambda x: x.cumsum(2).cumsum(3)),
     of("box_filter", lambda x: (lambda c: c[..., 3:] - c[..., :-3])(F.pad(x.cumsum(3), (3, 0)))),
-    of("histogram_soft", lambda x: torch.exp(-((x.flatten(2)[..., None] - torch.linspace(-2, 2, 8)) ** 2)).mean(2), "x:float32[N,3,H,W]", "N=1:2:3 H=6:10:14 W=7:9:15"),
-    of("spatial_softmax_temperature", lambda x: F.softmax(x.flatten(2) * math.sqrt(1.0 / x.shape[1]), -1).reshape(x.shape)),
+    of(
+        "histogram_soft",
+        lambda x: torch.exp(-((x.flatten(2)[..., None] - torch.linspace(-2, 2, 8)) ** 2)).mean(2),
+        "x:float32[N,3,H,W]",
+        "N=1:2:3 H=6:10:14 W=7:9:15",
+    ),
+    of(
+        "spatial_softmax_temperature",
+        lambda x: F.softmax(x.flatten(2) * math.sqrt(1.0 / x.shape[1]), -1).reshape(x.shape),
+    ),
     of("arange_int32", lambda x: x + torch.arange(x.shape[1], dtype=torch.int32)[None, :, None], LINE, STEPS),
     of("cumsum_mask", lambda x: (x > 0).long().cumsum(1), LINE, STEPS),
     of("top_half", lambda x: torch.sort(x, dim=1, descending=True)[0][:, : (x.shape[1] + 1) // 2].mean(1), LINE, STEPS),
@@ -192,9 +221,18 @@ CASES: tuple[Case, ...] = (
     of("windowed_mean", lambda x: x.unfold(1, 5, 1).mean(-1), LINE, STEPS),
     of("frame_signal", lambda x: x.unfold(-1, 16, 8) * torch.hann_window(16), "x:float32[N,T]", "N=1:2:5 T=40:64:200"),
     of("repeat_interleave_tokens", lambda x: x.repeat_interleave(3, 1), LINE, STEPS),
-    of("block_causal", lambda x: (torch.arange(x.shape[1])[:, None] // 4 >= torch.arange(x.shape[1])[None] // 4).float() @ x, LINE, STEPS),
+    of(
+        "block_causal",
+        lambda x: (torch.arange(x.shape[1])[:, None] // 4 >= torch.arange(x.shape[1])[None] // 4).float() @ x,
+        LINE,
+        STEPS,
+    ),
     of("bilinear_form", lambda x: torch.einsum("bi,ij,bj->b", x[:, 0], torch.eye(16) * 2, x[:, 1]), LINE, STEPS),
-    of("pool_by_reshape", lambda x: x.reshape(x.shape[0], 8, x.shape[2] // 4, 4, x.shape[3] // 4, 4).mean((3, 5)), space="N=1:2:5 H=16:32:60%4 W=16:48:64%4"),
+    of(
+        "pool_by_reshape",
+        lambda x: x.reshape(x.shape[0], 8, x.shape[2] // 4, 4, x.shape[3] // 4, 4).mean((3, 5)),
+        space="N=1:2:5 H=16:32:60%4 W=16:48:64%4",
+    ),
     of("local_maxima", lambda x: (x == F.max_pool2d(x, 3, 1, 1)).float() * x),
     of("dynamic_divisor", lambda x: x / torch.tensor(float(8)) * x.shape[2] / x.shape[3]),
     of("log_polar", lambda x: torch.log(torch.linalg.vector_norm(x, dim=1) + 1e-9)),

@@ -1,4 +1,3 @@
-
 """Normalisations, canonical and hand-written."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Pooling with fixed windows, windows that follow the size, and adaptive pooling."""
 
 from __future__ import annotations
@@ -108,8 +107,18 @@ CASES: tuple[Case, ...] = (
     of("avg_int_of_shape", lambda x: F.avg_pool2d(x, [int(x.shape[2]), 1])),
     of("avg_pool1d_whole", lambda x: F.avg_pool1d(x, x.shape[2]), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
     of("max_pool1d_whole", lambda x: F.max_pool1d(x, x.shape[-1]), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
-    of("avg_pool3d_whole", lambda x: F.avg_pool3d(x, x.shape[2:]), "x:float32[N,4,D,H,W]", "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12"),
-    of("avg_time_3d", lambda x: F.avg_pool3d(x, (x.shape[2], 1, 1)), "x:float32[N,4,D,H,W]", "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12"),
+    of(
+        "avg_pool3d_whole",
+        lambda x: F.avg_pool3d(x, x.shape[2:]),
+        "x:float32[N,4,D,H,W]",
+        "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12",
+    ),
+    of(
+        "avg_time_3d",
+        lambda x: F.avg_pool3d(x, (x.shape[2], 1, 1)),
+        "x:float32[N,4,D,H,W]",
+        "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12",
+    ),
     module("squeeze_excite_avg_pool", SqueezeExcite),
     module("after_strides", Downsampled),
     module("height_attention", HeightAttention),
@@ -127,14 +136,22 @@ CASES: tuple[Case, ...] = (
     of("adaptive_max_1xnone", lambda x: F.adaptive_max_pool2d(x, (1, None))),
     of("adaptive_avg_1d", lambda x: F.adaptive_avg_pool1d(x, 6), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
     of("adaptive_max_1d", lambda x: F.adaptive_max_pool1d(x, 6), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
-    of("adaptive_avg_3d", lambda x: F.adaptive_avg_pool3d(x, (1, 2, 2)), "x:float32[N,4,D,H,W]", "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12"),
+    of(
+        "adaptive_avg_3d",
+        lambda x: F.adaptive_avg_pool3d(x, (1, 2, 2)),
+        "x:float32[N,4,D,H,W]",
+        "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12",
+    ),
     module("adaptive_layer", lambda: nn.AdaptiveAvgPool2d((3, 3))),
     module("pyramid_pooling", PyramidPooling),
     module("spatial_pyramid", SpatialPyramid),
     module("sppf", SPPF),
     module("coordinate_attention", CoordinateAttention),
     of("max_with_indices", lambda x: F.max_pool2d(x, 2, return_indices=True)),
-    of("max_unpool", lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), kernel_size=2, output_size=x.shape[2:])),
+    of(
+        "max_unpool",
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), kernel_size=2, output_size=x.shape[2:]),
+    ),
     of("strip_pooling", lambda x: F.interpolate(F.adaptive_avg_pool2d(x, (1, None)), x.shape[2:], mode="bilinear") + x),
     of("global_mean_std", lambda x: torch.cat([x.mean((2, 3)), x.std((2, 3))], 1)),
 )

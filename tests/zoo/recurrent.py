@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Recurrent layers, 1-D and 3-D convolutions, and small whole networks."""
 
 from __future__ import annotations
@@ -81,7 +80,9 @@ class Residual(nn.Module):
 
 CASES: tuple[Case, ...] = (
     module("lstm", lambda: Last(nn.LSTM(16, 8, batch_first=True)), LINE, STEPS),
-    module("lstm_two_layers_both_ways", lambda: Last(nn.LSTM(16, 8, 2, batch_first=True, bidirectional=True)), LINE, STEPS),
+    module(
+        "lstm_two_layers_both_ways", lambda: Last(nn.LSTM(16, 8, 2, batch_first=True, bidirectional=True)), LINE, STEPS
+    ),
     module("lstm_time_first", lambda: Last(nn.LSTM(16, 8)), "x:float32[T,N,16]", STEPS),
     module("lstm_initial_state", InitialState, LINE, STEPS),
     module("gru", lambda: Last(nn.GRU(16, 8, batch_first=True)), LINE, STEPS),
@@ -95,7 +96,17 @@ CASES: tuple[Case, ...] = (
     module("conv3d", lambda: nn.Conv3d(4, 4, 3, padding=1), VOLUME, VOXELS),
     module("conv3d_transpose", lambda: nn.ConvTranspose3d(4, 4, 2, 2), VOLUME, VOXELS),
     module("max_pool3d", lambda: nn.MaxPool3d(2), VOLUME, VOXELS),
-    of("temporal_shift", lambda x: torch.cat([x[:, 1:, :2], x[:, :-1, 2:4], x[:, :-1, 4:]], 2), "x:float32[N,T,8,H,W]", "N=1:2:3 T=3:4:6 H=7:8:12 W=7:9:12"),
-    of("frames_to_batch", lambda x: F.avg_pool2d(x.flatten(0, 1), 2).unflatten(0, (x.shape[0], x.shape[1])), "x:float32[N,T,8,H,W]", "N=1:2:3 T=3:4:6 H=7:8:12 W=7:9:12"),
+    of(
+        "temporal_shift",
+        lambda x: torch.cat([x[:, 1:, :2], x[:, :-1, 2:4], x[:, :-1, 4:]], 2),
+        "x:float32[N,T,8,H,W]",
+        "N=1:2:3 T=3:4:6 H=7:8:12 W=7:9:12",
+    ),
+    of(
+        "frames_to_batch",
+        lambda x: F.avg_pool2d(x.flatten(0, 1), 2).unflatten(0, (x.shape[0], x.shape[1])),
+        "x:float32[N,T,8,H,W]",
+        "N=1:2:3 T=3:4:6 H=7:8:12 W=7:9:12",
+    ),
     module("residual_block", Residual),
 )

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Constructs that a rule of the rewrite room makes possible: what a target lacks or computes otherwise."""
 
 from __future__ import annotations
@@ -119,7 +118,9 @@ CASES: tuple[Case, ...] = (
     of("max_dilated_1d", lambda x: F.max_pool1d(x, 3, dilation=3), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
     of("max_dilated_3d", lambda x: F.max_pool3d(x, 2, 1, dilation=(1, 2, 3)), VOLUME, VOXELS),
     of("max_indices_padded", lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)),
-    of("max_unpool_even", lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), kernel_size=2), space=EVEN),
+    of(
+        "max_unpool_even", lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), kernel_size=2), space=EVEN
+    ),
     of("update_selected", update_selected),
     of("take_selected", take_selected),
     of("clear_rows", clear_rows, LINE, STEPS),
@@ -132,21 +133,63 @@ CASES: tuple[Case, ...] = (
     of("sine_large", lambda x: torch.sin(x * 4000.0) + torch.cos(x * 700.0)),
     of("determinant_4x4", lambda x: torch.linalg.det(x[:, :4, :4] * 0.2 + torch.eye(4)), LINE, STEPS),
     of("inverse_3x3", lambda x: torch.linalg.inv(torch.tanh(x[:, :3, :3]) * 0.2 + torch.eye(3)), LINE, STEPS),
-    of("grid_sample_volume_border", lambda x: F.grid_sample(x, torch.tanh(x[:, :3] * 2).permute(0, 2, 3, 4, 1), mode="nearest", padding_mode="border", align_corners=True), VOLUME, VOXELS),
+    of(
+        "grid_sample_volume_border",
+        lambda x: F.grid_sample(
+            x,
+            torch.tanh(x[:, :3] * 2).permute(0, 2, 3, 4, 1),
+            mode="nearest",
+            padding_mode="border",
+            align_corners=True,
+        ),
+        VOLUME,
+        VOXELS,
+    ),
     of("bytes_permute", lambda x: x.permute(0, 3, 1, 2).float() / 255.0, BYTES, SMALL),
     of("bytes_crop_and_halve", lambda x: (x[:, 1:-1, 2:] // 2).float().mean(-1), BYTES, SMALL),
     of("bytes_difference", lambda x: torch.where(x > 100, x - 100, 100 - x).float(), BYTES, SMALL),
     of("bytes_in_the_middle", lambda x: (torch.sigmoid(x) * 255).to(torch.uint8).float() / 255.0),
-    of("bits_of_values", lambda x, y: (x & y) + (x | y) * 2 + (x ^ y), ("x:int32[N,T]=-300:300", "y:int32[N,T]=-300:300"), STEPS),
+    of(
+        "bits_of_values",
+        lambda x, y: (x & y) + (x | y) * 2 + (x ^ y),
+        ("x:int32[N,T]=-300:300", "y:int32[N,T]=-300:300"),
+        STEPS,
+    ),
     of("bits_of_masks", lambda x: (x & 12) + (x | 5) + (x ^ 255) + ~x, "x:int64[N,T]=-300:300", STEPS),
-    of("index_put_accumulate_int", lambda x: torch.zeros(30, dtype=torch.int64).index_put((x.reshape(-1),), torch.ones_like(x.reshape(-1)), accumulate=True), "x:int64[N,T]=0:29", STEPS),
+    of(
+        "index_put_accumulate_int",
+        lambda x: torch.zeros(30, dtype=torch.int64).index_put(
+            (x.reshape(-1),), torch.ones_like(x.reshape(-1)), accumulate=True
+        ),
+        "x:int64[N,T]=0:29",
+        STEPS,
+    ),
     of("squeeze_from_two", lambda x: x.squeeze() * 2.0, "x:float32[N,1,T]", "N=2:3:5 T=5:16:40"),
     of("squeeze_batch_of_one", lambda x: x.squeeze() * 2.0, "x:float32[N,1,T]", "N=1:3:5 T=5:16:40"),
     of("cdist_by_product", lambda x, y: torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist"), POINTS, CLOUDS),
-    of("cdist_by_difference", lambda x, y: torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist"), POINTS, CLOUDS),
-    of("distances_by_hand", lambda x, y: ((x * x).sum(-1)[:, :, None] + (y * y).sum(-1)[:, None] - 2 * x @ y.transpose(1, 2)).clamp(min=1e-6).sqrt(), POINTS, CLOUDS),
-    of("triangle_of_booleans", lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1), -1.0), LINE, STEPS),
+    of(
+        "cdist_by_difference",
+        lambda x, y: torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist"),
+        POINTS,
+        CLOUDS,
+    ),
+    of(
+        "distances_by_hand",
+        lambda x, y: (
+            ((x * x).sum(-1)[:, :, None] + (y * y).sum(-1)[:, None] - 2 * x @ y.transpose(1, 2)).clamp(min=1e-6).sqrt()
+        ),
+        POINTS,
+        CLOUDS,
+    ),
+    of(
+        "triangle_of_booleans", lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1), -1.0), LINE, STEPS
+    ),
     of("pad_cut_and_extend", lambda x: F.pad(x, (-1, 3, 2, -2))),
-    module("kernel_of_moving_size", Correlated, ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"), "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6"),
+    module(
+        "kernel_of_moving_size",
+        Correlated,
+        ("x:float32[N,8,H,W]", "y:float32[N,8,H2,W2]"),
+        "N=1:2:5 H=17:32:61 W=19:48:67 H2=3:5:7 W2=3:4:6",
+    ),
     module("suppression_of_fixed_count", Detections, ("x:float32[N,T,4]=1:9", "scores:float32[N,T]=0:1"), STEPS),
 )

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Branches on shapes, integer arithmetic, ranges, reshapes, fold and unfold, shuffles, splits, einsum."""
 
 from __future__ import annotations
@@ -153,14 +152,20 @@ CASES: tuple[Case, ...] = (
     of("logical", lambda x: torch.logical_xor(x > 0, x < 1) & ~(x > 2)),
     of("arange", lambda x: x + torch.arange(x.shape[1])[None, :, None], LINE, STEPS),
     of("arange_step", lambda x: x[:, 1::2] * torch.arange(1, x.shape[1], 2)[None, :, None], LINE, STEPS),
-    of("arange_float", lambda x: x + torch.arange(0, x.shape[1], dtype=torch.float32)[None, :, None] * 0.1, LINE, STEPS),
+    of(
+        "arange_float", lambda x: x + torch.arange(0, x.shape[1], dtype=torch.float32)[None, :, None] * 0.1, LINE, STEPS
+    ),
     of("linspace", lambda x: x * torch.linspace(0.0, 1.0, x.shape[1])[None, :, None], LINE, STEPS),
     of("full_like_size", lambda x: torch.cat([x, torch.full((x.shape[0], 1, 16), 0.5)], 1), LINE, STEPS),
     of("zeros_new", lambda x: torch.cat([x, x.new_zeros(x.shape[0], x.shape[1], 2)], 2), LINE, STEPS),
     of("eye", lambda x: x.transpose(1, 2) @ (torch.eye(x.shape[1]) * 2), LINE, STEPS),
     of("flatten_linear", lambda x: x.flatten(1).sum(1, keepdim=True)),
     of("view_minus_one", lambda x: x.view(x.shape[0], -1, 4).mean(1)),
-    of("view_halves", lambda x: x.view(x.shape[0], 8, x.shape[2] // 2, 2, x.shape[3]).amax(3), space="N=1:2:5 H=16:32:60%2 W=19:48:67"),
+    of(
+        "view_halves",
+        lambda x: x.view(x.shape[0], 8, x.shape[2] // 2, 2, x.shape[3]).amax(3),
+        space="N=1:2:5 H=16:32:60%2 W=19:48:67",
+    ),
     of("permute_reshape", lambda x: x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, 8)),
     of("rows_to_batch", lambda x: x.permute(0, 2, 1, 3).reshape(-1, 8, x.shape[3])),
     of("expand", lambda x: x.mean(2, keepdim=True).expand(-1, -1, x.shape[2], -1)),
@@ -176,12 +181,20 @@ CASES: tuple[Case, ...] = (
     module("channel_shuffle", ShuffleChannels),
     of("channel_shuffle_op", lambda x: F.channel_shuffle(x, 4)),
     module("focus", Focus, space=EVEN),
-    of("space_to_depth", lambda x: x.unfold(2, 2, 2).unfold(3, 2, 2).permute(0, 1, 4, 5, 2, 3).flatten(1, 3), space=EVEN),
+    of(
+        "space_to_depth",
+        lambda x: x.unfold(2, 2, 2).unfold(3, 2, 2).permute(0, 1, 4, 5, 2, 3).flatten(1, 3),
+        space=EVEN,
+    ),
     of("unfold", lambda x: F.unfold(x, 3, padding=1)),
     of("unfold_strided", lambda x: F.unfold(x, (2, 3), stride=2)),
     of("fold", lambda x: F.fold(F.unfold(x, 3, padding=1), x.shape[2:], 3, padding=1)),
     of("fold_strided", lambda x: F.fold(F.unfold(x, 4, stride=4), x.shape[2:], 4, stride=4), space=EVEN),
-    of("fold_overlap", lambda x: F.fold(F.unfold(x, 4, stride=2, padding=1), x.shape[2:], 4, stride=2, padding=1), space=EVEN),
+    of(
+        "fold_overlap",
+        lambda x: F.fold(F.unfold(x, 4, stride=2, padding=1), x.shape[2:], 4, stride=2, padding=1),
+        space=EVEN,
+    ),
     of("tensor_unfold", lambda x: x.unfold(1, 4, 2).mean(-1), LINE, STEPS),
     module("involution", Involution),
     module("dynamic_conv", DynamicConv),
@@ -193,7 +206,10 @@ CASES: tuple[Case, ...] = (
     of("bilinear_pooling", lambda x: torch.einsum("nchw,ndhw->ncd", x, x) / (x.shape[2] * x.shape[3])),
     of("broadcast_shapes", lambda x, y: x.mean((2, 3), keepdim=True) * y, TWO, PAIR),
     of("cdist", lambda x: torch.cdist(x, x), LINE, STEPS),
-    of("correlation", lambda x: torch.stack([(x * torch.roll(x, (i, j), (2, 3))).mean(1) for i in (-1, 0, 1) for j in (-1, 0, 1)], 1)),
+    of(
+        "correlation",
+        lambda x: torch.stack([(x * torch.roll(x, (i, j), (2, 3))).mean(1) for i in (-1, 0, 1) for j in (-1, 0, 1)], 1),
+    ),
     of("tuple_and_dict_out", lambda x: {"a": x * 2, "rest": (x.mean(1), [x.sum()])}),
     of("same_tensor_twice", lambda x: (x, x)),
 )

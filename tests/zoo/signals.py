@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Fourier transforms, complex numbers, small linear algebra, filters, audio fronts, einsum's less usual forms."""
 
 from __future__ import annotations
@@ -65,7 +64,9 @@ class GlobalFilter(nn.Module):
         self.weight = nn.Parameter(torch.randn(9, 2) * 0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.fft.irfft(torch.fft.rfft(x, dim=-1, norm="ortho") * torch.view_as_complex(self.weight), n=16, dim=-1, norm="ortho")
+        return torch.fft.irfft(
+            torch.fft.rfft(x, dim=-1, norm="ortho") * torch.view_as_complex(self.weight), n=16, dim=-1, norm="ortho"
+        )
 
 
 class FourierMix(nn.Module):
@@ -138,13 +139,41 @@ CASES: tuple[Case, ...] = (
     module("stft_by_conv", SpectrogramByConv, WAVE, SAMPLES),
     module("log_mel", LogMel, WAVE, SAMPLES),
     module("log_mel_power_of_two", lambda: LogMel(32, 32), WAVE, SAMPLES),
-    of("stft_all_bins", lambda x: torch.view_as_real(torch.stft(x, 32, 8, window=torch.hann_window(32), center=False, normalized=True, onesided=False, return_complex=True)), WAVE, SAMPLES),
+    of(
+        "stft_all_bins",
+        lambda x: torch.view_as_real(
+            torch.stft(
+                x,
+                32,
+                8,
+                window=torch.hann_window(32),
+                center=False,
+                normalized=True,
+                onesided=False,
+                return_complex=True,
+            )
+        ),
+        WAVE,
+        SAMPLES,
+    ),
     module("global_filter", GlobalFilter, LINE, STEPS),
     module("fourier_mix", FourierMix, LINE, STEPS),
     of("rfft_of_dynamic_axis", lambda x: torch.fft.rfft(x, dim=1).abs(), LINE, STEPS),
     of("fft_shift", lambda x: torch.fft.fftshift(x, dim=(2, 3))),
-    of("complex_multiply", lambda x: torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (8, 2))) * torch.complex(torch.tensor(0.6), torch.tensor(0.8))), LINE, STEPS),
-    of("polar_by_hand", lambda x: torch.stack([x[..., :8].exp() * x[..., 8:].cos(), x[..., :8].exp() * x[..., 8:].sin()], -1), LINE, STEPS),
+    of(
+        "complex_multiply",
+        lambda x: torch.view_as_real(
+            torch.view_as_complex(x.unflatten(-1, (8, 2))) * torch.complex(torch.tensor(0.6), torch.tensor(0.8))
+        ),
+        LINE,
+        STEPS,
+    ),
+    of(
+        "polar_by_hand",
+        lambda x: torch.stack([x[..., :8].exp() * x[..., 8:].cos(), x[..., :8].exp() * x[..., 8:].sin()], -1),
+        LINE,
+        STEPS,
+    ),
     of("inverse_3x3", lambda x: torch.linalg.inv(x.tanh() + 4 * torch.eye(3)), MATRICES, STEPS),
     of("det_3x3", lambda x: torch.linalg.det(x), MATRICES, STEPS),
     of("solve_3x3", lambda x: torch.linalg.solve(x.tanh() + 4 * torch.eye(3), x[..., 0]), MATRICES, STEPS),
@@ -154,25 +183,63 @@ CASES: tuple[Case, ...] = (
     of("quaternion", quaternion, "x:float32[N,T,4]", STEPS),
     of("outer", lambda x: torch.outer(x, x), "x:float32[T]", "T=5:20:50"),
     of("dot_mv", lambda x: torch.mv(x, x.mean(0)) + torch.dot(x[0], x[1]), "x:float32[T,8]", "T=5:20:50"),
-    of("kron_like", lambda x: (x[:, :, None, :, None] * torch.ones(1, 1, 2, 1, 2)).flatten(3, 4).flatten(1, 2), LINE, STEPS),
+    of(
+        "kron_like",
+        lambda x: (x[:, :, None, :, None] * torch.ones(1, 1, 2, 1, 2)).flatten(3, 4).flatten(1, 2),
+        LINE,
+        STEPS,
+    ),
     of("block_diagonal", lambda x: torch.block_diag(x, x), "x:float32[T,4]", "T=5:20:50"),
     module("blur_pool", Blur),
     module("haar", Haar),
     module("state_space", SSM, LINE, STEPS),
     module("sobel", Sobel),
-    of("total_variation", lambda x: (x[:, :, 1:] - x[:, :, :-1]).abs().mean((1, 2, 3)) + (x[..., 1:] - x[..., :-1]).abs().mean((1, 2, 3))),
-    of("laplacian_pyramid", lambda x: x - F.interpolate(F.avg_pool2d(x, 2, ceil_mode=True), size=x.shape[2:], mode="bilinear", align_corners=False)),
+    of(
+        "total_variation",
+        lambda x: (x[:, :, 1:] - x[:, :, :-1]).abs().mean((1, 2, 3)) + (x[..., 1:] - x[..., :-1]).abs().mean((1, 2, 3)),
+    ),
+    of(
+        "laplacian_pyramid",
+        lambda x: (
+            x
+            - F.interpolate(F.avg_pool2d(x, 2, ceil_mode=True), size=x.shape[2:], mode="bilinear", align_corners=False)
+        ),
+    ),
     of("unfold_frames", lambda x: x.unfold(1, 16, 8) * torch.hann_window(16), WAVE, SAMPLES),
-    of("frames_overlap_add", lambda x: F.fold(x.unfold(1, 16, 8).transpose(1, 2), (1, (x.shape[1] - 16) // 8 * 8 + 16), (1, 16), stride=(1, 8)).flatten(1), WAVE, SAMPLES),
+    of(
+        "frames_overlap_add",
+        lambda x: F.fold(
+            x.unfold(1, 16, 8).transpose(1, 2), (1, (x.shape[1] - 16) // 8 * 8 + 16), (1, 16), stride=(1, 8)
+        ).flatten(1),
+        WAVE,
+        SAMPLES,
+    ),
     of("decibel", lambda x: 10.0 * torch.log10(torch.clamp(x * x, min=1e-10)), WAVE, SAMPLES),
-    of("mu_law", lambda x: ((torch.sign(x) * torch.log1p(255.0 * x.tanh().abs()) / math.log1p(255.0) + 1) / 2 * 255 + 0.5).floor(), WAVE, SAMPLES),
+    of(
+        "mu_law",
+        lambda x: (
+            (torch.sign(x) * torch.log1p(255.0 * x.tanh().abs()) / math.log1p(255.0) + 1) / 2 * 255 + 0.5
+        ).floor(),
+        WAVE,
+        SAMPLES,
+    ),
     of("preemphasis", lambda x: torch.cat([x[:, :1], x[:, 1:] - 0.97 * x[:, :-1]], 1), WAVE, SAMPLES),
-    of("autocorrelation", lambda x: torch.stack([(x[:, lag:] * x[:, : x.shape[1] - lag]).mean(1) for lag in range(4)], 1), WAVE, SAMPLES),
+    of(
+        "autocorrelation",
+        lambda x: torch.stack([(x[:, lag:] * x[:, : x.shape[1] - lag]).mean(1) for lag in range(4)], 1),
+        WAVE,
+        SAMPLES,
+    ),
     of("einsum_ellipsis_both", lambda x: torch.einsum("...ij,...jk->...ik", x, x), MATRICES, STEPS),
     of("einsum_trace", lambda x: torch.einsum("ntii->nt", x), MATRICES, STEPS),
     of("einsum_sum_all", lambda x: torch.einsum("ntc->", x), LINE, STEPS),
     of("einsum_transpose", lambda x: torch.einsum("nchw->nwhc", x), space=SMALL),
-    of("einsum_batch_heads", lambda x: torch.einsum("nthd,nshd->nhts", x.unflatten(2, (4, 4)), x.unflatten(2, (4, 4))), LINE, STEPS),
+    of(
+        "einsum_batch_heads",
+        lambda x: torch.einsum("nthd,nshd->nhts", x.unflatten(2, (4, 4)), x.unflatten(2, (4, 4))),
+        LINE,
+        STEPS,
+    ),
     of("einsum_implicit", lambda x: torch.einsum("bij,bjk", x, x.transpose(1, 2)), LINE, STEPS),
     of("einsum_broadcast_one", lambda x: torch.einsum("ntc,c->nt", x, torch.arange(16.0)), LINE, STEPS),
     of("einsum_four", lambda x: torch.einsum("na,nb,nc,nd->nabcd", *(x[:, i, :3] for i in range(4))), LINE, STEPS),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line reads best as a table
 """Odd sizes: skips that have to be cropped or padded to fit, transposed convolutions, paddings from shapes."""
 
 from __future__ import annotations
@@ -114,7 +113,12 @@ CASES: tuple[Case, ...] = (
     module("pad_if_odd", PadIfNeeded),
     module("shortcut_slice", ShortcutSlice),
     of("centre_crop", centre_crop, TWO, "N=1:2:5 H=31:40:61 W=34:48:67 H2=9:16:30 W2=8:24:33"),
-    of("pad_to_other", lambda x, y: F.pad(y, (0, x.shape[3] - y.shape[3], 0, x.shape[2] - y.shape[2])) + x, TWO, "N=1:2:5 H=31:40:61 W=34:48:67 H2=9:16:30 W2=8:24:33"),
+    of(
+        "pad_to_other",
+        lambda x, y: F.pad(y, (0, x.shape[3] - y.shape[3], 0, x.shape[2] - y.shape[2])) + x,
+        TWO,
+        "N=1:2:5 H=31:40:61 W=34:48:67 H2=9:16:30 W2=8:24:33",
+    ),
     of("pad_reflect", lambda x: F.pad(x, (3, 2, 1, 4), mode="reflect")),
     of("pad_replicate", lambda x: F.pad(x, (3, 2, 1, 4), mode="replicate")),
     of("pad_circular", lambda x: F.pad(x, (3, 2, 1, 4), mode="circular")),

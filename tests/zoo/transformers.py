@@ -56,7 +56,11 @@ class DecomposedBias(nn.Module):
         rows = torch.einsum("nhwc,hkc->nhwk", q, self.table(self.rows, h))
         cols = torch.einsum("nhwc,wkc->nhwk", q, self.table(self.cols, w))
         flat = q.reshape(n, h * w, c)
-        scores = (flat @ flat.transpose(1, 2)).view(n, h * w, h, w) + rows.reshape(n, h * w, h, 1) + cols.reshape(n, h * w, 1, w)
+        scores = (
+            (flat @ flat.transpose(1, 2)).view(n, h * w, h, w)
+            + rows.reshape(n, h * w, h, 1)
+            + cols.reshape(n, h * w, 1, w)
+        )
         return (scores.view(n, h * w, h * w).softmax(-1) @ flat).transpose(1, 2).reshape(n, c, h, w)
 
 
@@ -92,7 +96,11 @@ class GroupedQuery(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.q, self.kv, self.o = nn.Linear(16, 16, bias=False), nn.Linear(16, 16, bias=False), nn.Linear(16, 16, bias=False)
+        self.q, self.kv, self.o = (
+            nn.Linear(16, 16, bias=False),
+            nn.Linear(16, 16, bias=False),
+            nn.Linear(16, 16, bias=False),
+        )
         self.register_buffer("rate", 1.0 / 100 ** (torch.arange(0, 4, 2) / 4))
 
     def rotate(self, x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
@@ -202,7 +210,9 @@ CASES: tuple[Case, ...] = (
     module("decomposed_bias", DecomposedBias, space=SMALL),
     module("swin_bias_and_mask", SwinBias, space=SMALL),
     module("grouped_query_rotary", GroupedQuery, LINE, STEPS),
-    module("key_value_cache", KeyValueCache, ("x:float32[N,S,16]", "past:float32[2,N,T,16]"), "N=1:2:5 S=1:1:4 T=5:16:40"),
+    module(
+        "key_value_cache", KeyValueCache, ("x:float32[N,S,16]", "past:float32[2,N,T,16]"), "N=1:2:5 S=1:1:4 T=5:16:40"
+    ),
     module("lengths_to_padding_mask", PaddedEncoder, (LINE, "lengths:int64[N]=1:5"), STEPS),
     module("detr_queries", Queries, space=SMALL),
     module("patch_merging", PatchMerging),

@@ -213,7 +213,14 @@ CASES: tuple[Case, ...] = (
     module("branch_on_region", BranchOnRegion),
     module("branch_on_three_dims", BranchOnThreeDims),
     of("product_of_sizes_in_floats", lambda x: x[:, :, : int(x.shape[2] * x.shape[3] * 0.7) % 5 + 1]),
-    of("index_add_of_infinities", lambda x: torch.zeros(x.shape[0], 10, 16).index_add(1, torch.arange(10), x[:, :10].masked_fill(x[:, :10] < -1.0, float("-inf"))), LINE, "N=1:2:4 T=12:16:40"),
+    of(
+        "index_add_of_infinities",
+        lambda x: torch.zeros(x.shape[0], 10, 16).index_add(
+            1, torch.arange(10), x[:, :10].masked_fill(x[:, :10] < -1.0, float("-inf"))
+        ),
+        LINE,
+        "N=1:2:4 T=12:16:40",
+    ),
     module("noise_of_one_seed", SeededNoise, LINE, STEPS),
     module("warm_up_counter", WarmUp, LINE, STEPS),
     module("branch_on_area", BranchOnArea),
@@ -223,9 +230,21 @@ CASES: tuple[Case, ...] = (
     module("branch_on_full_mask", BranchOnFullMask, (LINE, "mask:bool[N,T]"), "N=2:2:5 T=12:16:40"),
     module("guard_against_nan", GuardAgainstNan, LINE, STEPS),
     module("guard_half_overflow", GuardHalfOverflow, LINE, STEPS),
-    of("ceil_of_tenths", lambda x: F.interpolate(x, size=(x.shape[2], math.ceil(x.shape[3] * 1.1)), mode="bilinear"), space=SCALED),
-    of("tenths_in_whole_numbers", lambda x: F.interpolate(x, size=(x.shape[2], -(-x.shape[3] * 11 // 10)), mode="bilinear"), space=SCALED),
-    of("batch_of_one_or_two", lambda x: x.flatten(2).softmax(-1).view_as(x) * x.shape[2], space="N=1:1:2 H=6:16:30 W=7:20:33"),
+    of(
+        "ceil_of_tenths",
+        lambda x: F.interpolate(x, size=(x.shape[2], math.ceil(x.shape[3] * 1.1)), mode="bilinear"),
+        space=SCALED,
+    ),
+    of(
+        "tenths_in_whole_numbers",
+        lambda x: F.interpolate(x, size=(x.shape[2], -(-x.shape[3] * 11 // 10)), mode="bilinear"),
+        space=SCALED,
+    ),
+    of(
+        "batch_of_one_or_two",
+        lambda x: x.flatten(2).softmax(-1).view_as(x) * x.shape[2],
+        space="N=1:1:2 H=6:16:30 W=7:20:33",
+    ),
     module("rows_masked_whole", MaskedRows, MASKED, STEPS),
     module("cached_window", CachedWindow, (LINE, "past:float32[N,P,16]"), "N=1:2:4 T=1:8:20 P=1:16:40"),
     module("relative_shift", RelativeShift, LINE, STEPS),
@@ -236,8 +255,18 @@ CASES: tuple[Case, ...] = (
     of("variance_in_float64", by_variance, LINE, STEPS),
     of("angle_on_the_axes", lambda x: torch.atan2((x % 5 - 2).float(), (x // 5 - 3).float()), TOKENS, STEPS),
     of("argsort_stable_of_ties", lambda x: (x // 7).argsort(dim=1, stable=True), TOKENS, STEPS),
-    of("logsumexp_of_masked_rows", lambda x, y: x.masked_fill(y[..., None], float("-inf")).logsumexp(1), (LINE, "y:bool[N,T]"), STEPS),
-    of("mean_without_masked", lambda x, y: torch.where(y[..., None], x, float("nan")).nanmean(1).nan_to_num(7.0), (LINE, "y:bool[N,T]"), STEPS),
+    of(
+        "logsumexp_of_masked_rows",
+        lambda x, y: x.masked_fill(y[..., None], float("-inf")).logsumexp(1),
+        (LINE, "y:bool[N,T]"),
+        STEPS,
+    ),
+    of(
+        "mean_without_masked",
+        lambda x, y: torch.where(y[..., None], x, float("nan")).nanmean(1).nan_to_num(7.0),
+        (LINE, "y:bool[N,T]"),
+        STEPS,
+    ),
     of("negative_bits", lambda x: ((x - 2**20) & 0xFF0) | ((x - 15) ^ 0x55), TOKENS, STEPS),
     of("nearest_1.9", lambda x: F.interpolate(x, scale_factor=1.9, mode="nearest"), space="N=1:2:3 H=5:14:30 W=5:8:10"),
 )

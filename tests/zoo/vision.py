@@ -101,7 +101,9 @@ class CostVolume(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         h, w = x.shape[2:]
         padded = F.pad(y, (2, 2, 2, 2))
-        return torch.stack([(x * padded[:, :, i : i + h, j : j + w]).mean(1) for i in range(5) for j in range(0, 5, 2)], 1)
+        return torch.stack(
+            [(x * padded[:, :, i : i + h, j : j + w]).mean(1) for i in range(5) for j in range(0, 5, 2)], 1
+        )
 
 
 class Disparity(nn.Module):
@@ -211,29 +213,82 @@ CASES: tuple[Case, ...] = (
     module("bilinear_by_gather", SoftSplat, (IMAGE, "flow:float32[N,2,H,W]"), SMALL),
     module("coord_conv", CoordConv),
     module("cell_means", CellMeans),
-    of("upsample_conv_nearest_ratio", lambda x, y: F.interpolate(x, scale_factor=y.shape[2] / x.shape[2], mode="bilinear", align_corners=False), TWO, PAIR),
+    of(
+        "upsample_conv_nearest_ratio",
+        lambda x, y: F.interpolate(x, scale_factor=y.shape[2] / x.shape[2], mode="bilinear", align_corners=False),
+        TWO,
+        PAIR,
+    ),
     of("two_factors", lambda x: F.interpolate(x, scale_factor=(1.5, 0.75), mode="bilinear", align_corners=False)),
     of("nearest_exact_size", lambda x: F.interpolate(x, size=(x.shape[2] + 3, x.shape[3] - 2), mode="nearest-exact")),
     of("bicubic_down", lambda x: F.interpolate(x, scale_factor=0.6, mode="bicubic")),
     of("bilinear_1.7_corners", lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=True)),
-    of("bilinear_recompute_1.3", lambda x: F.interpolate(x, scale_factor=1.3, mode="bilinear", recompute_scale_factor=True)),
+    of(
+        "bilinear_recompute_1.3",
+        lambda x: F.interpolate(x, scale_factor=1.3, mode="bilinear", recompute_scale_factor=True),
+    ),
     of("nearest_third", lambda x: F.interpolate(x, scale_factor=1 / 3)),
     of("resize_to_one_row", lambda x: F.interpolate(x, size=(1, x.shape[3]), mode="bilinear")),
     of("resize_to_one_corners", lambda x: F.interpolate(x, size=(1, 1), mode="bilinear", align_corners=True)),
-    of("shorter_side_to_24", lambda x: F.interpolate(x, size=(int(x.shape[2] * 24 / min(x.shape[2:])), int(x.shape[3] * 24 / min(x.shape[2:]))), mode="bilinear")),
-    of("antialias_half_of_shape", lambda x: F.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2), mode="bilinear", antialias=True)),
+    of(
+        "shorter_side_to_24",
+        lambda x: F.interpolate(
+            x, size=(int(x.shape[2] * 24 / min(x.shape[2:])), int(x.shape[3] * 24 / min(x.shape[2:]))), mode="bilinear"
+        ),
+    ),
+    of(
+        "antialias_half_of_shape",
+        lambda x: F.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2), mode="bilinear", antialias=True),
+    ),
     of("area_third", lambda x: F.interpolate(x, size=(x.shape[2] // 3, x.shape[3] // 3), mode="area")),
-    of("pad_reflect_from_shape", lambda x: F.pad(x, (x.shape[3] // 4, x.shape[3] // 4, x.shape[2] // 3, 0), mode="reflect")),
+    of(
+        "pad_reflect_from_shape",
+        lambda x: F.pad(x, (x.shape[3] // 4, x.shape[3] // 4, x.shape[2] // 3, 0), mode="reflect"),
+    ),
     of("pad_replicate_to_multiple", lambda x: F.pad(x, (0, -x.shape[3] % 8, 0, -x.shape[2] % 8), mode="replicate")),
     of("pad_circular_width", lambda x: F.pad(x, (4, 4, 0, 0), mode="circular")),
     of("pad_reflect_line", lambda x: F.pad(x, (5, 3), mode="reflect"), "x:float32[N,8,T]", "N=1:2:5 T=9:20:50"),
-    of("pad_replicate_volume", lambda x: F.pad(x, (1, 2, 1, 1, 2, 0), mode="replicate"), "x:float32[N,4,D,H,W]", "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12"),
+    of(
+        "pad_replicate_volume",
+        lambda x: F.pad(x, (1, 2, 1, 1, 2, 0), mode="replicate"),
+        "x:float32[N,4,D,H,W]",
+        "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12",
+    ),
     of("pad_to_square", lambda x: F.pad(x, (0, max(x.shape[2:]) - x.shape[3], 0, max(x.shape[2:]) - x.shape[2]))),
     of("crop_both_ends", lambda x: F.pad(x, (-2, -x.shape[3] // 4, -1, -1))),
     of("pad_infinity", lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1), value=float("-inf")), 3, 2)),
-    of("centre_crop_square", lambda x: x[:, :, (x.shape[2] - 16) // 2 : (x.shape[2] - 16) // 2 + 16, (x.shape[3] - 16) // 2 : (x.shape[3] - 16) // 2 + 16]),
-    of("five_crops", lambda x: torch.cat([x[:, :, :16, :16], x[:, :, -16:, :16], x[:, :, :16, -16:], x[:, :, -16:, -16:]], 0)),
+    of(
+        "centre_crop_square",
+        lambda x: x[
+            :,
+            :,
+            (x.shape[2] - 16) // 2 : (x.shape[2] - 16) // 2 + 16,
+            (x.shape[3] - 16) // 2 : (x.shape[3] - 16) // 2 + 16,
+        ],
+    ),
+    of(
+        "five_crops",
+        lambda x: torch.cat([x[:, :, :16, :16], x[:, :, -16:, :16], x[:, :, :16, -16:], x[:, :, -16:, -16:]], 0),
+    ),
     of("flip_average", lambda x: (x + torch.flip(x, [3])) / 2),
-    of("grid_sample_3d", lambda x: F.grid_sample(x, torch.tanh(x[:, :3]).permute(0, 2, 3, 4, 1), align_corners=False), "x:float32[N,4,D,H,W]", "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12"),
-    of("polar_grid", lambda x: F.grid_sample(x, torch.stack([torch.linspace(0, 1, x.shape[2])[:, None] * torch.cos(torch.linspace(-3, 3, x.shape[3])), torch.linspace(0, 1, x.shape[2])[:, None] * torch.sin(torch.linspace(-3, 3, x.shape[3]))], -1).expand(x.shape[0], -1, -1, -1), align_corners=True)),
+    of(
+        "grid_sample_3d",
+        lambda x: F.grid_sample(x, torch.tanh(x[:, :3]).permute(0, 2, 3, 4, 1), align_corners=False),
+        "x:float32[N,4,D,H,W]",
+        "N=1:2:3 D=3:5:8 H=6:8:11 W=7:9:12",
+    ),
+    of(
+        "polar_grid",
+        lambda x: F.grid_sample(
+            x,
+            torch.stack(
+                [
+                    torch.linspace(0, 1, x.shape[2])[:, None] * torch.cos(torch.linspace(-3, 3, x.shape[3])),
+                    torch.linspace(0, 1, x.shape[2])[:, None] * torch.sin(torch.linspace(-3, 3, x.shape[3])),
+                ],
+                -1,
+            ).expand(x.shape[0], -1, -1, -1),
+            align_corners=True,
+        ),
+    ),
 )

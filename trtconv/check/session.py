@@ -78,6 +78,7 @@ def _array(name: str, value: Any) -> Array:
         f"the input '{name}' must be an array or a tensor, got {type(value).__name__}", hint="write numpy.asarray(...)"
     )
 
+
 def load(
     path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, trust: Trust | None = None,
     code: EngineCode = NO_CODE,

@@ -119,7 +119,6 @@ def typical_errors(errors: Array, scales: Array) -> Array:
     width = sizes.shape[1]
     zeros = (sizes == 0.0).sum(axis=1)
 
-
     def quantile(share: float) -> Array:
         index = np.minimum(width - 1, zeros + (share * np.maximum(0, width - zeros - 1)).astype(np.int64))
         at: Array = np.take_along_axis(sizes, index[:, None], axis=1)[:, 0].astype(np.float64)

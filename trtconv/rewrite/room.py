@@ -69,9 +69,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
         return _rewrite(request, outputs, progress, started)
 
 
-def _rewrite(
-    request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float
-) -> RewriteResult:
+def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float) -> RewriteResult:
     ledger = outputs[1]
     source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)

@@ -59,9 +59,10 @@ def holder(tmp_path):
 
 
 def test_a_second_process_is_refused_by_name(holder, tmp_path):
-    with pytest.raises(
-        OutputBusyError, match=rf"another trtconv \(process {holder.pid}\) writes .*model\.\*"
-    ) as caught, locked_set(tmp_path / "model.onnx"):
+    with (
+        pytest.raises(OutputBusyError, match=rf"another trtconv \(process {holder.pid}\) writes .*model\.\*") as caught,
+        locked_set(tmp_path / "model.onnx"),
+    ):
         pass
     assert "wait for it, or choose another folder" in caught.value.hint
     with locked_set(tmp_path / "other.onnx"):

@@ -80,7 +80,7 @@ def test_factory_that_raises_names_the_users_line(write_module):
     path = write_module(NET)
     with pytest.raises(TrtconvError) as caught:
         load(path, "broken")
-    line = path.read_text().splitlines().index('        self.first = nn.Linear(4, width)') + 1
+    line = path.read_text().splitlines().index("        self.first = nn.Linear(4, width)") + 1
     assert caught.value.where == f"net.py:{line}"
     assert "TypeError" in caught.value.message
 

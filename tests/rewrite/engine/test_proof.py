@@ -1,6 +1,5 @@
 """Proofs of single rewrites: where they run, and what happens when none holds."""
 
-
 import onnx
 import pytest
 

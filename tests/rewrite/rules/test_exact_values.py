@@ -100,7 +100,7 @@ def test_a_norm_that_underflows_gives_zero(size):
 @pytest.mark.parametrize("mode", ["asymmetric", "pytorch_half_pixel"])
 def test_pixels_half_way_are_the_same_at_every_pair_of_sizes(mode, how):
     attributes = f'mode="nearest", coordinate_transformation_mode="{mode}", nearest_mode="{how}"'
-    case = Case("resize", f'y = Resize<{attributes}>(x, , , s)', "float[1,1,1,W] x, int64[4] s", target="tensorrt==8.6")
+    case = Case("resize", f"y = Resize<{attributes}>(x, , , s)", "float[1,1,1,W] x, int64[4] s", target="tensorrt==8.6")
     # The proof draws random sizes, of which it cannot know that the first two have to be those of x.
     before, after = both(RESIZE_NEAREST, case, proof=False)
     wrong = []

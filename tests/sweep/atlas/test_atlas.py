@@ -115,7 +115,7 @@ def test_only_proved_engines_are_in_the_pareto_plot():
         proved("fp32", 4.0, 1e-6), proved("fp16", 2.0, 1e-3), proved("bf16", 3.0, 1e-2),
         Verdict(**{**vars(proved("tf32", 1.0, 1e-9)), "state": "amber"}),
     ]  # fmt: skip
-    (title, points), = pareto_points(entries).items()
+    ((title, points),) = pareto_points(entries).items()
     assert title == "net on H100"
     assert [(p.label, p.best) for p in points] == [
         ("tensorrt==10 fp16", True), ("tensorrt==10 bf16", False), ("tensorrt==10 fp32", True),

@@ -186,9 +186,7 @@ def test_hours_are_scaled_and_priced(folder):
     sweep, cells = matrix(folder)
     graph = make_jobs(sweep, cells)
     seconds = {"build/alpha/own/tensorrt==8.6/fp32/H100": 3600.0, "build/beta/own/tensorrt==8.6/fp32/H100": 7200.0}
-    estimates = {
-        (e.kind, e.resource_class): e for e in estimate_jobs(graph.jobs.values(), seconds, {"H100": 2.0})
-    }
+    estimates = {(e.kind, e.resource_class): e for e in estimate_jobs(graph.jobs.values(), seconds, {"H100": 2.0})}
     on_gpu = estimates["build", "H100"]
     # Two of three are known; the third is of the same model as the first.
     assert (on_gpu.jobs, on_gpu.timed) == (3, 3)

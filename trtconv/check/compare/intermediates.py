@@ -91,9 +91,7 @@ def _compare_tensor(
     return compare_output(name, str(sample.point), expected, actual, allow(expected, None, tolerance, arithmetic))
 
 
-def _difference(
-    makers: Mapping[str, onnx.NodeProto], name: str, result: OutputComparison
-) -> TensorDifference:
+def _difference(makers: Mapping[str, onnx.NodeProto], name: str, result: OutputComparison) -> TensorDifference:
     node = makers[name]
     rule = next((p.value for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")
     return TensorDifference(node.name or name, nearest_origin(node, makers), rule, result)

@@ -129,5 +129,3 @@ _HINTS: Mapping[str, str] = {
     "plugin_nodes": "`trtconv rewrite --plugins never` keeps to native nodes",
     "precision_share": "`trtconv inspect --layers` shows the type of each layer",
 }
-
-

@@ -33,6 +33,7 @@ NAMED_MULTIPLES = (*MULTIPLES, 96, 128, 256)
 # One run may cost so many times the elements of the smallest one: the largest sizes of a detector take minutes.
 COST = 256
 
+
 @dataclass(frozen=True)
 class Undefined:
     """One dim's failing sizes, the rule that explains them (a sentence), and the first failure's words."""

@@ -18,12 +18,14 @@ from trtconv.frontend.command_line import CommandLine
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
 @click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
-@click.option("--allow-code", multiple=True, type=click.Choice(["host", "plugins"]),
-              help="Let this code in an engine run, to read its layers.")
+@click.option(
+    "--allow-code",
+    multiple=True,
+    type=click.Choice(["host", "plugins"]),
+    help="Let this code in an engine run, to read its layers.",
+)
 @options_of(JsonOption)
-def command(
-    file: Path, layers: bool, html: Path | None, allow_code: tuple[str, ...], line: CommandLine
-) -> None:
+def command(file: Path, layers: bool, html: Path | None, allow_code: tuple[str, ...], line: CommandLine) -> None:
     """Show an ONNX file or an engine: inputs, outputs, shape space, profiles, layers, sizes."""
     from trtconv.cli.show import write_document
     from trtconv.core.artifacts import require_file

@@ -108,9 +108,7 @@ def hinted_shapes(trace: Trace) -> Any:
     def hint(name: str) -> Any:
         return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=trace.space[name].max)
 
-    named = [
-        {i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
-    ]
+    named = [{i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs]
     return (tuple(named),)
 
 

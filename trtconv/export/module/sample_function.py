@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+
 def inputs_maker(specs: Sequence[TensorSpec], sample: str | None, base: Path) -> MakeInputs:
     """Random inputs, or those of the user's function `file.py:function`, which is loaded here."""
     if sample is None:
@@ -34,7 +35,8 @@ def inputs_maker(specs: Sequence[TensorSpec], sample: str | None, base: Path) ->
         except Exception as error:
             raise TrtconvError(
                 f"the sample function '{sample}' raised {type(error).__name__}: {error}",
-                hint="it is called with (dims: dict[str, int], generator: torch.Generator)", where=blame(error, base),
+                hint="it is called with (dims: dict[str, int], generator: torch.Generator)",
+                where=blame(error, base),
             ) from error
         return _fitted(sampled, specs, point, sample)
 
@@ -60,5 +62,3 @@ def _fitted(sampled: Any, specs: Sequence[TensorSpec], point: SamplePoint, sampl
                 hint=f"at {point} it has to be {spec.dtype.name} {list(spec.shape(point.sizes))}",
             )
     return arrays
-
-

@@ -28,7 +28,7 @@ def names_read(node: onnx.NodeProto) -> set[str]:
     """The node's inputs, and what the graphs inside it read from outside."""
     names = {n for n in node.input if n}
     for entry in node.attribute:
-        for body in ([entry.g] if entry.HasField("g") else list(entry.graphs)):
+        for body in [entry.g] if entry.HasField("g") else list(entry.graphs):
             inner = {v.name for v in body.input} | {t.name for t in body.initializer}
             for part in body.node:
                 names |= names_read(part) - inner

@@ -38,6 +38,7 @@ def masked_product(g: Replacement, mask: Value, value: Value, dtype: int, *, fir
     In a plain product 0 * inf is NaN, and one infinity poisons the sums that it is no part of. So finite elements are
     summed, and whether an infinity is part of a sum is counted apart; NaN counts as both infinities, whose sum it is.
     """
+
     def product(part: Value) -> Value:
         return g.matmul(mask, part) if first else g.matmul(part, g.transpose(mask, 1, 0))
 

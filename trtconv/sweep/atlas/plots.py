@@ -72,9 +72,7 @@ def _points(entries: list[tuple[float, float, Verdict]]) -> list[Point]:
             m <= ms and e <= error and (m, e) != (ms, error) for m, e, other in entries if other is not verdict
         )
         label = f"{verdict.cell.target} {verdict.cell.precision}"
-        points.append(
-            Point(label, ms, error, round(90 * ms / slowest, 1), round(90 * error / largest, 1), not beaten)
-        )
+        points.append(Point(label, ms, error, round(90 * ms / slowest, 1), round(90 * error / largest, 1), not beaten))
     return sorted(points, key=lambda p: p.milliseconds)
 
 

@@ -48,7 +48,11 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
         words = ("build", REWRITTEN, "-o", ENGINE, "--dynamic", "--backend", backend, "--no-cache")
         return (Step((*words, *config, "--json"), SUMMARY),)
     if job.kind == "bench":
-        return (Step(("bench", ENGINE, "--json", LATENCY, "-q"),),)
+        return (
+            Step(
+                ("bench", ENGINE, "--json", LATENCY, "-q"),
+            ),
+        )
     subject, kind = (ENGINE, "engine") if job.kind == "engine" else (REWRITTEN, "auto")
     check = ("check", subject, "--no-source-check", "--json", REPORT, "--html", PAGE, "-q", *config)
     repro = ("repro", subject, "--no-source-check", "--kind", kind, "-o", REPRO, "-q")

@@ -69,9 +69,9 @@ def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
         edges += [(makers[n], index, n, shapes.get(n, "")) for n in _read_by(proto) if n in makers]
         makers |= {n: index for n in proto.output if n}
     for value in model.graph.output:
-        edges += [(makers[value.name], len(nodes), value.name, shapes.get(value.name, ""))] if (
-            value.name in makers
-        ) else []
+        edges += (
+            [(makers[value.name], len(nodes), value.name, shapes.get(value.name, ""))] if (value.name in makers) else []
+        )
         nodes.append(DrawnNode("Output", value.name, (("tensor", shapes.get(value.name, "")),)))
     opset = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
     return DrawnGraph(path.name, tuple(nodes), tuple(edges), (("opset", opset),))

@@ -87,9 +87,7 @@ def fit(observations: Sequence[Observation]) -> SizeFormula | None:
     """
     base = observations[0].by_name
     moved = [
-        d
-        for d in base
-        if any(o.value != observations[0].value and _only(o.by_name, base, d) for o in observations[1:])
+        d for d in base if any(o.value != observations[0].value and _only(o.by_name, base, d) for o in observations[1:])
     ]
     if not moved:
         return None

@@ -38,9 +38,7 @@ def _near(size: int, values: list[int]) -> list[int]:
     return list(dict.fromkeys(v for v in nearby if v != size))[:STEPS]
 
 
-def generalise(
-    export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None
-) -> Candidate:
+def generalise(export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None) -> Candidate:
     """A candidate whose baked numbers follow the dims.
 
     Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError

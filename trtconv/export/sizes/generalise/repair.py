@@ -202,9 +202,7 @@ def _use_instead(graph: onnx.GraphProto, old: str, new: str) -> None:
                 node.input[index] = new
 
 
-def _repair_pool(
-    graph: onnx.GraphProto, index: int, moved: Sequence[Moved], sizes: Sequence[Sizes], opset: int
-) -> str:
+def _repair_pool(graph: onnx.GraphProto, index: int, moved: Sequence[Moved], sizes: Sequence[Sizes], opset: int) -> str:
     """A pool whose window is the size of its axis, wherever it was traced, is a reduction of that axis."""
     import onnx
 

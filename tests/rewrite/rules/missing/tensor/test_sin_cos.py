@@ -1,4 +1,3 @@
-
 """Sin and Cos of large arguments."""
 
 import numpy as np

@@ -24,10 +24,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, node: Node, dtype: int) -> Value:
-    rows, columns = (
-        g.places(node.inputs[0], a)
-        for a in (0, 1)
-    )
+    rows, columns = (g.places(node.inputs[0], a) for a in (0, 1))
     shifted = g.add(rows, g.scalar(node.attr("k", 0), dtype=INT64)) if node.attr("k", 0) else rows
     hit = g.equal(g.unsqueeze(shifted, 1), g.unsqueeze(columns, 0))
     return hit if dtype == 9 else g.cast(hit, dtype)

@@ -18,9 +18,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, rank: int, dtype: int) -> Value:
     x, shift = node.inputs[0], node.input(1)
-    rows, columns = (
-        g.places(x, a) for a in (rank - 2, rank - 1)
-    )
+    rows, columns = (g.places(x, a) for a in (rank - 2, rank - 1))
     edge = g.unsqueeze(rows, 1)
     if shift:
         edge = g.add(edge, g.reshape(shift, g.ints(1, 1)))
