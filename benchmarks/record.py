@@ -27,15 +27,15 @@ def machine(*packages: str) -> dict[str, Any]:
     from trtconv.backends.cuda.driver import probe_cuda
 
     state = probe_cuda()
-    found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d")}
+    record: dict[str, Any] = {"date": time.strftime("%Y-%m-%d")}
     if state.gpus:
-        found |= {"gpu": state.gpus[0].name, "cuda_driver": state.driver}
+        record |= {"gpu": state.gpus[0].name, "cuda_driver": state.driver}
     for package in packages:
         if text := _version(package):
-            found[package] = text
+            record[package] = text
     # Folders are those of the machine that measured: only their last part says anything.
     words = [Path(w).name for w in sys.argv[1:]]
-    return {**found, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}
+    return {**record, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}
 
 
 def write_result(path: Path, data: Mapping[str, Any]) -> None:

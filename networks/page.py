@@ -48,12 +48,12 @@ def write_page(outcomes: dict[str, dict[str, Any]], page: Path) -> None:
 def _summary(outcomes: dict[str, dict[str, Any]], registered: int) -> str:
     counts = Counter(o["status"] for o in outcomes.values())
     runnable = len(outcomes) - counts["unavailable"]
-    built = sum(o.get("rtx") == "yes" for o in outcomes.values())
+    build_count = sum(o.get("rtx") == "yes" for o in outcomes.values())
     old = sum(o.get("rewrite_8_6") == "yes" for o in outcomes.values())
     words = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
     return (
         f"\n{len(outcomes)} of {registered} registered networks were run: {words}. Of the others nothing is known. "
-        f"{counts['equal']} of the {runnable} that could be made are converted and equal; {built} built with "
+        f"{counts['equal']} of the {runnable} that could be made are converted and equal; {build_count} built with "
         f"TensorRT-RTX, {old} rewritten for TensorRT 8.6.\n"
     )
 

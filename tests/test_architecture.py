@@ -146,14 +146,14 @@ def test_every_binding_of_a_participle_is_seen(source):
 
 
 def loaded_by(code: str) -> set[str]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code + "\nimport sys; print(*sorted(m.split('.')[0] for m in sys.modules))"],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
     )
-    return set(done.stdout.split())
+    return set(process.stdout.split())
 
 
 def test_help_loads_no_heavy_package():

@@ -33,7 +33,7 @@ def run_blocks():
 
 
 @pytest.fixture
-def place(tmp_path):
+def checkout(tmp_path):
     """A checkout: `out/` with a model and its reference, a config, and `trtconv` and `pip` on the PATH."""
     (tmp_path / "out").mkdir()
     write_pair(tmp_path / "out")
@@ -46,11 +46,11 @@ def place(tmp_path):
     return tmp_path
 
 
-def shell(place, script, **environment):
-    defaults = {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
+def shell(checkout, script, **environment):
+    defaults = {"PATH": f"{checkout / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-        cwd=place,
+        cwd=checkout,
         capture_output=True,
         text=True,
         env={**defaults, **environment},
@@ -58,54 +58,54 @@ def shell(place, script, **environment):
     )
 
 
-def act(place, **inputs):
+def act(checkout, **inputs):
     """Run the action's check step as GitHub does; returns the process and the outputs."""
     names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "OPTIONS", "REPRO", "SOURCE_CHECK")
     values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true", "SOURCE_CHECK": "true"} | inputs
-    files = {n: str(place / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    done = shell(place, run_blocks()["Check"], **values, **files)
-    outputs = dict(line.split("=", 1) for line in (place / "github_output").read_text().splitlines())
-    return done, outputs
+    files = {n: str(checkout / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    process = shell(checkout, run_blocks()["Check"], **values, **files)
+    outputs = dict(line.split("=", 1) for line in (checkout / "github_output").read_text().splitlines())
+    return process, outputs
 
 
-def test_the_action_passes_and_writes_every_report(place):
-    done, outputs = act(place, SUBJECT="out/model.trt.onnx", CONFIG="trtconv.toml", OPTIONS="--rtol 1e-3 -q")
-    assert done.returncode == 0, done.stderr
+def test_the_action_passes_and_writes_every_report(checkout):
+    process, outputs = act(checkout, SUBJECT="out/model.trt.onnx", CONFIG="trtconv.toml", OPTIONS="--rtol 1e-3 -q")
+    assert process.returncode == 0, process.stderr
     assert outputs == {"exit-code": "0", "reports": "reports dir"}
-    folder = place / "reports dir"
+    folder = checkout / "reports dir"
     names = {p.name for p in folder.iterdir()}
     assert names == {"report.json", "junit.xml", "report.sarif", "report.md", "report.html"}
     assert json.loads((folder / "report.json").read_text())["passed"] is True
     assert json.loads((folder / "report.sarif").read_text())["version"] == "2.1.0"
     assert int(ET.parse(folder / "junit.xml").getroot()[0].get("failures")) == 0
-    assert "✅" in (place / "github_step_summary").read_text()
+    assert "✅" in (checkout / "github_step_summary").read_text()
 
 
-def test_the_action_fails_with_the_code_the_annotation_and_a_repro(place):
-    write_pair(place / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    done, outputs = act(place, SUBJECT="out/model.trt.onnx")
-    assert done.returncode == 3
+def test_the_action_fails_with_the_code_the_annotation_and_a_repro(checkout):
+    write_pair(checkout / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    process, outputs = act(checkout, SUBJECT="out/model.trt.onnx")
+    assert process.returncode == 3
     assert outputs["exit-code"] == "3"
-    assert "::error file=net.py,line=13," in done.stdout
-    assert (place / "reports dir" / "repro.zip").stat().st_size > 500
-    assert "❌" in (place / "github_step_summary").read_text()
+    assert "::error file=net.py,line=13," in process.stdout
+    assert (checkout / "reports dir" / "repro.zip").stat().st_size > 500
+    assert "❌" in (checkout / "github_step_summary").read_text()
 
 
-def test_the_action_takes_a_baseline(place):
+def test_the_action_takes_a_baseline(checkout):
     trtconv = "trtconv check out/model.trt.onnx --baseline baseline.json --update-baseline -q"
-    assert shell(place, trtconv).returncode == 0
-    data = json.loads((place / "baseline.json").read_text())
+    assert shell(checkout, trtconv).returncode == 0
+    data = json.loads((checkout / "baseline.json").read_text())
     data["extras"]["measured"]["latency_ms at opt"] = {"value": 1e-6, "runs": [1e-6] * 7}
-    (place / "baseline.json").write_text(json.dumps(data))
-    done, outputs = act(place, SUBJECT="out/model.trt.onnx", BASELINE="baseline.json")
-    assert (done.returncode, outputs["exit-code"]) == (6, "6")
-    assert "trtconv%3A budget" in done.stdout
+    (checkout / "baseline.json").write_text(json.dumps(data))
+    process, outputs = act(checkout, SUBJECT="out/model.trt.onnx", BASELINE="baseline.json")
+    assert (process.returncode, outputs["exit-code"]) == (6, "6")
+    assert "trtconv%3A budget" in process.stdout
 
 
-def test_inputs_of_the_action_are_no_shell(place):
-    done, _ = act(place, SUBJECT="$(touch owned).onnx", OPTIONS="; touch owned")
-    assert done.returncode == 2
-    assert not (place / "owned").exists()
+def test_inputs_of_the_action_are_no_shell(checkout):
+    process, _ = act(checkout, SUBJECT="$(touch owned).onnx", OPTIONS="; touch owned")
+    assert process.returncode == 2
+    assert not (checkout / "owned").exists()
     assert "${{ inputs" not in "".join(run_blocks().values()), "inputs reach the shell by the environment only"
 
 
@@ -114,31 +114,31 @@ def test_every_input_of_the_action_is_used():
     assert set(declared) == set(re.findall(r"inputs\.([\w-]+)", ACTION))
 
 
-def test_the_gitlab_script_runs(place):
+def test_the_gitlab_script_runs(checkout):
     block = fenced("yaml", "GitLab")
     lines = re.findall(r"(?m)^    - (.*)$", block.split("script:")[1].split("artifacts:")[0])
-    done = shell(place, "\n".join(lines), MODEL="out/model.trt.onnx")
-    assert done.returncode == 0, done.stderr
+    process = shell(checkout, "\n".join(lines), MODEL="out/model.trt.onnx")
+    assert process.returncode == 0, process.stderr
     for name in ("junit.xml", "report.html", "report.json"):
-        assert (place / name).exists()
+        assert (checkout / name).exists()
         assert name in block.split("artifacts:")[1]
 
 
-def test_the_jenkins_script_runs(place):
+def test_the_jenkins_script_runs(checkout):
     block = fenced("groovy", "Jenkins")
-    done = shell(place, "\n".join(re.findall(r"sh '(.*)'", block)))
-    assert done.returncode == 0, done.stderr
-    assert (place / "junit.xml").exists()
+    process = shell(checkout, "\n".join(re.findall(r"sh '(.*)'", block)))
+    assert process.returncode == 0, process.stderr
+    assert (checkout / "junit.xml").exists()
     assert block.count("{") == block.count("}")
 
 
-def test_the_hook_runs_with_the_documented_arguments(place):
+def test_the_hook_runs_with_the_documented_arguments(checkout):
     hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
     entry = re.search(r"(?m)^  entry: (.*)$", hook)[1]
     arguments = re.search(r"args: \[(.*)\]", fenced("yaml", "pre-commit"))[1].replace(",", "")
     assert re.search(r"- id: ([\w-]+)", hook)[1] in DOC
-    done = shell(place, f"{entry} {arguments}")
-    assert done.returncode == 0, done.stderr
+    process = shell(checkout, f"{entry} {arguments}")
+    assert process.returncode == 0, process.stderr
     files = re.compile(re.search(r"files: '(.*)'", hook)[1])
     assert files.search("out/model.trt.onnx")
     assert files.search("out/model.reference.safetensors")

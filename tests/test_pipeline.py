@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.check.test_room import double, place  # noqa: F401 - a fixture
+from tests.check.test_room import double, folder  # noqa: F401 - a fixture
 from trtconv.check import check_model
 from trtconv.core.errors import AccuracyError, MissingDependencyError
 from trtconv.core.model.file import save_model
@@ -12,38 +12,38 @@ from trtconv.core.requests import CheckRequest
 from trtconv.pipeline import exit_code, keep_if_equal, require_equal, write_report
 
 
-def test_a_wrong_file_is_moved_away_from_its_name(place):  # noqa: F811
-    wrong = place / "model.trt.onnx"
+def test_a_wrong_file_is_moved_away_from_its_name(folder):  # noqa: F811
+    wrong = folder / "model.trt.onnx"
     save_model(double(2.5), wrong)
     report = check_model(CheckRequest(wrong))
     assert exit_code(report) == 3
     with pytest.raises(AccuracyError, match="does not compute what the module computes"):
         keep_if_equal(report, wrong)
     assert not wrong.exists()
-    assert (place / "model.trt.onnx.rejected").exists()
+    assert (folder / "model.trt.onnx.rejected").exists()
 
 
-def test_an_equal_file_stays(place):  # noqa: F811
-    report = check_model(CheckRequest(place / "model.onnx"))
-    keep_if_equal(report, place / "model.onnx")
-    assert (place / "model.onnx").exists()
+def test_an_equal_file_stays(folder):  # noqa: F811
+    report = check_model(CheckRequest(folder / "model.onnx"))
+    keep_if_equal(report, folder / "model.onnx")
+    assert (folder / "model.onnx").exists()
     assert exit_code(report) == 0
-    assert write_report(report, place / "model.engine").read_text().count("<html") == 1
+    assert write_report(report, folder / "model.engine").read_text().count("<html") == 1
 
 
 @pytest.mark.parametrize(
     ("kind", "code"), [("environment", 5), ("unsupported", 4), ("usage", 2), ("accuracy", 3), ("budget", 6)]
 )
-def test_exit_codes_follow_the_findings(place, kind, code):  # noqa: F811
-    report = check_model(CheckRequest(place / "model.onnx"))
-    found = dataclasses.replace(report, findings=(Finding("error", kind, "a test"),))
-    assert exit_code(found) == code
+def test_exit_codes_follow_the_findings(folder, kind, code):  # noqa: F811
+    report = check_model(CheckRequest(folder / "model.onnx"))
+    result = dataclasses.replace(report, findings=(Finding("error", kind, "a test"),))
+    assert exit_code(result) == code
     warned = dataclasses.replace(report, findings=(Finding("warning", kind, "a test"),))
     assert exit_code(warned) == 0
 
 
-def test_an_environment_error_is_told_as_one(place):  # noqa: F811
-    report = check_model(CheckRequest(place / "model.onnx"), module_runner=lambda i: {"y": i["x"] * np.float32(2)})
+def test_an_environment_error_is_told_as_one(folder):  # noqa: F811
+    report = check_model(CheckRequest(folder / "model.onnx"), module_runner=lambda i: {"y": i["x"] * np.float32(2)})
     broken = dataclasses.replace(report, findings=(Finding("error", "environment", "no GPU", "get one"),))
     with pytest.raises(MissingDependencyError, match="no GPU"):
         require_equal(broken)

@@ -75,10 +75,10 @@ def relative_error(work: Work, x: Tensor) -> float:
     # A few items of the batch at a time, since the float64 copies are large.
     step = max(1, 2**26 // max(1, x[0].numel()))
     for i in range(0, x.shape[0], step):
-        wanted = work.reference(x[i : i + step].double())
-        got = y[i : i + step].double()
-        if not torch.isfinite(got).all():
+        expected = work.reference(x[i : i + step].double())
+        actual = y[i : i + step].double()
+        if not torch.isfinite(actual).all():
             return float("inf")
-        worst = max(worst, float((got - wanted).abs().max()))
-        largest = max(largest, float(wanted.abs().max()))
+        worst = max(worst, float((actual - expected).abs().max()))
+        largest = max(largest, float(expected.abs().max()))
     return worst / largest

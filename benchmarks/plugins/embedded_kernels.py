@@ -61,8 +61,8 @@ class Machine:
 
 def axes_free(case: Case) -> tuple[int, ...]:
     """The axes that a network might leave dynamic: not the one that L2Norm divides along."""
-    kept = case.attributes.get("axis", 1) if case.op_type == "TrtconvL2Norm" else -1
-    return tuple(a for a in range(len(case.shapes[0])) if a != kept)
+    fixed_dim = case.attributes.get("axis", 1) if case.op_type == "TrtconvL2Norm" else -1
+    return tuple(a for a in range(len(case.shapes[0])) if a != fixed_dim)
 
 
 def kernel_of(case: Case, dtype: str, gpu: Gpu, *, fixed: bool) -> EmbeddedKernel:
@@ -92,11 +92,11 @@ class Launcher:
         self.cuda.launch(self.function, geometry, [*inputs, *scalars, output])
 
 
-def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
-    if not got.size:
+def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
+    if not actual.size:
         return 0.0
-    difference = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
-    return float(difference / max(np.abs(wanted.astype(np.float64)).max(), 1e-12))
+    difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
+    return float(difference / max(np.abs(expected.astype(np.float64)).max(), 1e-12))
 
 
 def compare(machine: Machine, case: Case, dtype: str, *, fixed: bool) -> dict[str, Any]:
@@ -108,13 +108,13 @@ def compare(machine: Machine, case: Case, dtype: str, *, fixed: bool) -> dict[st
         first = tuple(d + step if a in free else d for a, d in enumerate(case.shapes[0]))
         other = Case(case.op_type, (first, *case.shapes[1:]), case.attributes, case.offset)
         arrays = other.arrays(dtype, seed=step)
-        wanted = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
+        expected = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
         inputs = [cuda.upload(a) for a in arrays]
-        output = cuda.allocate(wanted.nbytes)
-        cuda.fill(output, wanted.nbytes)
+        output = cuda.allocate(expected.nbytes)
+        cuda.fill(output, expected.nbytes)
         launcher(other.shapes, inputs, output)
         cuda.synchronize()
-        error = relative_error(cuda.download(output, wanted.shape, wanted.dtype), wanted)
+        error = relative_error(cuda.download(output, expected.shape, expected.dtype), expected)
         worst = max(worst, error if np.isfinite(error) else np.inf)
         cuda.free([*inputs, output])
     return {"case": str(case), "dtype": dtype, "fixed": fixed, "error": worst, "good": worst <= TOLERANCE[dtype]}
@@ -124,8 +124,8 @@ def measure(machine: Machine, case: Case, dtype: str, *, fixed: bool) -> dict[st
     """Milliseconds of the kernel and of a copy of as many bytes, in the same run."""
     cuda, launcher = machine.cuda, Launcher(machine, kernel_of(case, dtype, machine.gpu, fixed=fixed))
     item = np.dtype(dtype).itemsize
-    wanted = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)[0]
-    moved = item * (sum(int(np.prod(s)) for s in case.shapes) + int(np.prod([int(d or 0) for d in wanted])))
+    expected = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)[0]
+    moved = item * (sum(int(np.prod(s)) for s in case.shapes) + int(np.prod([int(d or 0) for d in expected])))
     count = max(2, min(64, -(-ROUND_BYTES // moved)))
     sets = []
     for seed in range(count):
@@ -134,7 +134,7 @@ def measure(machine: Machine, case: Case, dtype: str, *, fixed: bool) -> dict[st
             if seed == 0
             else [cuda.allocate(item * int(np.prod(s))) for s in case.shapes]
         )
-        sets.append((inputs, cuda.allocate(item * int(np.prod([int(d or 0) for d in wanted])))))
+        sets.append((inputs, cuda.allocate(item * int(np.prod([int(d or 0) for d in expected])))))
     for inputs, _ in sets[1:]:
         for to, source, shape in zip(inputs, sets[0][0], case.shapes, strict=True):
             cuda.copy(to, source, item * int(np.prod(shape)))
@@ -170,21 +170,21 @@ def main(arguments: list[str]) -> int:
     for case in (*CASES, *MORE):
         for dtype in TOLERANCE:
             for fixed in (True, False):
-                found = compare(machine, case, dtype, fixed=fixed)
-                result["values"].append(found)
-                if not found["good"]:
-                    print("WRONG", found)
+                comparison = compare(machine, case, dtype, fixed=fixed)
+                result["values"].append(comparison)
+                if not comparison["good"]:
+                    print("WRONG", comparison)
         save()
     wrong = sum(not v["good"] for v in result["values"])
     print(f"{len(result['values'])} kernels, {wrong} wrong")
     for case in () if options.values_only else TIMED:
         for dtype in TOLERANCE:
             for fixed in (True, False):
-                found = measure(machine, case, dtype, fixed=fixed)
-                result["times"].append(found)
+                timing = measure(machine, case, dtype, fixed=fixed)
+                result["times"].append(timing)
                 print(
-                    f"{found['case']:60} {dtype} {'fixed' if fixed else 'free':5} {found['ms'] * 1e3:8.1f} us "
-                    f"{found['share_of_copy']:.2f} of copy"
+                    f"{timing['case']:60} {dtype} {'fixed' if fixed else 'free':5} {timing['ms'] * 1e3:8.1f} us "
+                    f"{timing['share_of_copy']:.2f} of copy"
                 )
         save()
     return 1 if wrong else 0

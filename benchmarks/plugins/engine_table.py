@@ -32,8 +32,8 @@ def table(output: Path, engine_file: Path, torch_file: Path, net_file: Path | No
         )
     machine = {k: v for k, v in {**other, **one}.items() if k not in ("rows", "copy_bytes_per_second")}
     whole = json.loads(net_file.read_text())["rows"] if net_file else []
-    found = {**machine, "command": COMMANDS, "copy_bytes_per_second": copy, "rows": rows, "nets": whole}
-    write_result(output, found)
+    record = {**machine, "command": COMMANDS, "copy_bytes_per_second": copy, "rows": rows, "nets": whole}
+    write_result(output, record)
 
 
 def _ms(value: float | None) -> str:

@@ -69,11 +69,11 @@ def _in_parallel(jobs: list[list[str]]) -> None:
     def run(words: list[str]) -> None:
         start = time.monotonic()
         command = [sys.executable, "-m", __spec__.name, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
         engine = Path(words[3])
-        if done.returncode:
-            engine.with_suffix(".error").write_text(done.stderr[-600:])
-        print(f"{engine.name}: {done.returncode} after {time.monotonic() - start:.1f} s", flush=True)
+        if process.returncode:
+            engine.with_suffix(".error").write_text(process.stderr[-600:])
+        print(f"{engine.name}: {process.returncode} after {time.monotonic() - start:.1f} s", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(BUILDERS) as pool:
         list(pool.map(run, jobs))
@@ -104,17 +104,17 @@ def build_one(model: Path, library: Path, engine: Path, space: str = "", cache: 
 def engines(folder: Path, library: Path, output: Path) -> None:
     from benchmarks.plugins.engine_models import measured
 
-    found: dict[str, Any] = {**machine("tensorrt"), "rows": [], "copy_bytes_per_second": 0.0}
+    record: dict[str, Any] = {**machine("tensorrt"), "rows": [], "copy_bytes_per_second": 0.0}
     for case in measured():
-        found["copy_bytes_per_second"] = max(found["copy_bytes_per_second"], _copy_rate(4 << 30))
+        record["copy_bytes_per_second"] = max(record["copy_bytes_per_second"], _copy_rate(4 << 30))
         for dtype in DTYPES:
             row: dict[str, Any] = {"case": case.name, "table": case.table, "dtype": dtype, "engines": {}}
             for form in ("plugin", "native"):
                 row["engines"][form] = _one_engine(folder, library, case, dtype, form)
             row["bytes"] = row["engines"]["plugin"].get("bytes")
-            found["rows"].append(row)
+            record["rows"].append(row)
             print(case.name, dtype, {k: v.get("ms", v.get("error")) for k, v in row["engines"].items()}, flush=True)
-            write_result(output, found)
+            write_result(output, record)
 
 
 def _one_engine(folder: Path, library: Path, case: Case, dtype: str, form: str) -> dict[str, Any]:
@@ -196,11 +196,11 @@ def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
     }[case.op]
     plugin = find_plugin(name)
     inputs = [x[:first].astype(np.float64), *(values[n].astype(np.float64) for n in extra)]
-    wanted = plugin.reference(inputs, plugin.checked_attributes(attributes))[0]
-    got = y[:first].astype(np.float64)
-    if got.shape != wanted.shape or not np.isfinite(y).all():
+    expected = plugin.reference(inputs, plugin.checked_attributes(attributes))[0]
+    actual = y[:first].astype(np.float64)
+    if actual.shape != expected.shape or not np.isfinite(y).all():
         return float("inf")
-    return float(np.abs(got - wanted).max() / np.abs(wanted).max())
+    return float(np.abs(actual - expected).max() / np.abs(expected).max())
 
 
 def _median_seconds(memory: CudaMemory, stream: Stream, launch: Callable[[], object]) -> float:
@@ -241,8 +241,8 @@ def torch_side(output: Path, library: Path) -> None:
     from benchmarks.plugins.library import Kernels
 
     kernels = Kernels(library)
-    found: dict[str, Any] = {**machine("torch"), "copy_bytes_per_second": copy_rate(4 << 30)}
-    found["rows"] = []
+    record: dict[str, Any] = {**machine("torch"), "copy_bytes_per_second": copy_rate(4 << 30)}
+    record["rows"] = []
     ops = ("l2norm", "instance_norm", "reflection_pad")
     for case in (c for c in CASES if c.op in ops):
         for dtype in DTYPES:
@@ -262,22 +262,22 @@ def torch_side(output: Path, library: Path) -> None:
             row["kernel_ms"] = replayed_ms([lambda x=x, y=y, w=work: w.ours(x, y) for x, y in zip(xs, ys, strict=True)])
             row["relative_error"] = relative_error(work, xs[0])
             row["same_size_copy_bytes_per_second"] = copy_rate(moved)
-            found["rows"].append(row)
+            record["rows"].append(row)
             print(case.name, dtype, {k: v for k, v in row.items() if k.endswith("_ms")}, flush=True)
-            write_result(output, found)
+            write_result(output, record)
 
 
 def nets(folder: Path, library: Path, output: Path) -> None:
     """Whole networks with and without plugins, batch 1 and 8 at the example's opt height and width, TF32 on."""
-    found: dict[str, Any] = {**machine("tensorrt"), "rows": []}
+    record: dict[str, Any] = {**machine("tensorrt"), "rows": []}
     for name in _nets(folder):
         for batch in BATCHES:
             row: dict[str, Any] = {"net": name, "batch": batch}
             for form in ("native", "plugin"):
                 row[form] = _one_net(folder / name, form, batch, library)
-            found["rows"].append(row)
+            record["rows"].append(row)
             print(name, batch, {f: row[f].get("ms", row[f].get("error")) for f in ("native", "plugin")}, flush=True)
-            write_result(output, found)
+            write_result(output, record)
 
 
 def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, Any]:
@@ -289,14 +289,14 @@ def _one_net(folder: Path, form: str, batch: int, library: Path) -> dict[str, An
     from trtconv.proof.points import SamplePoint, sample_inputs
 
     model, engine = folder / f"{form}.onnx", folder / f"{form}{batch}.engine"
-    known = signature(load_model(model))
+    interface = signature(load_model(model))
     if not engine.exists():
         return {"error": _why_not(engine)}
     try:
         libraries = (library,) if form == "plugin" else ()
         session: Any = backend_of(engine).load(engine, plugins=libraries, code=EngineCode(plugins=True))
-        dims = tuple({**known.space.pick("opt"), "N": batch}.items())
-        inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
+        dims = tuple({**interface.space.pick("opt"), "N": batch}.items())
+        inputs = sample_inputs(interface.inputs, SamplePoint("bench", dims))
         row = measure_engine(session, inputs, point="opt", cuda_graph=True, seconds=0.7).as_dict()
         session.close()
     except TrtconvError as error:

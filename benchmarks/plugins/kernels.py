@@ -42,12 +42,12 @@ def replayed_ms(calls: list[Callable[[], Any]]) -> float:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         # Results are kept, so that each has memory of its own: one that is written over and over would stay in L2.
-        kept = [call() for call in calls]
+        results = [call() for call in calls]
     spent = 0.0
     while spent < WARM_MS:
         spent += _timed(graph.replay)
     median = statistics.median(_timed(graph.replay) / len(calls) for _ in range(REPLAYS))
-    del kept
+    del results
     return median
 
 

@@ -29,17 +29,17 @@ OP_TYPES = {
 
 def measurements(files: list[Path]) -> list[dict[str, Any]]:
     """The rows of all files, sorted by plugin, TensorRT, type and bytes. Raises ValueError for an unknown case."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for path in files:
         data = json.loads(path.read_text())
         for row in data["rows"]:
-            made = measurement(row, data, path.name)
-            if made is not None:
-                key = (made["op_type"], made["dtype"], row["case"], made["gpu"], made["tensorrt"])
-                if key not in found or _weight(found[key]) <= _weight(made):
-                    found[key] = made
+            result = measurement(row, data, path.name)
+            if result is not None:
+                key = (result["op_type"], result["dtype"], row["case"], result["gpu"], result["tensorrt"])
+                if key not in rows or _weight(rows[key]) <= _weight(result):
+                    rows[key] = result
     order = ("op_type", "tensorrt", "dtype", "bytes", "gpu")
-    return sorted(found.values(), key=lambda m: [m[k] for k in order])
+    return sorted(rows.values(), key=lambda m: [m[k] for k in order])
 
 
 def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[str, Any] | None:
@@ -68,8 +68,8 @@ def measurement(row: dict[str, Any], data: dict[str, Any], source: str) -> dict[
     }
 
 
-def _weight(made: dict[str, Any]) -> tuple[bool, str]:
-    return made["plugin_form"] == "engine", made["date"]
+def _weight(result: dict[str, Any]) -> tuple[bool, str]:
+    return result["plugin_form"] == "engine", result["date"]
 
 
 def text_of(files: list[Path]) -> str:

@@ -131,7 +131,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="a name, as often as you like")
     parser.add_argument("--folder", type=Path, help="keep the exported networks there, and take those that are there")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks/results/power_fp32.json")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     jobs = [("head", n) for n in HEADS] + [("example", n) for n in EXAMPLES] + [("zoo", n) for n in ZOO]
     packages = ("torch", "onnx", "onnxruntime", "numpy")
     head = {
@@ -139,20 +139,20 @@ def main() -> int:
         "python": platform.python_version(),
         "trtconv": version("trtconv"),
         **{p: version(p) for p in packages},
-        "faults": asked.faults,
+        "faults": arguments.faults,
         # Folders say only where it was measured.
         "command": " ".join(["python -m benchmarks proof.power", *(Path(w).name for w in sys.argv[1:])]),
     }
     entries: list[dict[str, Any]] = []
-    for group, name in [j for j in jobs if not asked.only or j[1] in asked.only]:
+    for group, name in [j for j in jobs if not arguments.only or j[1] in arguments.only]:
         with tempfile.TemporaryDirectory() as temporary:
-            folder = (asked.folder or Path(temporary)) / group / name
+            folder = (arguments.folder or Path(temporary)) / group / name
             folder.mkdir(parents=True, exist_ok=True)
-            entries.append(measure(group, name, asked.faults, folder))
+            entries.append(measure(group, name, arguments.faults, folder))
         last = entries[-1]
-        shown = last.get("error") or f"{last['reported']} of {last['changed']} reported, {last['seconds']}"
-        print(f"{group:<8} {name:<40} {shown}", flush=True)
-        write_json(asked.output, {**head, **totals(entries), "networks": entries})
+        text = last.get("error") or f"{last['reported']} of {last['changed']} reported, {last['seconds']}"
+        print(f"{group:<8} {name:<40} {text}", flush=True)
+        write_json(arguments.output, {**head, **totals(entries), "networks": entries})
     return 1 if totals(entries)["under_goal"] else 0
 
 

@@ -77,16 +77,16 @@ def array_of(value: object) -> object:
 def stored(folder: Path, model: onnx.ModelProto) -> list[list[object]]:
     """The inputs in a test's folders; None for one that is no tensor."""
     sets = []
-    for place in sorted(folder.glob("test_data_set_*")):
-        found: list[object] = []
+    for data_set in sorted(folder.glob("test_data_set_*")):
+        rows: list[object] = []
         for index, value in enumerate(model.graph.input):
             tensor = onnx.TensorProto()
             if value.type.HasField("tensor_type"):
-                tensor.ParseFromString((place / f"input_{index}.pb").read_bytes())
-                found.append(numpy_helper.to_array(tensor))
+                tensor.ParseFromString((data_set / f"input_{index}.pb").read_bytes())
+                rows.append(numpy_helper.to_array(tensor))
             else:
-                found.append(None)
-        sets.append(found)
+                rows.append(None)
+        sets.append(rows)
     return sets
 
 
@@ -109,12 +109,12 @@ def one(model: onnx.ModelProto, sets: list[list[object]], target: str) -> tuple[
         if not all(isinstance(i, (np.ndarray, np.generic)) for i in inputs):
             return NOT_RUN, "an input is no tensor", fired
         feed = {v.name: np.asarray(i) for v, i in zip(model.graph.input, inputs, strict=False)}
-        expected, got, problem = run(model, after, feed)
+        expected, actual, problem = run(model, after, feed)
         if expected is None:
             return NOT_RUN, problem, fired
-        if got is None:
+        if actual is None:
             return CHANGED, f"the rewritten model does not run: {problem}", fired
-        difference = differs(expected, got, drawn=any(n.op_type in RANDOM_OPS for n in nodes_of(model)))
+        difference = differs(expected, actual, drawn=any(n.op_type in RANDOM_OPS for n in nodes_of(model)))
         if difference:
             return CHANGED, difference, fired
     return (RANDOM if any(n.op_type in RANDOM_OPS for n in nodes_of(model)) else SAME), "", fired
@@ -127,7 +127,7 @@ def nodes_of(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 def run(before: onnx.ModelProto, after: onnx.ModelProto, feed: Arrays) -> tuple[Arrays | None, Arrays | None, str]:
     """Outputs of both from one evaluator: ONNX Runtime, else the reference evaluator, else each from what runs it."""
-    found: list[list[Arrays | None]] = []
+    rows: list[list[Arrays | None]] = []
     problem = ""
     for kind in (lambda m: OnnxRuntimeRunner(m.SerializeToString(), threads=1), ReferenceRunner):
         row: list[Arrays | None] = []
@@ -139,16 +139,16 @@ def run(before: onnx.ModelProto, after: onnx.ModelProto, feed: Arrays) -> tuple[
                 problem = error.message
         if None not in row:
             return row[0], row[1], ""
-        found.append(row)
-    return found[0][0] or found[1][0], found[0][1] or found[1][1], problem
+        rows.append(row)
+    return rows[0][0] or rows[1][0], rows[0][1] or rows[1][1], problem
 
 
-def differs(expected: Arrays, got: Arrays, drawn: bool) -> str:
+def differs(expected: Arrays, actual: Arrays, drawn: bool) -> str:
     """What differs between the outputs, in words; of random numbers only names, types and shapes count."""
-    if list(expected) != list(got):
-        return f"outputs {list(got)}, before {list(expected)}"
+    if list(expected) != list(actual):
+        return f"outputs {list(actual)}, before {list(expected)}"
     for name, want in expected.items():
-        have = got[name]
+        have = actual[name]
         if not isinstance(want, np.ndarray):
             if repr(want) != repr(have):
                 return f"output '{name}' is another sequence"
@@ -192,22 +192,22 @@ def facts() -> dict[str, object]:
 def judge(everything: list[tuple[str, onnx.ModelProto, list[list[object]]]], target: str) -> dict[str, object]:
     """Every test for one target: counts, rules, and the names of those that are not plainly unchanged."""
     begun, rules = time.perf_counter(), collections.Counter()
-    found: dict[str, dict[str, str]] = {verdict: {} for verdict in VERDICTS}
+    rows: dict[str, dict[str, str]] = {verdict: {} for verdict in VERDICTS}
     for name, model, sets in everything:
         try:
             verdict, detail, fired = one(model, sets, target)
         except Exception as error:
             verdict, detail, fired = CRASHED, f"{type(error).__name__}: {error}", []
-        found[verdict][name] = detail[:200]
+        rows[verdict][name] = detail[:200]
         rules.update(fired)
         if verdict in BAD:
             print(f"{verdict} {name}: {detail[:300]} {fired}", flush=True)
-    counts = {verdict: len(names) for verdict, names in found.items()}
-    shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"{target}: {len(everything)} node tests: {shown}; {sum(rules.values())} rewrites", flush=True)
+    counts = {verdict: len(names) for verdict, names in rows.items()}
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    print(f"{target}: {len(everything)} node tests: {text}; {sum(rules.values())} rewrites", flush=True)
     print("   " + ", ".join(f"{n} x{c}" for n, c in rules.most_common()))
     seconds = round(time.perf_counter() - begun, 1)
-    rest = {verdict: names for verdict, names in found.items() if verdict != SAME and names}
+    rest = {verdict: names for verdict, names in rows.items() if verdict != SAME and names}
     return {"tests": len(everything), "counts": counts, "seconds": seconds, "rules": dict(rules.most_common()), **rest}
 
 

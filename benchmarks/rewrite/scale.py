@@ -30,9 +30,9 @@ def chain(path: Path, nodes: int, repeats: bool) -> None:
     import onnx
     from onnx import helper, numpy_helper
 
-    made, value = [], "x"
-    while len(made) < nodes:
-        index = len(made)
+    graph_nodes, value = [], "x"
+    while len(graph_nodes) < nodes:
+        index = len(graph_nodes)
         if repeats and index % 100 == 0:
             steps = [
                 ("Pow", [value, "two"], {}),
@@ -43,16 +43,16 @@ def chain(path: Path, nodes: int, repeats: bool) -> None:
             last = value
             for op, inputs, attributes in steps:
                 last_in = [i or last for i in inputs]
-                last = f"{op}_{len(made)}"
-                made.append(helper.make_node(op, last_in, [last], name=last, **attributes))
-            made.append(helper.make_node("Div", [value, last], [f"v{index}"], name=f"Div_{index}"))
+                last = f"{op}_{len(graph_nodes)}"
+                graph_nodes.append(helper.make_node(op, last_in, [last], name=last, **attributes))
+            graph_nodes.append(helper.make_node("Div", [value, last], [f"v{index}"], name=f"Div_{index}"))
         else:
             op, inputs = (("Relu", [value]), ("Add", [value, "k"]), ("Mul", [value, "k"]), ("Sigmoid", [value]))[
                 index % 4
             ]
-            made.append(helper.make_node(op, inputs, [f"v{index}"], name=f"{op}_{index}"))
+            graph_nodes.append(helper.make_node(op, inputs, [f"v{index}"], name=f"{op}_{index}"))
         value = f"v{index}"
-    made.append(helper.make_node("Identity", [value], ["y"], name="last"))
+    graph_nodes.append(helper.make_node("Identity", [value], ["y"], name="last"))
     constants = [
         ("two", np.float32(2)),
         ("eps", np.float32(1e-10)),
@@ -60,7 +60,7 @@ def chain(path: Path, nodes: int, repeats: bool) -> None:
         ("k", np.full((1, 8, 1, 1), 0.5, np.float32)),
     ]
     graph = helper.make_graph(
-        made,
+        graph_nodes,
         "chain",
         [helper.make_tensor_value_info("x", 1, ["N", 8, "H", "W"])],
         [helper.make_tensor_value_info("y", 1, ["N", 8, "H", "W"])],
@@ -145,20 +145,20 @@ def measure(what: str, source: Path, target: Path) -> dict[str, float]:
 
 def best(kinds: list[tuple[str, str, Path]], target: Path, repeat: int) -> dict[str, dict[str, float]]:
     """The fastest run of each kind; the kinds take turns."""
-    found: dict[str, dict[str, float]] = {}
+    rows: dict[str, dict[str, float]] = {}
     for _ in range(repeat):
         for name, what, source in kinds:
-            got = measure(what, source, target)
-            if name not in found or got["seconds"] < found[name]["seconds"]:
-                found[name] = got
-    return found
+            measured = measure(what, source, target)
+            if name not in rows or measured["seconds"] < rows[name]["seconds"]:
+                rows[name] = measured
+    return rows
 
 
-def show(name: str, got: dict[str, float], nodes: int, base: dict[str, float] | None = None) -> None:
-    ratio = f"{got['seconds'] / base['seconds']:6.2f}x" if base else "       "
-    per_node = f"{1e6 * got['seconds'] / nodes:8.1f} us/node" if nodes else " " * 16
-    times = f"{got['seconds']:8.2f} s {ratio} {per_node}  process {got['process']:6.2f} s"
-    print(f"{name:40} {times} {got['mb']:7.0f} MB  {got['fired']:.0f} rewrites", flush=True)
+def show(name: str, measured: dict[str, float], nodes: int, base: dict[str, float] | None = None) -> None:
+    ratio = f"{measured['seconds'] / base['seconds']:6.2f}x" if base else "       "
+    per_node = f"{1e6 * measured['seconds'] / nodes:8.1f} us/node" if nodes else " " * 16
+    times = f"{measured['seconds']:8.2f} s {ratio} {per_node}  process {measured['process']:6.2f} s"
+    print(f"{name:40} {times} {measured['mb']:7.0f} MB  {measured['fired']:.0f} rewrites", flush=True)
 
 
 def chains(folder: Path, nodes: int, repeat: int) -> dict[str, object]:
@@ -174,13 +174,13 @@ def chains(folder: Path, nodes: int, repeat: int) -> dict[str, object]:
         ("rewrite, norms", "rewrite", busy),
         ("rewrite, norms, no proof", "no-proof", busy),
     ]
-    found = best(kinds, out, repeat)
+    bests = best(kinds, out, repeat)
     ratios = {}
-    for name, got in found.items():
-        base = found["graphsurgeon, norms" if "norms" in name else "graphsurgeon"]
-        show(f"{nodes} {name}", got, nodes, base)
-        ratios[name] = round(got["seconds"] / base["seconds"], 2)
-    return {"nodes": nodes, "measured": found, "ratio_to_graphsurgeon": ratios}
+    for name, measured in bests.items():
+        base = bests["graphsurgeon, norms" if "norms" in name else "graphsurgeon"]
+        show(f"{nodes} {name}", measured, nodes, base)
+        ratios[name] = round(measured["seconds"] / base["seconds"], 2)
+    return {"nodes": nodes, "measured": bests, "ratio_to_graphsurgeon": ratios}
 
 
 def on_disk(folder: Path, gigabytes: float) -> dict[str, object]:
@@ -189,12 +189,12 @@ def on_disk(folder: Path, gigabytes: float) -> dict[str, object]:
     source.parent.mkdir()
     out.parent.mkdir()
     external(source, gigabytes)
-    base, got = measure("load", source, out), measure("rewrite", source, out)
+    base, measured = measure("load", source, out), measure("rewrite", source, out)
     linked = os.path.samefile(source.with_name("weights.bin"), out.with_name("weights.bin"))
     show(f"{gigabytes} GB external, load only", base, 0)
-    show(f"{gigabytes} GB external, rewrite", got, 0)
-    print(f"memory over the graph: {got['mb'] - base['mb']:.0f} MB; weights linked, not copied: {linked}")
-    return {"gigabytes": gigabytes, "load": base, "rewrite": got, "mb_over_load": got["mb"] - base["mb"],
+    show(f"{gigabytes} GB external, rewrite", measured, 0)
+    print(f"memory over the graph: {measured['mb'] - base['mb']:.0f} MB; weights linked, not copied: {linked}")
+    return {"gigabytes": gigabytes, "load": base, "rewrite": measured, "mb_over_load": measured["mb"] - base["mb"],
             "linked": linked}  # fmt: skip
 
 

@@ -51,19 +51,19 @@ def export_all(exporter: str, folder: Path, every: int) -> tuple[int, int]:
 
     signal.signal(signal.SIGALRM, too_long)
     folder.mkdir(parents=True)
-    taken = missed = 0
+    samples = missed = 0
     for name in list(all_cases())[::every]:
         signal.alarm(SECONDS)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 export(name, exporter, folder / f"{name.replace('/', '__')}.onnx")
-            taken += 1
+            samples += 1
         except Exception:
             missed += 1
         finally:
             signal.alarm(0)
-    return taken, missed
+    return samples, missed
 
 
 def export(name: str, exporter: str, path: Path) -> None:
@@ -79,19 +79,19 @@ def export(name: str, exporter: str, path: Path) -> None:
     space, specs = parse_space([case.space]), [parse_tensor(t) for t in case.inputs]
     module = ModuleRunner(load_module(source_of(name)), specs).module
     values = sample_inputs(specs, SamplePoint("opt", tuple(space.pick("opt").items())))
-    given, names = tuple(to_tensor(v) for v in values.values()), [s.name for s in specs]
+    inputs, names = tuple(to_tensor(v) for v in values.values()), [s.name for s in specs]
     axes = [{i: d for i, d in enumerate(s.dims) if isinstance(d, str)} for s in specs]
     temporary = path.with_suffix(".tmp")
     try:
         if exporter == "torchscript":
             torch.onnx.export(
-                module, given, str(temporary), dynamo=False, opset_version=17, input_names=names,
+                module, inputs, str(temporary), dynamo=False, opset_version=17, input_names=names,
                 dynamic_axes=dict(zip(names, axes, strict=True)), do_constant_folding=False,
             )  # fmt: skip
         else:
             shapes = tuple(dict.fromkeys(a, torch.export.Dim.DYNAMIC) for a in axes)
             torch.onnx.export(
-                module, given, str(temporary), dynamo=True, input_names=names, dynamic_shapes=shapes, verbose=False,
+                module, inputs, str(temporary), dynamo=True, input_names=names, dynamic_shapes=shapes, verbose=False,
                 external_data=False,
             )  # fmt: skip
         model = onnx.load(str(temporary))
@@ -112,7 +112,7 @@ def judge(model: Path, target: str, again: bool) -> dict[str, object]:
         except TrtconvError as error:
             return {"digest": error.message, "verdict": "refused", "detail": error.message}
         written = output.read_bytes()
-        found: dict[str, object] = {
+        rows: dict[str, object] = {
             "digest": hashlib.sha256(written + result.ledger.read_bytes()).hexdigest(),
             "verdict": "stable",
             "rules": [e.rule for e in result.entries],
@@ -123,21 +123,21 @@ def judge(model: Path, target: str, again: bool) -> dict[str, object]:
             twice = Path(folder, "twice.trt.onnx")
             second = rewrite_model(RewriteRequest(output, twice, parse_target(target)), SilentProgress())
             if second.entries or twice.read_bytes() != written:
-                found |= {"verdict": "UNSTABLE", "detail": f"a second run fires {[e.rule for e in second.entries]}"}
-        return found
+                rows |= {"verdict": "UNSTABLE", "detail": f"a second run fires {[e.rule for e in second.entries]}"}
+        return rows
 
 
 def judge_all(folder: Path, again: bool) -> dict[str, dict[str, object]]:
     """Every graph for every target; a crash is kept as a verdict."""
-    found = {}
+    rows = {}
     for model in sorted(folder.rglob("*.onnx")):
         for target in KNOWN_TARGETS:
             try:
                 row = judge(model, target, again)
             except Exception as error:
                 row = {"digest": "", "verdict": "CRASHED", "detail": f"{type(error).__name__}: {error}"[:300]}
-            found[f"{model.parent.name}/{model.stem} for {target}"] = row
-    return found
+            rows[f"{model.parent.name}/{model.stem} for {target}"] = row
+    return rows
 
 
 def in_another_process(folder: Path) -> dict[str, dict[str, object]]:
@@ -185,10 +185,10 @@ def main() -> int:
     }
     with tempfile.TemporaryDirectory() as text:
         folder, exported = Path(text), {}
-        for wanted in args.exporter or ("torchscript", "dynamo"):
-            exporter, _, every = wanted.partition(":")
-            taken, missed = export_all(exporter, folder / exporter, int(every or 1))
-            exported[exporter] = {"exported": taken, "refused by the exporter": missed}
+        for choice in args.exporter or ("torchscript", "dynamo"):
+            exporter, _, every = choice.partition(":")
+            sample_count, missed = export_all(exporter, folder / exporter, int(every or 1))
+            exported[exporter] = {"exported": sample_count, "refused by the exporter": missed}
         rows, others = judge_all(folder, again=True), in_another_process(folder)
     for name, row in rows.items():
         if row["digest"] != others[name]["digest"] and row["verdict"] != "CRASHED":

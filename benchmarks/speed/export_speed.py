@@ -114,13 +114,13 @@ def main() -> None:
         for _ in range(arguments.repeat):
             for tool in ("plain", "trtconv"):
                 command = [sys.executable, "-W", "ignore", "-m", "benchmarks.export_speed", "--one", case, tool]
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    print(f"{case} {tool} failed: {done.stderr[-800:]}")
+                process = subprocess.run(command, capture_output=True, text=True, check=False)
+                if process.returncode:
+                    print(f"{case} {tool} failed: {process.stderr[-800:]}")
                     continue
-                found = json.loads(done.stdout.splitlines()[-1])
-                if tool not in best or found["total"] < best[tool]["total"]:
-                    best[tool] = found
+                report = json.loads(process.stdout.splitlines()[-1])
+                if tool not in best or report["total"] < best[tool]["total"]:
+                    best[tool] = report
         if len(best) == 2:
             plain, ours = best["plain"]["total"], best["trtconv"]
             parts = ", ".join(f"{ours.get(k, 0.0):.1f}" for k in ("export:dynamo", "module", "compare"))

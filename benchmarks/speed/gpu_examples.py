@@ -21,36 +21,36 @@ from trtconv.core.shape_space.space import ShapeSpace
 
 
 def example(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = {"name": folder.name}
+    record: dict[str, object] = {"name": folder.name}
     model = folder / "model.trt.onnx"
     if not model.exists():
         log = folder / "log"
         words = log.read_text().strip().splitlines()[-4:] if log.exists() else []
-        return {**found, "verdict": "not exported", "words": words}
+        return {**record, "verdict": "not exported", "words": words}
     cache = folder / "timing.cache"
     request = BuildRequest(model, folder / "model.engine", dynamic=ShapeSpace(), backend="tensorrt", timing_cache=cache)
     try:
-        built = build_engine(request)
+        build_result = build_engine(request)
         again = build_engine(replace(request, output=folder / "again.engine"))
-        manifest = read_engine_manifest(built.engine)
-        in_builder = [read_engine_manifest(b.engine).timing_cache.get("builder_s", 0.0) for b in (built, again)]
-        found |= {
-            "build_s": round(built.seconds, 2),
+        manifest = read_engine_manifest(build_result.engine)
+        in_builder = [read_engine_manifest(b.engine).timing_cache.get("builder_s", 0.0) for b in (build_result, again)]
+        record |= {
+            "build_s": round(build_result.seconds, 2),
             "build_with_cache_s": round(again.seconds, 2),
-            "cache_ratio": round(again.seconds / built.seconds, 2),
+            "cache_ratio": round(again.seconds / build_result.seconds, 2),
             "builder_s": in_builder,
             "builder_cache_ratio": round(in_builder[1] / in_builder[0], 2) if in_builder[0] else None,
-            "engine_mib": round(built.engine_bytes / 2**20, 1),
+            "engine_mib": round(build_result.engine_bytes / 2**20, 1),
             "layers": manifest.layers,
-            "warnings": len(built.messages),
+            "warnings": len(build_result.messages),
         }
         start = time.monotonic()
-        report = check_model(CheckRequest(built.engine, reference=folder / "model.reference.safetensors"))
+        report = check_model(CheckRequest(build_result.engine, reference=folder / "model.reference.safetensors"))
     except TrtconvError as error:
-        return {**found, "verdict": "refused", "words": [error.message, *error.details[:6]]}
+        return {**record, "verdict": "refused", "words": [error.message, *error.details[:6]]}
     worst = report.worst
     return {
-        **found,
+        **record,
         "verdict": "equal" if report.passed else "NOT EQUAL",
         "points": len({c.point for c in report.comparisons}),
         "worst": worst.as_dict() if worst else None,

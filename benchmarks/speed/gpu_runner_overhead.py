@@ -42,8 +42,8 @@ def per_call(call, synchronize) -> float:
 
 def graph_replay(driver, graph, stream):
     """The bare launch of a captured graph, without any of the runner's Python."""
-    launch, handle, place = driver.cuGraphLaunch, graph._exec, graph._stream
-    return lambda: launch(handle, place)
+    launch, handle, stream_handle = driver.cuGraphLaunch, graph._exec, graph._stream
+    return lambda: launch(handle, stream_handle)
 
 
 def main() -> None:
@@ -71,8 +71,8 @@ def main() -> None:
         execution.memory.upload(source.pointer, x, stream)
         from trtconv.backends.cuda.device_array import DeviceArray
 
-        given = DeviceArray(source.pointer, x.shape, session.inputs[0].dtype, stream, source, execution.memory)
-        rows["call with a GPU tensor"] = per_call(lambda: session(x=given), synchronize)
+        device_x = DeviceArray(source.pointer, x.shape, session.inputs[0].dtype, stream, source, execution.memory)
+        rows["call with a GPU tensor"] = per_call(lambda: session(x=device_x), synchronize)
         rows["call with NumPy arrays"] = per_call(lambda: session(x=x), synchronize)
         state = probe_cuda()
         data = {"gpu": state.gpus[0].name, "driver": state.driver, "runner": session.version,

@@ -43,10 +43,10 @@ def build(root: Path, name: str, batch: int) -> dict[str, Any]:
     )  # fmt: skip
     start = time.monotonic()
     try:
-        built = build_engine(request)
+        build_result = build_engine(request)
     except TrtconvError as error:
         return {"error": [error.message, *error.details[:4]]}
-    return {"build_s": round(time.monotonic() - start, 1), "engine_mib": round(built.engine_bytes / 2**20, 1)}
+    return {"build_s": round(time.monotonic() - start, 1), "engine_mib": round(build_result.engine_bytes / 2**20, 1)}
 
 
 class Worker:
@@ -78,11 +78,11 @@ class Worker:
 
 def environment(kind: str) -> dict[str, str]:
     """The environment of a worker: torch must not see the libraries that stand in for cuBLAS beside TensorRT 8.6."""
-    found = dict(os.environ)
+    environment = dict(os.environ)
     if kind in ("torch", "compile"):
-        found.pop("LD_LIBRARY_PATH", None)
-        found["PYTHONPATH"] = os.pathsep.join(p for p in (str(ROOT), os.environ.get("TORCH_SITE", "")) if p)
-    return found
+        environment.pop("LD_LIBRARY_PATH", None)
+        environment["PYTHONPATH"] = os.pathsep.join(p for p in (str(ROOT), os.environ.get("TORCH_SITE", "")) if p)
+    return environment
 
 
 def compile_all(python: str, root: Path, tuned: bool, jobs: int, deadline: float) -> dict[str, str]:
@@ -116,8 +116,8 @@ def compile_all(python: str, root: Path, tuned: bool, jobs: int, deadline: float
 def compile_one(root: Path, name: str, batch: int, mode: str) -> None:
     side = TorchSide(root)
     side.open(name, batch)
-    for wanted in [mode] if mode else ["compile", "compile + CUDA graph"]:
-        side.launcher(wanted)
+    for one_mode in [mode] if mode else ["compile", "compile + CUDA graph"]:
+        side.launcher(one_mode)
 
 
 def measure_case(sides: dict[str, Worker], name: str, batch: int, skipped: tuple[str, ...]) -> dict[str, Any]:
@@ -215,15 +215,15 @@ def main() -> None:
 def build_all(root: Path, index: int) -> None:
     """Take one case after another, the long builds first, beside other builders; what is there already is kept."""
     file = root / f"builds{index}.json"
-    done = json.loads(file.read_text()) if file.exists() else {}
+    results = json.loads(file.read_text()) if file.exists() else {}
     for name, batch in sorted(CASES, key=lambda c: (LONG.index(c[0]), -c[1])):
         try:
             (root / name / f"speed{batch}.taken").touch(exist_ok=False)
         except FileExistsError:
             continue
-        done[f"{name} {batch}"] = build(root, name, batch)
-        print(f"{name} {batch}", done[f"{name} {batch}"], flush=True)
-        file.write_text(json.dumps(done))
+        results[f"{name} {batch}"] = build(root, name, batch)
+        print(f"{name} {batch}", results[f"{name} {batch}"], flush=True)
+        file.write_text(json.dumps(results))
 
 
 if __name__ == "__main__":

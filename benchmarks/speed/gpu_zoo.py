@@ -25,11 +25,11 @@ JOBS = int(os.environ.get("ZOO_JOBS", "12"))
 
 def operators(graph: Any) -> list[str]:
     """The ONNX operators of a graph, those of bodies included, each once."""
-    found = {n.op_type for n in graph.node if n.domain in ("", "ai.onnx")}
+    names = {n.op_type for n in graph.node if n.domain in ("", "ai.onnx")}
     for attribute in (a for n in graph.node for a in n.attribute):
         for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            found.update(operators(body))
-    return sorted(found)
+            names.update(operators(body))
+    return sorted(names)
 
 
 def prepare_one(work: tuple[str, str]) -> dict[str, Any]:
@@ -53,22 +53,22 @@ def prepare_one(work: tuple[str, str]) -> dict[str, Any]:
     folder = Path(out) / name.replace("/", "__")
     folder.mkdir(parents=True, exist_ok=True)
     space, specs = parse_space([case.space]), tuple(parse_tensor(t) for t in case.inputs)
-    found: dict[str, Any] = {"case": name, "stage": "export", "torch": torch.__version__}
+    record: dict[str, Any] = {"case": name, "stage": "export", "torch": torch.__version__}
     try:
         export_model(ExportRequest(source_of(name), specs, space, folder / "model.onnx"), SilentProgress())
-        found["stage"] = "rewrite"
+        record["stage"] = "rewrite"
         rewrite_model(
             RewriteRequest(folder / "model.onnx", folder / "model.trt.onnx", parse_target("tensorrt==8.6")),
             SilentProgress(),
         )
-        found["stage"] = "prepared"
-        found["operators"] = operators(onnx.load(str(folder / "model.trt.onnx"), load_external_data=False).graph)
+        record["stage"] = "prepared"
+        record["operators"] = operators(onnx.load(str(folder / "model.trt.onnx"), load_external_data=False).graph)
     except TrtconvError as error:
-        found["reason"] = f"{error.message}"[:300]
+        record["reason"] = f"{error.message}"[:300]
     except Exception as error:
-        found["reason"] = f"internal: {type(error).__name__}: {error}"[:300]
-    (folder / "prepared.json").write_text(json.dumps(found))
-    return found
+        record["reason"] = f"internal: {type(error).__name__}: {error}"[:300]
+    (folder / "prepared.json").write_text(json.dumps(record))
+    return record
 
 
 def prepare(out: str, names: list[str]) -> None:
@@ -77,8 +77,8 @@ def prepare(out: str, names: list[str]) -> None:
     names = names or list(all_cases())
     context = multiprocessing.get_context("spawn")
     with context.Pool(JOBS, maxtasksperchild=20) as pool:
-        for count, found in enumerate(pool.imap_unordered(prepare_one, [(n, out) for n in names])):
-            print(count, found, flush=True)
+        for count, result in enumerate(pool.imap_unordered(prepare_one, [(n, out) for n in names])):
+            print(count, result, flush=True)
     (Path(out) / "done").write_text("done")
 
 
@@ -89,29 +89,31 @@ def run_one(folder: str) -> dict[str, Any]:
     from trtconv.core.requests import BuildRequest, CheckRequest
     from trtconv.core.shape_space.space import ShapeSpace
 
-    place = Path(folder)
-    found = json.loads((place / "prepared.json").read_text())
-    if found["stage"] != "prepared":
-        return {**found, "verdict": "not exported" if found["stage"] == "export" else "refused by rewrite"}
+    case_folder = Path(folder)
+    data = json.loads((case_folder / "prepared.json").read_text())
+    if data["stage"] != "prepared":
+        return {**data, "verdict": "not exported" if data["stage"] == "export" else "refused by rewrite"}
     start = time.monotonic()
     try:
-        built = build_engine(
-            BuildRequest(place / "model.trt.onnx", place / "model.engine", dynamic=ShapeSpace(), backend="tensorrt")
+        build_result = build_engine(
+            BuildRequest(
+                case_folder / "model.trt.onnx", case_folder / "model.engine", dynamic=ShapeSpace(), backend="tensorrt"
+            )
         )
-        reference = place / "model.reference.safetensors"
-        report = check_model(CheckRequest(built.engine, reference=reference, source_check=False))
+        reference = case_folder / "model.reference.safetensors"
+        report = check_model(CheckRequest(build_result.engine, reference=reference, source_check=False))
     except TrtconvError as error:
         return {
-            **found,
+            **data,
             "verdict": "refused by TensorRT",
             "reason": " | ".join([error.message, *error.details[:3]])[:500],
         }
     except Exception as error:
-        return {**found, "verdict": "crashed", "reason": f"{type(error).__name__}: {error}"[:300]}
+        return {**data, "verdict": "crashed", "reason": f"{type(error).__name__}: {error}"[:300]}
     worst = report.worst
     failed = next((c for c in report.comparisons if not c.passed), None)
     return {
-        **found,
+        **data,
         "verdict": "equal" if report.passed else "differs, found by check",
         "points": len({c.point for c in report.comparisons}),
         "max_abs": worst.max_abs if worst else None,
@@ -131,24 +133,24 @@ def worker(root: str) -> None:
 
     # 8.6 takes seconds to start in a process; here a crash ends this worker, which `run` replaces.
     TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]
-    for place in sorted(Path(root).glob("*/prepared.json")):
+    for prepared in sorted(Path(root).glob("*/prepared.json")):
         try:
-            (place.parent / "taken").touch(exist_ok=False)
+            (prepared.parent / "taken").touch(exist_ok=False)
         except FileExistsError:
             continue
-        (place.parent / "result.json").write_text(json.dumps(run_one(str(place.parent))))
+        (prepared.parent / "result.json").write_text(json.dumps(run_one(str(prepared.parent))))
 
 
 def run(root: str, output: str) -> None:
-    for taken in Path(root).glob("*/taken"):
-        if not (taken.parent / "result.json").exists():
-            taken.unlink()
+    for claim in Path(root).glob("*/taken"):
+        if not (claim.parent / "result.json").exists():
+            claim.unlink()
     command = [sys.executable, "-m", __spec__.name, "worker", root]
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
 
     def start(index: int) -> subprocess.Popen[bytes]:
-        place = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus[index % len(gpus)]}
-        return subprocess.Popen(command, stderr=subprocess.DEVNULL, env=place)
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus[index % len(gpus)]}
+        return subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
 
     cases = len(list(Path(root).glob("*/prepared.json")))
     workers = [start(i) for i in range(JOBS)]
@@ -156,8 +158,8 @@ def run(root: str, output: str) -> None:
         time.sleep(2)
         collect(root, output)
         for index, process in enumerate(workers):
-            taken = len(list(Path(root).glob("*/taken")))
-            if process.poll() not in (None, 0) and taken < cases:
+            claims = len(list(Path(root).glob("*/taken")))
+            if process.poll() not in (None, 0) and claims < cases:
                 workers[index] = start(index)
     results = collect(root, output)
     for result in results:
@@ -168,10 +170,10 @@ def run(root: str, output: str) -> None:
 
 def collect(root: str, output: str) -> list[dict[str, Any]]:
     results = []
-    for place in sorted(Path(root).glob("*/taken")):
-        found = place.parent / "result.json"
-        name = place.parent.name.replace("__", "/")
-        text = found.read_text() if found.exists() else ""
+    for claim in sorted(Path(root).glob("*/taken")):
+        result = claim.parent / "result.json"
+        name = claim.parent.name.replace("__", "/")
+        text = result.read_text() if result.exists() else ""
         results.append(
             json.loads(text) if text else {"case": name, "verdict": "crashed", "reason": "the process ended"}
         )

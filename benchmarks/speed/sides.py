@@ -25,12 +25,12 @@ class EngineSide:
         from trtconv.core.model.file import load_model, signature
         from trtconv.proof.points import SamplePoint, sample_inputs
 
-        known = signature(load_model(self.root / name / "model.trt.onnx"))
+        interface = signature(load_model(self.root / name / "model.trt.onnx"))
         self.session = backend_of(self.root / name / f"speed{batch}.engine").load(
             self.root / name / f"speed{batch}.engine"
         )
-        dims = tuple({**known.space.pick("opt"), "N": batch}.items())
-        self.inputs = sample_inputs(known.inputs, SamplePoint("bench", dims))
+        dims = tuple({**interface.space.pick("opt"), "N": batch}.items())
+        self.inputs = sample_inputs(interface.inputs, SamplePoint("bench", dims))
         return {"shapes": {n: list(a.shape) for n, a in self.inputs.items()}, "runner": self.session.version}
 
     def run(self, mode: str, batch: int) -> Any:
@@ -68,8 +68,8 @@ class TorchSide:
         config = load_config(ROOT / "examples" / f"{name}.toml")
         self.module = load_module(module_source(config, None, CommandLine())).to("cuda").eval()
         dims = tuple({**shape_space(config).pick("opt"), "N": batch}.items())
-        given = sample_inputs(input_specs(config), SamplePoint("bench", dims))
-        self.arguments = [self.torch.as_tensor(a).to("cuda") for a in given.values()]
+        arrays = sample_inputs(input_specs(config), SamplePoint("bench", dims))
+        self.arguments = [self.torch.as_tensor(a).to("cuda") for a in arrays.values()]
         self.ready: dict[str, Any] = {}
         self.torch._dynamo.reset()
         return {"torch": self.torch.__version__}

@@ -64,17 +64,17 @@ def compare(path: Path) -> dict[str, object]:
     engine = build_engine(BuildRequest(path, path.with_suffix(".engine"), backend="tensorrt")).engine
     session, plain = backend_of(engine).load(engine), OnnxRuntimeRunner(path)
     values = np.random.default_rng(0).standard_normal((4, 8))
-    found: dict[str, object] = {}
+    record: dict[str, object] = {}
     for label, scale in (("1e-40", 1e-40), ("1e-36", 1e-36), ("1", 1.0)):
         x = (values * scale).astype(np.float32)
-        want, got = plain({"x": x})["y"], session({"x": x})["y"]
-        found[f"equal at {label}"] = round(float((want == got).mean()), 4)
+        want, actual = plain({"x": x})["y"], session({"x": x})["y"]
+        record[f"equal at {label}"] = round(float((want == actual).mean()), 4)
         if scale == 1e-40:
-            found["as if zero"] = bool(np.array_equal(plain({"x": np.copysign(0, x)})["y"], got, equal_nan=True))
-            found["row"] = [float(v) for v in np.ravel(got)[:4]]
-            found["row of ONNX Runtime"] = [float(v) for v in np.ravel(want)[:4]]
+            record["as if zero"] = bool(np.array_equal(plain({"x": np.copysign(0, x)})["y"], actual, equal_nan=True))
+            record["row"] = [float(v) for v in np.ravel(actual)[:4]]
+            record["row of ONNX Runtime"] = [float(v) for v in np.ravel(want)[:4]]
     session.close()
-    return found
+    return record
 
 
 def main() -> None:

@@ -105,12 +105,12 @@ def compared(nodes: list[onnx.NodeProto], x: np.ndarray[Any, Any], path: Path) -
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(onnx.shape_inference.infer_shapes(model), str(path))
-    wanted = OnnxRuntimeRunner(path)({"x": x})["y"]
+    expected = OnnxRuntimeRunner(path)({"x": x})["y"]
     session: Any = backend_of(engine := build_engine(_request(path)).engine).load(engine)
-    found = session({"x": x})["y"]
+    actual = session({"x": x})["y"]
     session.close()
-    same = (wanted == found) | ((wanted != wanted) & (found != found))
-    places = [[p.tolist(), str(wanted[tuple(p)]), str(found[tuple(p)])] for p in np.argwhere(~same)[:3]]
+    same = (expected == actual) | ((expected != expected) & (actual != actual))
+    places = [[p.tolist(), str(expected[tuple(p)]), str(actual[tuple(p)])] for p in np.argwhere(~same)[:3]]
     return {"equal": bool(same.all()), "share": float(same.mean()), "first": places}
 
 
@@ -121,10 +121,10 @@ def _request(path: Path) -> BuildRequest:
 def main() -> None:
     # 8.6 takes seconds to start in a process.
     TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]
-    given, rows = values(), {}
+    arrays, rows = values(), {}
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (nodes, kind)) in enumerate(ROWS.items()):
-            rows[name] = compared(nodes, given[kind], Path(folder) / f"{number}.onnx")
+            rows[name] = compared(nodes, arrays[kind], Path(folder) / f"{number}.onnx")
             print(name, rows[name], flush=True)
     data = {**machine("tensorrt", "onnxruntime"), "rows": rows}
     write_result(Path(sys.argv[1]), data)

@@ -43,16 +43,16 @@ def _inputs(test: object) -> list[np.ndarray | None]:
     held = getattr(test, "data_sets", None)
     if held:
         return [_array(v) for v in held[0][0]]
-    place = Path(str(getattr(test, "model_dir", ""))) / "test_data_set_0"
-    found: list[np.ndarray | None] = []
-    for index in range(len(list(place.glob("input_*.pb")))):
+    folder = Path(str(getattr(test, "model_dir", ""))) / "test_data_set_0"
+    rows: list[np.ndarray | None] = []
+    for index in range(len(list(folder.glob("input_*.pb")))):
         tensor = onnx.TensorProto()
         try:
-            tensor.ParseFromString((place / f"input_{index}.pb").read_bytes())
-            found.append(_array(tensor))
+            tensor.ParseFromString((folder / f"input_{index}.pb").read_bytes())
+            rows.append(_array(tensor))
         except Exception:
-            found.append(None)
-    return found
+            rows.append(None)
+    return rows
 
 
 def _array(value: object) -> np.ndarray | None:
@@ -65,8 +65,8 @@ def _array(value: object) -> np.ndarray | None:
 
 def frozen(model: onnx.ModelProto, inputs: list[np.ndarray | None]) -> onnx.ModelProto | None:
     """The model with its small inputs after the first as constants; None when there are none."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    overridable = onnx.ModelProto()
+    overridable.CopyFrom(model)
     small = [
         (v.name, a)
         for v, a in list(zip(model.graph.input, inputs, strict=False))[1:]
@@ -75,14 +75,14 @@ def frozen(model: onnx.ModelProto, inputs: list[np.ndarray | None]) -> onnx.Mode
     if not small:
         return None
     names = {n for n, _ in small}
-    kept = [v for v in made.graph.input if v.name not in names]
-    del made.graph.input[:]
-    made.graph.input.extend(kept)
+    rest = [v for v in overridable.graph.input if v.name not in names]
+    del overridable.graph.input[:]
+    overridable.graph.input.extend(rest)
     try:
-        made.graph.initializer.extend(numpy_helper.from_array(np.asarray(a), n) for n, a in small)
+        overridable.graph.initializer.extend(numpy_helper.from_array(np.asarray(a), n) for n, a in small)
     except ValueError:
         return None
-    return made
+    return overridable
 
 
 class OneBuilder:
@@ -123,10 +123,10 @@ def child(backend: str, folder: Path) -> None:
             try:
                 problems = ask_parser(trt, capabilities, onnx.load(str(path)), path)
                 words = "; ".join(p.message for p in problems)
-                found = {"taken": False, "message": words[:160]} if problems else {"taken": True}
+                answer_row = {"taken": False, "message": words[:160]} if problems else {"taken": True}
             except Exception as error:
-                found = {"taken": False, "message": f"{type(error).__name__}: {error}"[:160]}
-        answer.write_text(json.dumps(found))
+                answer_row = {"taken": False, "message": f"{type(error).__name__}: {error}"[:160]}
+        answer.write_text(json.dumps(answer_row))
 
 
 def importers(backend: str) -> tuple[dict[str, bool], str]:
@@ -154,15 +154,17 @@ def ask_all(backend: str, models: dict[str, onnx.ModelProto], limit_s: float) ->
         while time.monotonic() < end and len(list(folder.glob("*.json"))) < len(models):
             words = [sys.executable, "-m", __spec__.name, "child", backend, name]
             try:
-                done = subprocess.run(words, capture_output=True, timeout=max(1.0, end - time.monotonic()), check=False)
+                process = subprocess.run(
+                    words, capture_output=True, timeout=max(1.0, end - time.monotonic()), check=False
+                )
             except subprocess.TimeoutExpired:
                 break
             begun = [p for p in folder.glob("*.begun") if not p.with_suffix(".json").exists()]
             for path in begun:
-                said = {"taken": False, "message": f"the parser ended the process with code {done.returncode}"}
+                said = {"taken": False, "message": f"the parser ended the process with code {process.returncode}"}
                 path.with_suffix(".json").write_text(json.dumps(said))
-            if not begun and done.returncode:
-                raise SystemExit(done.stderr.decode(errors="replace")[-600:])
+            if not begun and process.returncode:
+                raise SystemExit(process.stderr.decode(errors="replace")[-600:])
         return {k: json.loads((folder / f"{k}.json").read_text()) for k in models if (folder / f"{k}.json").exists()}
 
 
@@ -183,8 +185,8 @@ def main(backend: str, output: Path) -> None:
     tests = {}
     for name, used in ops.items():
         opset = next(o.version for o in models[f"{name}.as_is"].opset_import if o.domain in ("", "ai.onnx"))
-        given = {k: answers[f"{name}.{k}"] for k in ("as_is", "fixed") if f"{name}.{k}" in answers}
-        tests[name] = {"ops": used, "opset": opset, **given}
+        own_answers = {k: answers[f"{name}.{k}"] for k in ("as_is", "fixed") if f"{name}.{k}" in answers}
+        tests[name] = {"ops": used, "opset": opset, **own_answers}
     facts = {
         "date": time.strftime("%Y-%m-%d"),
         "command": f"python -m benchmarks tables.parser_support {backend} JSON",
@@ -195,8 +197,8 @@ def main(backend: str, output: Path) -> None:
     lines = ",\n".join(f"  {json.dumps(n)}: {json.dumps(t)}" for n, t in tests.items())
     head = "".join(f" {json.dumps(k)}: {json.dumps(v)},\n" for k, v in {**facts, "importers": supported}.items())
     output.write_text("{\n" + head + ' "tests": {\n' + lines + "\n }\n}\n")
-    taken = sum(any(t.get(k, {}).get("taken") for k in ("as_is", "fixed")) for t in tests.values())
-    print(f"{facts['parser']}: {sum(supported.values())} importers, {taken} of {len(tests)} node tests taken")
+    accepted = sum(any(t.get(k, {}).get("taken") for k in ("as_is", "fixed")) for t in tests.values())
+    print(f"{facts['parser']}: {sum(supported.values())} importers, {accepted} of {len(tests)} node tests taken")
 
 
 if __name__ == "__main__":

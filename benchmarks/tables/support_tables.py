@@ -42,8 +42,8 @@ def counts_by_operator(measured: dict, newest: int) -> defaultdict[str, Counter]
     counts: dict[str, Counter] = defaultdict(Counter)
     for test in measured.get("tests", {}).values():
         if len(test["ops"]) == 1 and test["opset"] <= newest:
-            taken = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
-            counts[test["ops"][0]]["taken" if taken else "refused"] += 1
+            accepted = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
+            counts[test["ops"][0]]["taken" if accepted else "refused"] += 1
     return counts
 
 
@@ -83,30 +83,30 @@ def operators(table: str, documented: dict, measured: dict, newest: int) -> dict
     return entries
 
 
-def _entry(op: str, listed: dict, measured: dict, taken: int) -> dict:
+def _entry(op: str, listed: dict, measured: dict, accepted: int) -> dict:
     if not listed:
         said = measured["importers"][op]
         return {"supported": said, "evidence": f"supports_operator of the {measured['parser']} parser"}
     if op in listed["listed"]:
-        found = {"supported": True, "evidence": listed["source"]}
+        row = {"supported": True, "evidence": listed["source"]}
     elif op in listed["listed_without_support"]:
-        found = {"supported": False, "evidence": listed["source"]}
+        row = {"supported": False, "evidence": listed["source"]}
     else:
-        found = {"supported": False, "evidence": f"not in the list of {listed['source']}"}
+        row = {"supported": False, "evidence": f"not in the list of {listed['source']}"}
     if measured:
         # The parser of that version was asked: what it takes it has, whatever it says of itself or is said of it.
-        said = bool(measured["importers"].get(op)) or taken > 0
-        words = "agrees" if said == found["supported"] else f"says {'yes' if said else 'no'}, which counts"
+        said = bool(measured["importers"].get(op)) or accepted > 0
+        words = "agrees" if said == row["supported"] else f"says {'yes' if said else 'no'}, which counts"
         words = f"{measured['parser']} {words}"
-        found = {"supported": said, "evidence": f"{found['evidence']}; {words}"}
-    return found
+        row = {"supported": said, "evidence": f"{row['evidence']}; {words}"}
+    return row
 
 
 def _node_tests(op: str, counts: defaultdict[str, Counter], measured: dict) -> str:
-    found = counts[op]
-    if not found.total():
+    count = counts[op]
+    if not count.total():
         return ""
-    return f"; {measured['parser']} takes {found['taken']} of {found.total()} node tests of onnx {measured['onnx']}"
+    return f"; {measured['parser']} takes {count['taken']} of {count.total()} node tests of onnx {measured['onnx']}"
 
 
 def make(table: str) -> dict:
@@ -148,10 +148,10 @@ def agreement(table: str) -> tuple[Counter, list[str]]:
         test = measured["tests"].get(name)
         if test is None or (table == "8.6" and test["opset"] > support.max_opset):
             continue
-        for kind, asked in (("as_is", model), ("fixed", frozen(model, inputs))):
-            if kind not in test or asked is None:
+        for kind, variant in (("as_is", model), ("fixed", frozen(model, inputs))):
+            if kind not in test or variant is None:
                 continue
-            facts = read_facts(asked)
+            facts = read_facts(variant)
             good = all(
                 judge_by_table(n, facts, target, support).status not in ("refused", "wrong") for n in facts.nodes
             )

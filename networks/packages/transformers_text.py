@@ -32,9 +32,9 @@ def configured(kind: str, config: dict[str, Any], head: str = "AutoModel") -> Ca
     def make() -> nn.Module:
         import transformers
 
-        made = transformers.AutoConfig.for_model(kind, **config)
-        made.use_cache = False
-        module: nn.Module = getattr(transformers, head).from_config(made)
+        settings = transformers.AutoConfig.for_model(kind, **config)
+        settings.use_cache = False
+        module: nn.Module = getattr(transformers, head).from_config(settings)
         return module
 
     return make

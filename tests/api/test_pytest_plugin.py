@@ -50,9 +50,9 @@ def test_the_pages_tests_pass(call, here, pytester, tmp_path):
     torch.save(here.net.state_dict(), weights)
     text = "\n".join(sources).replace("from net import make_net", "")
     text = text.replace("out/model", f"{here.folder}/out/model")
-    made = "import torch\nfrom net import Net\ndef make_net():\n    net = Net()\n"
-    made += f"    net.load_state_dict(torch.load({str(weights)!r}))\n    return net\n"
-    call(made + text, "--trtconv-reports", tmp_path / "reports").assert_outcomes(passed=3)
+    source = "import torch\nfrom net import Net\ndef make_net():\n    net = Net()\n"
+    source += f"    net.load_state_dict(torch.load({str(weights)!r}))\n    return net\n"
+    call(source + text, "--trtconv-reports", tmp_path / "reports").assert_outcomes(passed=3)
     names = sorted(p.name.rpartition("py_")[2] for p in (tmp_path / "reports").iterdir())
     assert names == [
         "test_gate.report.html",

@@ -39,9 +39,9 @@ def write_fake_engine(folder: Path) -> Path:
     points = tuple(sample_points(SPACE, INPUTS))
     samples = []
     for point in points:
-        given = sample_inputs(INPUTS, point)
-        outputs = {"y": (2 * given["x"]).astype(np.float32), "same": given["ids"]}
-        samples.append(ReferenceSample(point, given, outputs))
+        inputs = sample_inputs(INPUTS, point)
+        outputs = {"y": (2 * inputs["x"]).astype(np.float32), "same": inputs["ids"]}
+        samples.append(ReferenceSample(point, inputs, outputs))
     write_reference(
         folder / "model.reference.safetensors", ReferenceInfo(points, INPUTS, ("y", "same"), SPACE), samples
     )

@@ -67,7 +67,7 @@ def dotted(node: ast.AST) -> list[str]:
 
 
 def used_names(tree: ast.AST, file: str) -> set[str]:
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         words = dotted(node) if isinstance(node, ast.Attribute) else []
         if not words:
@@ -75,15 +75,15 @@ def used_names(tree: ast.AST, file: str) -> set[str]:
         if "trt" in words[:2] or "_trt" in words[:2]:
             rest = words[(words.index("trt") if "trt" in words else words.index("_trt")) + 1 :]
             if rest and not rest[0].startswith("__"):
-                found.add(".".join(rest[:2]) if f"{rest[0]}.{rest[1] if len(rest) > 1 else ''}" in NAMES else rest[0])
+                names.add(".".join(rest[:2]) if f"{rest[0]}.{rest[1] if len(rest) > 1 else ''}" in NAMES else rest[0])
                 if len(rest) > 1 and not rest[1].startswith("__"):
-                    found.add(".".join(rest[:2]))
+                    names.add(".".join(rest[:2]))
             continue
         if (file, words[-2]) in NOT_TENSORRT:
             continue
         if len(words) >= 2 and words[-2] in HOLDERS and not words[-1].startswith("_"):
-            found.add(f"{HOLDERS[words[-2]]}.{words[-1]}")
-    return found
+            names.add(f"{HOLDERS[words[-2]]}.{words[-1]}")
+    return names
 
 
 USED = {(path.name, name) for path in FILES for name in used_names(ast.parse(path.read_text()), path.name)}
@@ -136,7 +136,7 @@ def test_what_the_capabilities_stand_for(name, versions):
 
 
 def test_methods_that_tensorrt_calls_have_the_names_that_it_calls():
-    wanted = {
+    expected = {
         "ILogger": ["log"],
         "IProfiler": ["report_layer_time"],
         "IProgressMonitor": ["phase_start", "step_complete", "phase_finish"],
@@ -147,4 +147,4 @@ def test_methods_that_tensorrt_calls_have_the_names_that_it_calls():
                 bases = [dotted(b)[-1] for b in node.bases if isinstance(b, ast.Attribute) and dotted(b)]
                 methods = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
                 for base in bases:
-                    assert set(wanted.get(base, [])) <= methods, f"{path.name}: {node.name}"
+                    assert set(expected.get(base, [])) <= methods, f"{path.name}: {node.name}"

@@ -37,10 +37,10 @@ def methods(kind):
     }
 
 
-@pytest.mark.parametrize(("asked", "kind"), SATISFIED, ids=lambda k: k.__name__)
-def test_every_method_takes_what_the_protocol_says(asked, kind):
+@pytest.mark.parametrize(("protocol_type", "kind"), SATISFIED, ids=lambda k: k.__name__)
+def test_every_method_takes_what_the_protocol_says(protocol_type, kind):
     offered = methods(kind)
-    for name, signature in methods(asked).items():
+    for name, signature in methods(protocol_type).items():
         assert name in offered, f"{kind.__name__} lacks {name}"
         # A parameter that is positional only may have any name.
         named = [p.name for p in signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY]

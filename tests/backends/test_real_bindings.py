@@ -82,9 +82,9 @@ def bindings(version: str) -> Path:
     if not (target / "done").exists():
         names = [f"tensorrt-cu13=={version}", f"tensorrt-cu13-bindings=={version}"]
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target), *names]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if done.returncode:
-            pytest.skip(f"pip cannot get the bindings of TensorRT {version}: {done.stderr.strip()[-200:]}")
+        process = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if process.returncode:
+            pytest.skip(f"pip cannot get the bindings of TensorRT {version}: {process.stderr.strip()[-200:]}")
         (target / "done").write_text("")
     return target
 
@@ -97,8 +97,8 @@ def test_the_backend_fits_the_bindings(version, major, tmp_path):
     site = bindings(version)
     stubs = make_stub_libraries(tmp_path / "lib", major)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(stubs), "PYTHONPATH": f"{site}:{ROOT}"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CHILD, str(major)], env=environment, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, done.stderr
-    assert f"good {version}" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert f"good {version}" in process.stdout

@@ -49,13 +49,13 @@ def test_auto_without_any(monkeypatch):
 
 @needs_rtx
 def test_capabilities_of_rtx():
-    found = select.choose_backend("tensorrt-rtx").capabilities()
-    assert found.generation == 11
-    assert not found.needs_gpu_to_build
-    assert not found.plugins
-    assert found.progress
-    assert {"8.6", "8.9", "12.0"} <= set(found.compute_capabilities)
-    assert "9.0" not in found.compute_capabilities
+    capabilities = select.choose_backend("tensorrt-rtx").capabilities()
+    assert capabilities.generation == 11
+    assert not capabilities.needs_gpu_to_build
+    assert not capabilities.plugins
+    assert capabilities.progress
+    assert {"8.6", "8.9", "12.0"} <= set(capabilities.compute_capabilities)
+    assert "9.0" not in capabilities.compute_capabilities
 
 
 @no_gpu
@@ -72,11 +72,11 @@ def test_a_driver_that_does_not_start(tmp_path):
         'int cuGetErrorName(int c, const char **s) { *s = "CUDA_ERROR_UNKNOWN"; return 0; }\n'
     )
     library = tmp_path / "libcuda.so.1"
-    built = subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source)], check=False)
-    if built.returncode:
+    process = subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source)], check=False)
+    if process.returncode:
         pytest.skip("no C compiler")
     code = "from trtconv.backends.cuda.driver import probe_cuda; print(probe_cuda().reason)"
-    done = subprocess.run(
+    run_result = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
@@ -84,7 +84,7 @@ def test_a_driver_that_does_not_start(tmp_path):
         cwd=ROOT,
         env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
     )
-    assert "does not start (CUDA_ERROR_UNKNOWN)" in done.stdout
+    assert "does not start (CUDA_ERROR_UNKNOWN)" in run_result.stdout
 
 
 def test_doctor_knows_everything_and_never_raises():

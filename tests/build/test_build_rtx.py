@@ -35,8 +35,8 @@ class Recorder:
     def stage(self, name):
         pass
 
-    def phase(self, name, done=0, total=0):
-        self.phases.append((name, done, total))
+    def phase(self, name, process=0, total=0):
+        self.phases.append((name, process, total))
 
     def note(self, text):
         pass
@@ -231,10 +231,10 @@ def test_ctrl_c_cancels_the_build(tmp_path):
         f"run(['build', {str(model)!r}, '--dynamic', '--backend', 'tensorrt-rtx'])\n"
     )
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
-    assert done.returncode == 130, done.stderr
-    assert "interrupted" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert process.returncode == 130, process.stderr
+    assert "interrupted" in process.stderr
+    assert "Traceback" not in process.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
     assert time.monotonic() - start < 60
 

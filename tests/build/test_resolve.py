@@ -164,16 +164,16 @@ def test_a_setting_without_a_plain_form_is_an_error_and_not_forgotten(base):
 
 
 def test_the_backend_gets_the_settings_that_were_hashed(base, monkeypatch):
-    built = []
+    engines = []
 
     def build(self, settings, progress):
-        built.append(settings)
+        engines.append(settings)
         raise InvalidRequestError("enough")
 
     monkeypatch.setattr(Backend, "build", build, raising=False)
     with pytest.raises(InvalidRequestError, match="enough"):
         build_engine(base)
-    assert built == [resolve_build(base).settings]
+    assert engines == [resolve_build(base).settings]
 
 
 def test_a_model_that_changes_during_the_build_is_not_bound_to_the_engine(base, monkeypatch):

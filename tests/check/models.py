@@ -19,11 +19,11 @@ SPEC = parse_tensor("x:float32[N,4,W]")
 
 
 def node(op, inputs, outputs, line, module, rule="", **attributes):
-    made = helper.make_node(op, inputs, outputs, name=f"/{module}/{op}", **attributes)
+    node = helper.make_node(op, inputs, outputs, name=f"/{module}/{op}", **attributes)
     for key, value in ((MODULE_KEY, module), (SOURCE_KEY, f"net.py:{line}"), (RULE_KEY, rule)):
         if value:
-            made.metadata_props.add(key=key, value=value)
-    return made
+            node.metadata_props.add(key=key, value=value)
+    return node
 
 
 def small_net(*, eps=1e-10, scale=2.0, baked=0, norm_rule="", dtype=np.float32):
@@ -57,9 +57,9 @@ def half_net(**options):
     model = small_net(dtype=np.float16, **options)
     graph = model.graph
     graph.input[0].type.tensor_type.elem_type = graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
-    for made in graph.node:
-        made.input[:] = ["x16" if i == "x" else i for i in made.input]
-        made.output[:] = ["y16" if o == "y" else o for o in made.output]
+    for node in graph.node:
+        node.input[:] = ["x16" if i == "x" else i for i in node.input]
+        node.output[:] = ["y16" if o == "y" else o for o in node.output]
     graph.node.insert(0, helper.make_node("Cast", ["x"], ["x16"], to=TensorProto.FLOAT16))
     graph.node.append(helper.make_node("Cast", ["y16"], ["y"], to=TensorProto.FLOAT))
     onnx.checker.check_model(model)

@@ -121,9 +121,9 @@ def test_a_reference_of_another_export_is_a_mixed_set_not_an_accuracy(bound):
     write_pair(other, small_net(scale=3.0))
     _allow(other / "model.reference.safetensors", lambda header, _: header.update(source="other.py:make"))
     (other / "model.reference.safetensors").replace(_reference(bound))
-    done = _cli(bound.parent, "check", bound.name)
-    assert done.returncode == 2
-    assert "belongs to another export than 'model.trt.onnx'" in done.stdout
+    process = _cli(bound.parent, "check", bound.name)
+    assert process.returncode == 2
+    assert "belongs to another export than 'model.trt.onnx'" in process.stdout
 
 
 def test_another_reference_that_was_named_is_said(bound):
@@ -164,18 +164,18 @@ def test_an_engine_is_bound_to_its_ledger(bound):
 def test_a_manifest_that_is_gone_does_not_switch_verification_off(bound):
     engine = write_engine(bound.parent)
     manifest_path(engine).unlink()
-    done = _cli(bound.parent, "check", engine.name)
-    assert done.returncode == 2
-    assert "nothing says what it was built from" in done.stderr
-    assert "--foreign-engine" in done.stderr
+    process = _cli(bound.parent, "check", engine.name)
+    assert process.returncode == 2
+    assert "nothing says what it was built from" in process.stderr
+    assert "--foreign-engine" in process.stderr
 
 
 def test_an_engine_from_elsewhere_is_named_and_the_verdict_says_so(bound):
     engine = write_engine(bound.parent)
     manifest_path(engine).unlink()
-    done = _cli(bound.parent, "check", engine.name, "--foreign-engine")
-    assert done.returncode == 5
-    assert "has no manifest: only its outputs" in done.stdout
+    process = _cli(bound.parent, "check", engine.name, "--foreign-engine")
+    assert process.returncode == 5
+    assert "has no manifest: only its outputs" in process.stdout
 
 
 @pytest.mark.parametrize("command", ["check", "inspect"])
@@ -183,6 +183,6 @@ def test_an_edited_manifest_is_code_2(bound, command):
     engine = write_engine(bound.parent)
     path = manifest_path(engine)
     path.write_text(path.read_text().replace('"precision": "fp32"', '"precision": "fp16"'))
-    done = _cli(bound.parent, command, engine.name)
-    assert done.returncode == 2
-    assert "was changed after it was written" in done.stderr
+    process = _cli(bound.parent, command, engine.name)
+    assert process.returncode == 2
+    assert "was changed after it was written" in process.stderr

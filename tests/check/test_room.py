@@ -39,7 +39,7 @@ def double_array(inputs):
 
 
 @pytest.fixture
-def place(tmp_path):
+def folder(tmp_path):
     """A folder with a model and its reference."""
     save_model(double(), tmp_path / "model.onnx")
     points = sample_points(SPACE, [SPEC])
@@ -51,22 +51,22 @@ def place(tmp_path):
     return tmp_path
 
 
-def test_an_equal_model_passes_at_every_point(place):
-    report = check_model(CheckRequest(place / "model.onnx"))
+def test_an_equal_model_passes_at_every_point(folder):
+    report = check_model(CheckRequest(folder / "model.onnx"))
     assert report.passed
     assert len({c.point for c in report.comparisons}) >= 8
     assert all(c.max_abs == 0.0 for c in report.comparisons)
     assert report.advisory, "the NaN point is compared apart"
 
 
-def test_a_rewritten_model_finds_the_same_reference(place):
-    save_model(double(), place / "model.trt.onnx")
-    assert check_model(CheckRequest(place / "model.trt.onnx")).passed
+def test_a_rewritten_model_finds_the_same_reference(folder):
+    save_model(double(), folder / "model.trt.onnx")
+    assert check_model(CheckRequest(folder / "model.trt.onnx")).passed
 
 
-def test_a_wrong_model_fails_with_the_place(place):
-    save_model(double(2.01), place / "wrong.onnx")
-    report = check_model(CheckRequest(place / "wrong.onnx", place / "model.reference.safetensors"))
+def test_a_wrong_model_fails_with_the_place(folder):
+    save_model(double(2.01), folder / "wrong.onnx")
+    report = check_model(CheckRequest(folder / "wrong.onnx", folder / "model.reference.safetensors"))
     assert not report.passed
     worst = next(c for c in report.comparisons if not c.passed)
     assert worst.output == "y"
@@ -74,9 +74,9 @@ def test_a_wrong_model_fails_with_the_place(place):
     assert worst.mismatched > 0.5
 
 
-def test_the_tolerance_of_one_output_is_its_own(place):
-    save_model(double(2.01), place / "wrong.onnx")
-    request = CheckRequest(place / "wrong.onnx", place / "model.reference.safetensors")
+def test_the_tolerance_of_one_output_is_its_own(folder):
+    save_model(double(2.01), folder / "wrong.onnx")
+    request = CheckRequest(folder / "wrong.onnx", folder / "model.reference.safetensors")
     loose = dataclasses.replace(request, outputs=(("y", Tolerance(0.01, 0.01, why="a test")),))
     assert check_model(loose).passed
     other = dataclasses.replace(request, outputs=(("z", Tolerance(0.01, 0.01, why="a test")),))
@@ -84,12 +84,12 @@ def test_the_tolerance_of_one_output_is_its_own(place):
         check_model(other)
 
 
-def test_a_reference_with_other_outputs_is_of_another_model(place):
+def test_a_reference_with_other_outputs_is_of_another_model(folder):
     model = double()
     model.graph.node[-1].output[0] = model.graph.output[0].name = "other"
-    save_model(model, place / "other.onnx")
+    save_model(model, folder / "other.onnx")
     with pytest.raises(InvalidRequestError, match="of another model: it has none of the outputs"):
-        check_model(CheckRequest(place / "other.onnx", place / "model.reference.safetensors"))
+        check_model(CheckRequest(folder / "other.onnx", folder / "model.reference.safetensors"))
 
 
 def test_without_a_reference_the_error_says_how_to_name_one(tmp_path):
@@ -99,58 +99,58 @@ def test_without_a_reference_the_error_says_how_to_name_one(tmp_path):
     assert "--against" in (caught.value.hint or "")
 
 
-def test_a_reference_of_another_model_is_refused(place):
-    save_model(double(name="images"), place / "other.onnx")
+def test_a_reference_of_another_model_is_refused(folder):
+    save_model(double(name="images"), folder / "other.onnx")
     with pytest.raises(InvalidRequestError, match="of another model: it has no input 'images'"):
-        check_model(CheckRequest(place / "other.onnx", place / "model.reference.safetensors"))
+        check_model(CheckRequest(folder / "other.onnx", folder / "model.reference.safetensors"))
 
 
-def test_a_stale_reference_is_an_error(place):
+def test_a_stale_reference_is_an_error(folder):
     from trtconv.core.artifacts import sha256_file, write_json
 
-    write_json(place / "model.onnx.json", {"sha256": sha256_file(place / "model.onnx")})
-    assert check_model(CheckRequest(place / "model.onnx")).passed
+    write_json(folder / "model.onnx.json", {"sha256": sha256_file(folder / "model.onnx")})
+    assert check_model(CheckRequest(folder / "model.onnx")).passed
     model = double()
     model.doc_string = "changed"
-    save_model(model, place / "model.onnx")
-    report = check_model(CheckRequest(place / "model.onnx"))
+    save_model(model, folder / "model.onnx")
+    report = check_model(CheckRequest(folder / "model.onnx"))
     assert not report.passed
     assert "not the file that its manifest" in report.errors[0].message
 
 
-def test_against_the_module_itself(place):
-    report = check_model(CheckRequest(place / "model.onnx"), module_runner=double_array)
+def test_against_the_module_itself(folder):
+    report = check_model(CheckRequest(folder / "model.onnx"), module_runner=double_array)
     assert report.passed
     assert report.reference == "the module itself"
-    wrong = check_model(CheckRequest(place / "model.onnx"), module_runner=lambda i: {"y": i["x"] * np.float32(2.1)})
+    wrong = check_model(CheckRequest(folder / "model.onnx"), module_runner=lambda i: {"y": i["x"] * np.float32(2.1)})
     assert not wrong.passed
 
 
-def test_nan_in_the_reference_is_a_warning(place):
+def test_nan_in_the_reference_is_a_warning(folder):
     point = sample_points(SPACE, [SPEC])[0]
     inputs = sample_inputs([SPEC], point)
     outputs = {"y": np.full_like(inputs["x"], np.nan)}
-    path = place / "nan.reference.safetensors"
+    path = folder / "nan.reference.safetensors"
     write_reference(path, ReferenceInfo((point,), (SPEC,), ("y",), SPACE), [ReferenceSample(point, inputs, outputs)])
-    report = check_model(CheckRequest(place / "model.onnx", path))
+    report = check_model(CheckRequest(folder / "model.onnx", path))
     assert not report.passed
     assert any("returns NaN" in f.message for f in report.findings)
 
 
-def test_an_engine_that_cannot_run_here_is_not_passed_in_silence(place):
+def test_an_engine_that_cannot_run_here_is_not_passed_in_silence(folder):
     header = b"trtv" + bytes(20) + bytes([1, 7, 1, 116]) + bytes(200)
-    (place / "model.engine").write_bytes(header)
-    report = check_model(CheckRequest(place / "model.engine", foreign=True))
+    (folder / "model.engine").write_bytes(header)
+    report = check_model(CheckRequest(folder / "model.engine", foreign=True))
     assert not report.passed
     assert report.errors[0].kind == "environment"
-    allowed = check_model(CheckRequest(place / "model.engine", allow_unrunnable=True, foreign=True))
+    allowed = check_model(CheckRequest(folder / "model.engine", allow_unrunnable=True, foreign=True))
     assert not allowed.passed
     assert not allowed.errors
 
 
-def test_session_runs_a_file(place):
+def test_session_runs_a_file(folder):
     import trtconv
 
-    with trtconv.load(place / "model.onnx") as session:
+    with trtconv.load(folder / "model.onnx") as session:
         result = session(x=np.ones((2, 3), np.float32))
     np.testing.assert_array_equal(result["y"], np.full((2, 3), 2, np.float32))

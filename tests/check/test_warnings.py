@@ -42,7 +42,7 @@ def talkative(monkeypatch):
     monkeypatch.setattr(fake_tensorrt.Context, "execute_async_v3", execute)
 
 
-def told(report):
+def engine_warnings(report):
     """What the engine gave to warn of, as the report shows it."""
     return [(f.level, f.message) for f in report.findings if f.kind == "environment"]
 
@@ -50,13 +50,13 @@ def told(report):
 def test_check_reports_them_and_passes(engine, talkative):
     report = check_model(CheckRequest(engine))
     assert report.passed
-    assert told(report) == [("warning", TUNED), ("warning", SLOW)]
+    assert engine_warnings(report) == [("warning", TUNED), ("warning", SLOW)]
 
 
 def test_no_warning_where_there_is_nothing_to_warn_of(same_gpu):
     report = check_model(CheckRequest(same_gpu))
     assert report.passed
-    assert told(report) == []
+    assert engine_warnings(report) == []
 
 
 @pytest.mark.parametrize("command", [["check"], ["bench", "--seconds", "0.05", "--point", "opt"]])
@@ -65,9 +65,9 @@ def test_the_command_line_shows_them(engine, capsys, command):
 
     with pytest.raises(SystemExit) as ended:
         run([*command, str(engine)])
-    shown = capsys.readouterr()
-    assert ended.value.code in (0, None), shown.err
-    assert TUNED in " ".join((shown.out + shown.err).split())
+    text = capsys.readouterr()
+    assert ended.value.code in (0, None), text.err
+    assert TUNED in " ".join((text.out + text.err).split())
 
 
 def test_bench_tells_and_records_them(engine, talkative):

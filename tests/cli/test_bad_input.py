@@ -42,10 +42,10 @@ RANGES = ("--dynamic", "N=1:1:2", "H=8:10:16", "W=8:10:16")
     ],
 )
 def test_export_of_something_wrong(trtconv, net, tmp_path, words, code, message):
-    given = [w.format(net=net, dir=tmp_path) for w in words]
-    got, out, err = trtconv("export", *given, "-o", tmp_path / "out" / "model.onnx")
+    arguments = [w.format(net=net, dir=tmp_path) for w in words]
+    actual, out, err = trtconv("export", *arguments, "-o", tmp_path / "out" / "model.onnx")
     assert message in err
-    assert got == code
+    assert actual == code
     assert "Traceback" not in err
     assert not out
     left = [p for p in tmp_path.rglob("*") if p.name != "__pycache__" and p.suffix not in (".py", ".pyc")]

@@ -19,9 +19,9 @@ def model(op="Relu", opset=17, **attributes):
     graph = helper.make_graph(
         [node], "g", [value("x", TensorProto.FLOAT, ["N", 8])], [value("y", TensorProto.FLOAT, None)]
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    set_metadata(made, SPACE_KEY, "N=1:2:4")
-    return made
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    set_metadata(model, SPACE_KEY, "N=1:2:4")
+    return model
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from tests.check.models import small_net, write_engine, write_pair
 ROOT = Path(__file__).parents[2]
 
 
-def trtconv(place, *words):
+def trtconv(folder, *words):
     return subprocess.run(
         [sys.executable, "-m", "trtconv", *map(str, words)],
-        cwd=place,
+        cwd=folder,
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
@@ -25,12 +25,12 @@ def trtconv(place, *words):
 
 def test_a_failure_ends_at_the_line_with_code_3(tmp_path):
     write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    done = trtconv(tmp_path, "check", "model.trt.onnx", "--json", "-")
-    assert done.returncode == 3
-    assert json.loads(done.stdout)["findings"][0]["source"] == "net.py:13"
-    shown = trtconv(tmp_path, "check", "model.trt.onnx").stdout
-    assert "at net.py:13 in norm, node /norm/Add" in shown
-    assert "-> leave the rule out: --skip l2norm" in shown
+    process = trtconv(tmp_path, "check", "model.trt.onnx", "--json", "-")
+    assert process.returncode == 3
+    assert json.loads(process.stdout)["findings"][0]["source"] == "net.py:13"
+    text = trtconv(tmp_path, "check", "model.trt.onnx").stdout
+    assert "at net.py:13 in norm, node /norm/Add" in text
+    assert "-> leave the rule out: --skip l2norm" in text
 
 
 def test_over_budget_is_code_6_and_within_is_0(tmp_path):
@@ -57,17 +57,17 @@ def test_over_budget_is_code_6_and_within_is_0(tmp_path):
 def test_a_wrong_request_is_code_2(tmp_path, options, words):
     write_pair(tmp_path)
     (tmp_path / "bad.toml").write_text("[check.budgets]\nlatency = 1\n")
-    done = trtconv(tmp_path, "check", "model.trt.onnx", *options)
-    assert done.returncode == 2
-    assert words in done.stderr
+    process = trtconv(tmp_path, "check", "model.trt.onnx", *options)
+    assert process.returncode == 2
+    assert words in process.stderr
 
 
 def test_a_stale_engine_is_code_2_without_a_gpu(tmp_path):
     write_pair(tmp_path)
     write_engine(tmp_path, model_files={"model.trt.onnx": "0" * 64})
-    done = trtconv(tmp_path, "check", "model.engine")
-    assert done.returncode == 2
-    assert "is stale" in done.stdout
+    process = trtconv(tmp_path, "check", "model.engine")
+    assert process.returncode == 2
+    assert "is stale" in process.stdout
 
 
 def test_quiet_says_in_one_line_what_failed_and_nothing_else(tmp_path):
@@ -84,9 +84,9 @@ def test_quiet_says_in_one_line_what_failed_and_nothing_else(tmp_path):
 
 def test_sarif_has_the_exit_code_of_the_process(tmp_path):
     write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    done = trtconv(tmp_path, "check", "model.trt.onnx", "--sarif", "out.sarif", "-q")
+    process = trtconv(tmp_path, "check", "model.trt.onnx", "--sarif", "out.sarif", "-q")
     [invocation] = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["invocations"]
-    assert invocation["exitCode"] == done.returncode == 3
+    assert invocation["exitCode"] == process.returncode == 3
 
 
 @pytest.mark.parametrize(("backend", "target"), [("auto", "tensorrt==11"), ("tensorrt-rtx", "tensorrt-rtx")])
@@ -101,7 +101,7 @@ def test_without_tensorrt_a_rewrite_has_a_default_target_and_names_it(tmp_path, 
         "from trtconv.cli.main import run\nrun()"
     )
     words = ["rewrite", "model.onnx", "-o", "new.onnx", "--config", "t.toml"]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *words],
         cwd=tmp_path,
         capture_output=True,
@@ -109,6 +109,6 @@ def test_without_tensorrt_a_rewrite_has_a_default_target_and_names_it(tmp_path, 
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert f"the target is {target}; --target chooses another one: tensorrt==8.6" in done.stderr
+    assert process.returncode == 0, process.stderr
+    assert f"the target is {target}; --target chooses another one: tensorrt==8.6" in process.stderr
     assert (tmp_path / "new.onnx").exists()

@@ -148,7 +148,7 @@ def test_inputs_and_ranges_are_laid_over_those_of_the_config():
 
 
 @pytest.mark.parametrize(
-    ("export", "given", "expected"),
+    ("export", "options", "expected"),
     [
         ({"align": True}, {}, (True, "")),
         ({"align": True}, {"pad_to_multiple": "edge"}, (False, "edge")),
@@ -156,8 +156,8 @@ def test_inputs_and_ranges_are_laid_over_those_of_the_config():
         ({"pad_to_multiple": "zero"}, {"align": True}, (True, "")),
     ],
 )
-def test_align_on_one_side_silences_padding_on_the_other(export, given, expected):
-    request = export_request(config_of(model={"module": "a.py:f"}, export=export), None, Path("o"), line(**given))
+def test_align_on_one_side_silences_padding_on_the_other(export, options, expected):
+    request = export_request(config_of(model={"module": "a.py:f"}, export=export), None, Path("o"), line(**options))
     assert (request.align, request.pad_to_multiple) == expected
 
 

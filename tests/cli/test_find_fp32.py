@@ -37,10 +37,10 @@ def model(tmp_path):
     graph = helper.make_graph(
         nodes, "wide", [value("x", TensorProto.FLOAT, ["N", 8])], [value("y", TensorProto.FLOAT, ["N", 8])], weights
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    set_metadata(made, SPACE_KEY, str(SPACE))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    set_metadata(model, SPACE_KEY, str(SPACE))
     path = tmp_path / "model.onnx"
-    save_model(made, path)
+    save_model(model, path)
     points = [p for p in sample_points(SPACE, [SPEC]) if p.values in ("random", "zeros")]
     run = open_subject(path).run
     samples = [ReferenceSample(p, i, run(i)) for p in points if (i := sample_inputs([SPEC], p))]
@@ -63,11 +63,11 @@ def test_the_nodes_that_are_found_are_those_that_make_half_precision_pass(trtcon
     assert "--find-fp32" in out
     code, out, err = trtconv("check", model.with_name("model.trt.onnx"), "--find-fp32", "--json", "-")
     assert code == 0, err
-    found = json.loads(out)
-    names = [n["name"] for n in found["nodes"]]
+    report = json.loads(out)
+    names = [n["name"] for n in report["nodes"]]
     assert 0 < len(names) < 5
-    assert found["nodes"][0]["origin"]["source"].startswith("net.py:1")
-    assert found["target"] == "tensorrt==10"
+    assert report["nodes"][0]["origin"]["source"].startswith("net.py:1")
+    assert report["target"] == "tensorrt==10"
     assert half(trtconv, model, *names)[0] == 0
     assert trtconv("check", model.with_name("model.trt.onnx"))[0] == 0
     for left_out in names:

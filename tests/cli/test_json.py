@@ -8,7 +8,7 @@ import click
 import jsonschema
 import pytest
 
-from tests.check.test_room import double, place  # noqa: F401 - a fixture
+from tests.check.test_room import double, folder
 from tests.cli.documents import FILES, ROOT, validated
 from trtconv.cli.help_groups import GroupedCommand, join_json
 from trtconv.cli.main import COMMANDS, cli
@@ -19,10 +19,10 @@ RTX = ("--dynamic", "--backend", "tensorrt-rtx")
 
 
 @pytest.fixture
-def folder(place, monkeypatch):  # noqa: F811
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("TRTCONV_CACHE", str(place / "cache"))
-    return place
+def folder(folder, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TRTCONV_CACHE", str(folder / "cache"))
+    return folder
 
 
 def commands() -> dict[str, click.Command]:
@@ -107,13 +107,13 @@ def test_documents_of_a_model(trtconv, folder):
 
 def test_documents_of_an_engine_and_the_cache(trtconv, folder):
     pytest.importorskip("tensorrt_rtx")
-    built = validated(trtconv("build", "model.onnx", *RTX, "--json")[1], "build")
-    assert built["engine_bytes"] == (folder / "model.engine").stat().st_size
+    build_result = validated(trtconv("build", "model.onnx", *RTX, "--json")[1], "build")
+    assert build_result["engine_bytes"] == (folder / "model.engine").stat().st_size
     facts = validated(trtconv("inspect", "model.engine", "--json")[1], "inspect")
     assert facts["manifest"]["profiles"][0]["x"][2] == [4, 17]
     assert facts["manifest"]["space"]["N"]["max"] == 4
     (entry,) = validated(trtconv("cache", "ls", "--json")[1], "cache-ls")["entries"]
-    assert entry["engine_bytes"] == built["engine_bytes"]
+    assert entry["engine_bytes"] == build_result["engine_bytes"]
     assert validated(trtconv("cache", "verify", "--json")[1], "cache-verify")["whole"] == [entry["key"]]
     assert validated(trtconv("cache", "prune", "--json")[1], "cache-prune")["removed"] == []
     assert validated(trtconv("cache", "rm", "--all", "--json")[1], "cache-rm")["removed"] == [entry["key"]]

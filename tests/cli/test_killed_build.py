@@ -17,15 +17,15 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 
 def children(pid):
-    found = []
+    rows = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid and fields[0] not in "ZX":
-            found.append(int(path.parent.name))
-    return found
+            rows.append(int(path.parent.name))
+    return rows
 
 
 def wait_for(condition, seconds=30.0):

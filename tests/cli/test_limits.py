@@ -51,7 +51,7 @@ main.run(["inspect"])
 )
 def test_a_command_beyond_its_limits(kind, variables, message):
     started = time.monotonic()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", COMMAND, kind],
         env={**os.environ, **variables},
         capture_output=True,
@@ -59,10 +59,10 @@ def test_a_command_beyond_its_limits(kind, variables, message):
         timeout=20,
         check=False,
     )
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "is the file to be trusted?" in done.stderr
+    assert process.returncode == 1
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
+    assert "is the file to be trusted?" in process.stderr
     assert time.monotonic() - started < 12
 
 

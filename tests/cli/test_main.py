@@ -76,7 +76,7 @@ def test_nothing_reports_to_anybody(tmp_path):
 
 
 def test_python_dash_m():
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "trtconv", "--help"],
         capture_output=True,
         text=True,
@@ -84,7 +84,7 @@ def test_python_dash_m():
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1"},
     )
-    assert "convert" in done.stdout
+    assert "convert" in process.stdout
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ def test_convert_pads(trtconv, unet, tmp_path):
     code, stdout, err = trtconv("convert", *words, unet, *IMAGES, *RANGES, "-o", out)
     assert code == 0, err
     assert json.loads(stdout)["passed"] is True
-    built = manifest(out / "model.engine.json")
-    assert built["space"] == "N=1:1:2 H=9:17:27 W=11:18:31"
-    assert '"mode": "reflect"' in built["padding"]
-    assert built["profiles"][0]["images"] == [[1, 3, 9, 11], [1, 3, 17, 18], [2, 3, 27, 31]]
+    engine_manifest = manifest(out / "model.engine.json")
+    assert engine_manifest["space"] == "N=1:1:2 H=9:17:27 W=11:18:31"
+    assert '"mode": "reflect"' in engine_manifest["padding"]
+    assert engine_manifest["profiles"][0]["images"] == [[1, 3, 9, 11], [1, 3, 17, 18], [2, 3, 27, 31]]
     code, text, err = trtconv("check", out / "model.trt.onnx", "--against", unet)
     assert code == 0, text + err
     code, text, _ = trtconv(
@@ -70,9 +70,9 @@ def test_convert_aligns_profiles_too(trtconv, unet, tmp_path):
     words = ("--backend", "tensorrt-rtx", "--align", "--profile", "N=1:1:1 H=9:13:20", "--profile", "N=1:2:2")
     code, _, err = trtconv("convert", unet, *IMAGES, *RANGES, "-o", out, *words)
     assert code == 0, err
-    built = manifest(out / "model.engine.json")
-    assert built["profiles"][0]["images"] == [[1, 3, 12, 12], [1, 3, 12, 20], [1, 3, 20, 28]]
-    assert built["profiles"][1]["images"] == [[1, 3, 12, 12], [2, 3, 16, 20], [2, 3, 24, 28]]
+    engine_manifest = manifest(out / "model.engine.json")
+    assert engine_manifest["profiles"][0]["images"] == [[1, 3, 12, 12], [1, 3, 12, 20], [1, 3, 20, 28]]
+    assert engine_manifest["profiles"][1]["images"] == [[1, 3, 12, 12], [2, 3, 16, 20], [2, 3, 24, 28]]
     assert manifest(out / "model.onnx.json")["space"] == "N=1:1:2 H=12:16:24%4 W=12:20:28%4"
 
 
@@ -88,9 +88,9 @@ def foreign(unet, tmp_path):
     from trtconv.export import export_model
 
     space = parse_space(["N=1:1:2 H=12:16:28%4 W=12:16:32%4"])
-    made = tmp_path / "made.onnx"
-    export_model(ExportRequest(ModuleSource(unet), (parse_tensor(IMAGES[1]),), space, made), SilentProgress())
-    model = onnx.load(made)
+    model_path = tmp_path / "made.onnx"
+    export_model(ExportRequest(ModuleSource(unet), (parse_tensor(IMAGES[1]),), space, model_path), SilentProgress())
+    model = onnx.load(model_path)
     del model.metadata_props[:]
     path = tmp_path / "other.onnx"
     onnx.save(model, path)

@@ -58,9 +58,9 @@ def model(tmp_path: Path) -> Path:
         [helper.make_tensor_value_info("y", 1, [2, 3])],
         [weight],
     )
-    made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
     path = tmp_path / "m.onnx"
-    onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
     return path
 
 
@@ -124,8 +124,8 @@ def test_a_directory_and_a_socket_stay(trtconv, line, tmp_path, words, option):
 
     os.mkdir(tmp_path / "folder")
     with socket.socket(socket.AF_UNIX) as server:
-        place = os.path.relpath(tmp_path / "s")
-        server.bind(place if len(place) < 100 else str(tmp_path / "s"))
+        folder = os.path.relpath(tmp_path / "s")
+        server.bind(folder if len(folder) < 100 else str(tmp_path / "s"))
         before = snapshot(tmp_path)
         for name in ("folder", "s"):
             code, _, err = trtconv(*line(words), option, tmp_path / name)
@@ -139,8 +139,8 @@ def test_a_device_and_a_fifo_are_no_place_for_a_model(trtconv, line, tmp_path, w
     os.symlink("/dev/null", tmp_path / "null")
     filled = line(words)
     before = snapshot(tmp_path)
-    for place in ("/dev/null", tmp_path / "null", tmp_path / "fifo", "/dev/stdout"):
-        code, _, err = trtconv(*filled, option, place)
+    for folder in ("/dev/null", tmp_path / "null", tmp_path / "fifo", "/dev/stdout"):
+        code, _, err = trtconv(*filled, option, folder)
         assert (code, "the output" in err) == (2, True), err
     assert snapshot(tmp_path) == before
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
@@ -154,15 +154,15 @@ def test_an_input_is_never_an_output(trtconv, line, model, net, tmp_path, words,
     # External data is a thing of ONNX files; the other inputs have no second file that could be overwritten.
     if form == "weights" and source is not model:
         pytest.skip("modules and sweeps have no external data")
-    place = tmp_path / "other"
+    folder = tmp_path / "other"
     if form == "symlink":
-        os.symlink(source, place)
+        os.symlink(source, folder)
     elif form == "hardlink":
-        os.link(source, place)
+        os.link(source, folder)
     else:
-        place = tmp_path / "w.bin" if form == "weights" else source
+        folder = tmp_path / "w.bin" if form == "weights" else source
     before = snapshot(tmp_path)
-    code, _, err = trtconv(*filled, option, place)
+    code, _, err = trtconv(*filled, option, folder)
     assert (code, "is the input" in err) == (2, True), err
     assert snapshot(tmp_path) == before
 

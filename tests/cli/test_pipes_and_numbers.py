@@ -18,18 +18,18 @@ ROOT = Path(__file__).parents[2]
 def test_a_reader_that_goes_away(words, unbuffered):
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "trtconv", *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False,
         cwd=ROOT, env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )  # fmt: skip
     os.close(write)
-    assert (done.returncode, done.stderr) == (141, "")
+    assert (process.returncode, process.stderr) == (141, "")
 
 
 def test_a_reader_of_the_errors_that_goes_away():
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "trtconv", "inspect", "absent.onnx"],
         stdout=subprocess.PIPE,
         stderr=write,
@@ -37,7 +37,7 @@ def test_a_reader_of_the_errors_that_goes_away():
         cwd=ROOT,
     )
     os.close(write)
-    assert (done.returncode, done.stdout) == (141, b"")
+    assert (process.returncode, process.stdout) == (141, b"")
 
 
 def test_every_number_of_the_command_line_is_bounded():

@@ -61,15 +61,15 @@ def test_a_full_disk_is_one_error_that_keeps_the_old_file(tmp_path):
         "write_bytes(Path(sys.argv[1]), bytes(2000))\n"
     )
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(path)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
-    assert "InvalidRequestError" in done.stderr
-    assert "cannot be written: File too large" in done.stderr
+    assert "InvalidRequestError" in process.stderr
+    assert "cannot be written: File too large" in process.stderr
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.onnx"]
 
@@ -83,10 +83,10 @@ def test_a_process_killed_in_the_middle_leaves_the_old_file(tmp_path):
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(path)], env={**os.environ, "PYTHONPATH": str(root)}, check=False
     )
-    assert done.returncode < 0
+    assert process.returncode < 0
     assert path.read_bytes() == b"old"
 
 
@@ -106,10 +106,10 @@ def test_a_missing_file_names_the_ones_that_are_there(tmp_path):
 
 
 def test_a_name_that_is_not_utf_8_is_one_error(tmp_path):
-    place = os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff.onnx")
-    Path(place).write_bytes(b"")
+    folder = os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff.onnx")
+    Path(folder).write_bytes(b"")
     with pytest.raises(InvalidRequestError, match="is not UTF-8"):
-        require_file(Path(place), "ONNX model")
+        require_file(Path(folder), "ONNX model")
 
 
 def test_json_is_the_same_for_the_same_content(tmp_path):

@@ -16,11 +16,11 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_becomes_visible(text):
-    shown = display_text(text)
-    shown.encode()
-    assert all(c == "\n" or c == "\t" or c.isprintable() for c in shown)
-    assert not any(line.strip().startswith("::") for line in shown.splitlines())
-    assert "##[" not in shown
+    printed_text = display_text(text)
+    printed_text.encode()
+    assert all(c == "\n" or c == "\t" or c.isprintable() for c in printed_text)
+    assert not any(line.strip().startswith("::") for line in printed_text.splitlines())
+    assert "##[" not in printed_text
 
 
 def test_plain_text_and_our_own_colours_stay():

@@ -14,8 +14,8 @@ RTX = json.loads((ROOT / "benchmarks/results/parser_tensorrt_rtx.json").read_tex
 
 def test_the_tables_are_what_the_sources_give():
     command = [sys.executable, "-m", "benchmarks", "tables.support_tables", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_the_table_of_rtx_agrees_with_its_parser_on_every_operator():
@@ -42,24 +42,24 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
     lenient = []
     for name, model, inputs in node_tests():
         test = RTX["tests"].get(name, {})
-        asked = model if form == "as_is" else frozen(model, inputs)
-        if len(test.get("ops", ())) != 1 or test.get(form, {}).get("taken", True) or asked is None:
+        parsed_model = model if form == "as_is" else frozen(model, inputs)
+        if len(test.get("ops", ())) != 1 or test.get(form, {}).get("taken", True) or parsed_model is None:
             continue
-        facts = read_facts(asked)
+        facts = read_facts(parsed_model)
         if not [n for n in facts.nodes if judge_by_table(n, facts, target, table).status == "refused"]:
             lenient.append(name)
     # Odd numbers of 4-bit weights, sequences and optionals at the border, one mask of Attention in BF16.
-    known = {"test_dequantizelinear_int4", "test_dequantizelinear_float4e2m1", "test_identity_sequence",
+    names = {"test_dequantizelinear_int4", "test_dequantizelinear_float4e2m1", "test_identity_sequence",
              "test_identity_opt", "test_attention_4d_attn_mask_causal_bf16"}  # fmt: skip
-    assert set(lenient) <= known
+    assert set(lenient) <= names
 
 
 def test_the_table_of_8_6_has_what_its_parser_took_on_a_gpu():
     measured = json.loads((ROOT / "benchmarks/results/parser_tensorrt_8.6.json").read_text())
     table = json.loads((ROOT / "trtconv/core/targets/tables/tensorrt-8.6.json").read_text())["ops"]
     for name, test in measured["tests"].items():
-        taken = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
-        if len(test["ops"]) == 1 and test["opset"] <= 17 and taken:
+        accepted = any(test.get(k, {}).get("taken") for k in ("as_is", "fixed"))
+        if len(test["ops"]) == 1 and test["opset"] <= 17 and accepted:
             assert table[test["ops"][0]]["supported"], name
     cited = [op for op, entry in table.items() if "zoo cases built and equal on an H200" in entry["evidence"]]
     assert len(cited) > 90

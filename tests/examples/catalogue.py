@@ -44,6 +44,6 @@ def make(name: str, **overrides: Any) -> Any:
 
 
 @cache
-def made(name: str) -> Any:
+def shared_module(name: str) -> Any:
     """The module of the config, once per process; tests only read it."""
     return make(name)

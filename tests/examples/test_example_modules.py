@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.examples.catalogue import NAMES, ROOT, config_of, made, make, python_file  # noqa: E402
+from tests.examples.catalogue import NAMES, ROOT, config_of, make, python_file, shared_module  # noqa: E402
 from trtconv.core.tensors import require_ranges  # noqa: E402
 from trtconv.core.tolerance import NO_LIMITS  # noqa: E402
 from trtconv.export.module.outputs import flatten_outputs  # noqa: E402
@@ -48,7 +48,7 @@ def test_the_config_fits_the_module(name: str) -> None:
     assert (source.base / source.spec.partition(":")[0]).is_file()
     if source.sample:
         assert (source.base / source.sample.partition(":")[0]).is_file()
-    assert [s.name for s in specs] == list(inspect.signature(made(name).forward).parameters)
+    assert [s.name for s in specs] == list(inspect.signature(shared_module(name).forward).parameters)
     require_ranges(specs, shape_space(config))
     # Held to the noise floor: a limit of its own would allow more.
     assert tolerance(config.check, None, None) in (None, NO_LIMITS)
@@ -58,7 +58,7 @@ def test_the_config_fits_the_module(name: str) -> None:
 @pytest.mark.parametrize("label", LABELS)
 def test_outputs_are_finite_and_neither_vanish_nor_explode(name: str, label: str) -> None:
     inputs = inputs_at(name, label)
-    for output in outputs_of(made(name), inputs).values():
+    for output in outputs_of(shared_module(name), inputs).values():
         assert output.shape[0] == inputs[0].shape[0]
         assert torch.isfinite(output).all()
         assert 1e-3 < output.std() < 100.0
@@ -74,16 +74,16 @@ def test_the_interior_point_is_a_batch_of_images_that_are_not_square() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_items_of_a_batch_do_not_see_each_other(name: str) -> None:
     inputs = inputs_at(name, "interior-1")
-    both = outputs_of(made(name), inputs)
-    alone = outputs_of(made(name), tuple(x[1:2] for x in inputs))
+    both = outputs_of(shared_module(name), inputs)
+    alone = outputs_of(shared_module(name), tuple(x[1:2] for x in inputs))
     for key, output in both.items():
         torch.testing.assert_close(alone[key], output[1:2], rtol=1e-4, atol=1e-4 * max(1.0, float(output.std())))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_depend_on_the_input(name: str) -> None:
-    first = outputs_of(made(name), inputs_at(name, "min"))
-    second = outputs_of(made(name), inputs_at(name, "min", seed=1))
+    first = outputs_of(shared_module(name), inputs_at(name, "min"))
+    second = outputs_of(shared_module(name), inputs_at(name, "min", seed=1))
     for key, output in first.items():
         assert (output - second[key]).abs().max() > 1e-3
 
@@ -92,7 +92,7 @@ def test_outputs_depend_on_the_input(name: str) -> None:
 def test_same_seed_same_weights_whatever_the_global_state(name: str) -> None:
     torch.manual_seed(123)
     state = torch.random.get_rng_state()
-    first = made(name).state_dict()
+    first = shared_module(name).state_dict()
     second = make(name).state_dict()
     assert list(first) == list(second)
     assert all(torch.equal(first[key], second[key]) for key in first)
@@ -112,7 +112,7 @@ def factory_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_modules_come_in_eval_mode(name: str) -> None:
-    assert not any(m.training for m in made(name).modules())
+    assert not any(m.training for m in shared_module(name).modules())
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("*.py")), ids=lambda p: p.stem)

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
-from tests.examples.catalogue import HAVE_PNET, made, make, python_file  # noqa: E402
+from tests.examples.catalogue import HAVE_PNET, make, python_file, shared_module  # noqa: E402
 
 
 def random(*shape: int, seed: int = 0) -> Any:
@@ -24,7 +24,7 @@ def parameters(module: Any) -> int:
 class TestRefineDet:
     def test_anchors_of_320(self) -> None:
         with torch.no_grad():
-            outputs = made("refinedet")(random(1, 3, 320, 320))
+            outputs = shared_module("refinedet")(random(1, 3, 320, 320))
         assert {k: tuple(v.shape) for k, v in outputs.items()} == {
             "arm_loc": (1, 6375, 4),
             "arm_conf": (1, 6375, 2),
@@ -46,20 +46,20 @@ class TestRefineDet:
 
     @pytest.mark.parametrize(("layer", "initial"), [("conv4_3_norm", 10.0), ("conv5_3_norm", 8.0)])
     def test_the_learned_weights_differ_by_channel(self, layer: str, initial: float) -> None:
-        weight = getattr(made("refinedet"), layer).weight
+        weight = getattr(shared_module("refinedet"), layer).weight
         assert weight.shape == (512,)
         assert initial - 1.0 <= weight.min() < weight.max() <= initial
         assert weight.unique().numel() > 500
 
     def test_a_black_image_has_zero_pixels_where_it_is_normalised(self) -> None:
         with torch.no_grad():
-            conv4_3, conv5_3, *_ = made("refinedet").backbone(torch.zeros(1, 3, 64, 64))
+            conv4_3, conv5_3, *_ = shared_module("refinedet").backbone(torch.zeros(1, 3, 64, 64))
         assert conv4_3.abs().max() == 0.0
         assert conv5_3.abs().max() == 0.0
 
     def test_vgg16_has_its_published_size(self) -> None:
         # 14,714,688 are the 13 convolutions of VGG-16.
-        assert parameters(made("refinedet").backbone.stages) == 14_714_688
+        assert parameters(shared_module("refinedet").backbone.stages) == 14_714_688
 
 
 class TestTextAttention:
@@ -74,11 +74,11 @@ class TestTextAttention:
         original = F.avg_pool2d
         monkeypatch.setattr(F, "avg_pool2d", spy)
         with torch.no_grad():
-            made("text_attention")(random(2, 1, height, 50))
+            shared_module("text_attention")(random(2, 1, height, 50))
         assert windows == [((2, 128, height // 8, 12), [height // 8, 1])]
 
     def test_attention_is_a_weighted_mean_over_the_height(self) -> None:
-        attention = made("text_attention").attention
+        attention = shared_module("text_attention").attention
         x = random(2, 256, 5, 7)
         with torch.no_grad():
             column = attention.query(x).mean(dim=2, keepdim=True)
@@ -90,19 +90,19 @@ class TestTextAttention:
     @pytest.mark.parametrize("width", [48, 51, 162])
     def test_one_step_per_four_columns(self, width: int) -> None:
         with torch.no_grad():
-            y = made("text_attention")(random(1, 1, 32, width))
+            y = shared_module("text_attention")(random(1, 1, 32, width))
         assert y.shape == (1, width // 4, 37)
         torch.testing.assert_close(y.exp().sum(-1), torch.ones(1, width // 4))
 
 
 class TestHrnet:
     def test_parameters_are_those_of_the_published_networks(self) -> None:
-        assert parameters(made("hrnet")) == 15_597_464
-        assert round(parameters(made("hrnet_seg")) / 1e6, 1) == 3.9
+        assert parameters(shared_module("hrnet")) == 15_597_464
+        assert round(parameters(shared_module("hrnet_seg")) / 1e6, 1) == 3.9
 
     def test_four_maps(self) -> None:
         with torch.no_grad():
-            maps = made("hrnet").backbone(random(1, 3, 64, 96))
+            maps = shared_module("hrnet").backbone(random(1, 3, 64, 96))
         assert [tuple(m.shape[1:]) for m in maps] == [(18, 16, 24), (36, 8, 12), (72, 4, 6), (144, 2, 3)]
 
     def test_the_classifier_pools_the_whole_map(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ class TestHrnet:
             F, "avg_pool2d", lambda x, kernel_size: (windows.append(tuple(kernel_size)), original(x, kernel_size))[1]
         )
         with torch.no_grad():
-            made("hrnet")(random(1, 3, 64, 160))
+            shared_module("hrnet")(random(1, 3, 64, 160))
         assert windows == [(2, 5)]
 
     @pytest.mark.parametrize("size", [(64, 64), (65, 99), (101, 83)])
@@ -126,7 +126,7 @@ class TestHrnet:
 
         monkeypatch.setattr(F, "interpolate", spy)
         with torch.no_grad():
-            y = made("hrnet_seg")(random(1, 3, *size))
+            y = shared_module("hrnet_seg")(random(1, 3, *size))
         assert y.shape == (1, 19, *(math.ceil(n / 4) for n in size))
         # 1 in stage 2, 3 modules of 3 in stage 3, 2 modules of 6 in stage 4, 3 at the end: all by size.
         assert scales == [(False, None)] * (1 + 9 + 12 + 3)
@@ -140,13 +140,13 @@ class TestStyleTransfer:
         assert images.max() <= 255.0
         assert images.std(dim=(2, 3)).min() > 8.0
         with torch.no_grad():
-            y = made("style_transfer")(images)
+            y = shared_module("style_transfer")(images)
         assert y.shape == images.shape
         assert y.min() >= 0.0
         assert y.max() <= 255.0
 
     def test_the_structure(self) -> None:
-        kinds = [type(m).__name__ for m in made("style_transfer").modules()]
+        kinds = [type(m).__name__ for m in shared_module("style_transfer").modules()]
         assert kinds.count("ReflectionPad2d") == kinds.count("Conv2d") == 16
         assert kinds.count("InstanceNorm2d") == 15
         assert kinds.count("ResidualBlock") == 5
@@ -163,7 +163,7 @@ class TestStn:
 
     def test_theta_is_near_the_identity_but_not_it(self) -> None:
         with torch.no_grad():
-            theta = made("stn")(torch.rand(8, 1, 28, 28, generator=torch.Generator().manual_seed(0)))["theta"]
+            theta = shared_module("stn")(torch.rand(8, 1, 28, 28, generator=torch.Generator().manual_seed(0)))["theta"]
         off = (theta - torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])).abs()
         assert 0.01 < off.max() < 0.5
 
@@ -178,13 +178,13 @@ class TestRoiHead:
             ]
         ).double()
         align = python_file("roi_head").RoIAlign(bins=7, samples=2, stride=16).double()
-        got = align(features, boxes)
-        assert got.shape == (2, 2, 3, 7, 7)
+        actual = align(features, boxes)
+        assert actual.shape == (2, 2, 3, 7, 7)
         for n in range(2):
             for r in range(2):
                 want = roi_align(features[n], (boxes[n, r] / 16).tolist(), 7, 2)
                 # The sampling offsets are FP32.
-                torch.testing.assert_close(got[n, r], want, rtol=1e-5, atol=1e-5)
+                torch.testing.assert_close(actual[n, r], want, rtol=1e-5, atol=1e-5)
 
     def test_boxes_are_boxes_inside_the_image(self) -> None:
         dims = {"N": 2, "R": 50, "H": 14, "W": 21}
@@ -224,7 +224,7 @@ class TestPnet:
     @pytest.mark.parametrize("size", [(12, 12), (13, 24), (120, 161)])
     def test_one_window_each_two_pixels(self, size: tuple[int, int]) -> None:
         with torch.no_grad():
-            outputs = made("mtcnn_pnet")(random(1, 3, *size))
+            outputs = shared_module("mtcnn_pnet")(random(1, 3, *size))
         h, w = (math.ceil((n - 2) / 2) - 4 for n in size)
         assert outputs["boxes"].shape == (1, 4, h, w)
         assert outputs["scores"].shape == (1, 2, h, w)
@@ -232,7 +232,7 @@ class TestPnet:
     @pytest.mark.skipif(not HAVE_PNET, reason="needs: pip install --no-deps facenet-pytorch")
     def test_the_weights_were_trained(self) -> None:
         # The paper's P-Net has 6,632 weights with its PReLUs; on a grey image a trained one is sure of no face.
-        module = made("mtcnn_pnet")
+        module = shared_module("mtcnn_pnet")
         assert parameters(module) == 6_632
         with torch.no_grad():
             scores = module(torch.zeros(1, 3, 40, 40))["scores"]

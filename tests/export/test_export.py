@@ -44,10 +44,10 @@ def test_files_and_names(export, write_module, exporter):
     path = write_module(NET)
     result = export("net.py:make", IMAGES, SPACE, exporter=exporter)
     model = onnx.load(result.model)
-    found = signature(model)
-    assert [str(s) for s in found.inputs] == IMAGES
-    assert [s.name for s in found.outputs] == ["features", "mean"]
-    assert str(found.space) == SPACE
+    tensors = signature(model)
+    assert [str(s) for s in tensors.inputs] == IMAGES
+    assert [s.name for s in tensors.outputs] == ["features", "mean"]
+    assert str(tensors.space) == SPACE
     assert [d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == ["N", 3, "H", "W"]
     assert {t.name for t in model.graph.initializer} >= {"conv.weight", "conv.bias"}
 
@@ -148,17 +148,17 @@ def test_a_branch_on_one_size_becomes_an_if(export, write_module):
 
 def test_a_branch_that_one_size_alone_takes_is_seen(export, write_module):
     write_module(SIZED.format("== 37"))
-    asked = ("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:60 W=16:24:40")
+    request = ("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:60 W=16:24:40")
     with pytest.raises(AccuracyError) as caught:
-        export(*asked, exporter="torchscript")
+        export(*request, exporter="torchscript")
     assert caught.value.where == "net.py:8"
-    runner = OnnxRuntimeRunner(export(*asked).model)
+    runner = OnnxRuntimeRunner(export(*request).model)
     for height in (36, 37, 38):
-        got = runner({"x": np.ones((1, 3, height, 16), np.float32)})["output"]
-        assert got.shape == (1, 3, height, 16)
-        assert (got == 2).all()
-        got = runner({"x": np.full((1, 3, height, 16), 3, np.float32)})["output"]
-        assert (got == (6 if height == 37 else 4)).all()
+        actual = runner({"x": np.ones((1, 3, height, 16), np.float32)})["output"]
+        assert actual.shape == (1, 3, height, 16)
+        assert (actual == 2).all()
+        actual = runner({"x": np.full((1, 3, height, 16), 3, np.float32)})["output"]
+        assert (actual == (6 if height == 37 else 4)).all()
 
 
 @pytest.mark.parametrize(
@@ -232,9 +232,9 @@ def test_nested_inputs_and_outputs(export, write_module, exporter):
         "flag:bool[N,4]",
     ]  # fmt: skip
     result = export("net.py:make", inputs, "N=1:2:4 T=3:8:20", exporter=exporter)
-    found = signature(onnx.load(result.model))
-    assert [str(s) for s in found.inputs] == inputs
-    assert [(s.name, s.dtype.name) for s in found.outputs] == [
+    tensors = signature(onnx.load(result.model))
+    assert [str(s) for s in tensors.inputs] == inputs
+    assert [(s.name, s.dtype.name) for s in tensors.outputs] == [
         ("output_0", "float16"),
         ("output_1.ids", "float32"),
         ("output_1.deep_0", "float64"),

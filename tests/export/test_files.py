@@ -36,5 +36,5 @@ def test_large_weights_go_to_one_file_beside_the_model(export, write_module, mon
     assert result.model.stat().st_size < 16_000
     assert 64 * 64 * 4 <= data.stat().st_size < 2 * 64 * 64 * 4  # the tied weight is there once
     for sample in list(read_samples(result.reference))[:2]:
-        made = OnnxRuntimeRunner(result.model)(sample.inputs)["output"]
-        np.testing.assert_allclose(made, sample.outputs["output"], atol=1e-4, rtol=1e-4)
+        actual_output = OnnxRuntimeRunner(result.model)(sample.inputs)["output"]
+        np.testing.assert_allclose(actual_output, sample.outputs["output"], atol=1e-4, rtol=1e-4)

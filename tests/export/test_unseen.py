@@ -212,16 +212,16 @@ agraph (float[N,C,H,W] x) => (float[a,b,c,d] y) <float tenth = {0.7}, int64 one 
 }"""
 
 
-@pytest.mark.parametrize(("node", "found"), [("Cast<to=7>(part)", True), ("Gather(shape, one)", False)])
-def test_sizes_in_floats_are_found(node, found):
+@pytest.mark.parametrize(("node", "in_floats"), [("Cast<to=7>(part)", True), ("Gather(shape, one)", False)])
+def test_sizes_in_floats_are_found(node, in_floats):
     header = '<ir_version: 8, opset_import: ["" : 17]>'
-    assert computes_sizes_in_floats(onnx.parser.parse_model(header + FLOAT_SIZES % node).graph) is found
+    assert computes_sizes_in_floats(onnx.parser.parse_model(header + FLOAT_SIZES % node).graph) is in_floats
 
 
-@pytest.mark.parametrize(("scale", "found"), [(2.0, False), (0.25, False), (1.7, True)])
-def test_a_scale_that_rounds_is_a_size_in_floats(scale, found):
+@pytest.mark.parametrize(("scale", "in_floats"), [(2.0, False), (0.25, False), (1.7, True)])
+def test_a_scale_that_rounds_is_a_size_in_floats(scale, in_floats):
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
     agraph (float[N,C,H,W] x) => (float[a,b,c,d] y) <float[4] scales = {{1.0, 1.0, {scale}, 1.0}}> {{
       y = Resize<mode="linear">(x, , scales)
     }}"""
-    assert computes_sizes_in_floats(onnx.parser.parse_model(text).graph) is found
+    assert computes_sizes_in_floats(onnx.parser.parse_model(text).graph) is in_floats

@@ -58,12 +58,12 @@ def rate_net(path):
         h.make_node("Constant", [], ["two"], value=nh.from_array(np.array(2, np.int64))),
         h.make_node("Equal", ["rank", "two"], ["flat"]),
     ]
-    kept = h.make_graph([h.make_node("Mul", ["x", "gain"], ["kept"])], "kept", [], [value("kept", None)])
+    graph = h.make_graph([h.make_node("Mul", ["x", "gain"], ["kept"])], "kept", [], [value("kept", None)])
     wider = h.make_graph(
         [h.make_node("Constant", [], ["one"], value=nh.from_array(np.array([1], np.int64))),
          h.make_node("Unsqueeze", ["x", "one"], ["wider"])], "wider", [], [value("wider", None)],
     )  # fmt: skip
-    inner = h.make_node("If", ["flat"], ["inside"], name="inner", then_branch=kept, else_branch=wider)
+    inner = h.make_node("If", ["flat"], ["inside"], name="inner", then_branch=graph, else_branch=wider)
     fast = h.make_graph([*rank, inner], "fast", [], [value("inside", None)])
     slow = h.make_graph([h.make_node("Neg", ["x"], ["negative"])], "slow", [], [value("negative", None)])
     nodes = [

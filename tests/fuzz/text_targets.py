@@ -104,10 +104,10 @@ def _config(data: bytes, folder: Path) -> None:
 
 
 def _display(text: str, _: Path) -> None:
-    shown = display_text(text)
-    if any(ord(c) < 32 and c not in "\n\t" for c in shown) or any(c in shown for c in "\x7f\x9b\u202e\ufffe"):
+    printed = display_text(text)
+    if any(ord(c) < 32 and c not in "\n\t" for c in printed) or any(c in printed for c in "\x7f\x9b\u202e\ufffe"):
         raise Finding("a control character that is shown")
-    if any(line.lstrip().startswith("::") for line in shown.split("\n")):
+    if any(line.lstrip().startswith("::") for line in printed.split("\n")):
         raise Finding("a command for CI that is shown")
 
 

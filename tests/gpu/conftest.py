@@ -36,7 +36,7 @@ def backend():
 
 
 @pytest.fixture
-def built(tmp_path):
+def engine_file(tmp_path):
     """Build a model and give the engine's path."""
     from trtconv.build import build_engine
     from trtconv.core.requests import BuildRequest

@@ -58,9 +58,9 @@ def call(*words: object) -> tuple[int, str, str]:
 
 def exported(name: str, folder: Path) -> Path:
     """A folder with model.onnx and its reference: from TRTCONV_GATE_FILES, or made here where torch is."""
-    given = os.environ.get("TRTCONV_GATE_FILES")
-    if given:
-        return Path(given) / name
+    folder_name = os.environ.get("TRTCONV_GATE_FILES")
+    if folder_name:
+        return Path(folder_name) / name
     if find_spec("torch") is None:
         pytest.skip("needs torch, or TRTCONV_GATE_FILES with what it exported (tests/gpu/gate_module.py)")
     words = ["export", f"{MODULE}:make_{name}", "-o", str(folder / name / "model.onnx")]
@@ -74,7 +74,7 @@ class Verdict:
     """What a check said: exit code, terminal, JSON report, and the first SARIF result's line (0: it has none)."""
 
     code: int
-    shown: str
+    text: str
     report: dict[str, Any]
     line: int
     message: str
@@ -92,7 +92,7 @@ class Workshop:
     root: Path
     reports: Path
 
-    def place(self, name: str, source: Path) -> Path:
+    def copy_of(self, name: str, source: Path) -> Path:
         """A folder with what was exported, for one fault."""
         folder = self.root / name
         shutil.copytree(source, folder)
@@ -120,12 +120,12 @@ class Workshop:
 
     def check(self, name: str, engine: Path, *options: object) -> Verdict:
         """`trtconv check` with all reports."""
-        place = self.reports / name
-        place.mkdir(parents=True, exist_ok=True)
-        files = {kind: place / f"report.{kind}" for kind in REPORTS}
+        folder = self.reports / name
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {kind: folder / f"report.{kind}" for kind in REPORTS}
         words = [w for kind, path in files.items() for w in (f"--{kind}", path)]
         code, out, err = call("check", engine, *words, *options)
-        (place / "terminal.txt").write_text(out + err)
+        (folder / "terminal.txt").write_text(out + err)
         sarif = json.loads(files["sarif"].read_text())["runs"][0]["results"]
         return Verdict(
             code,
@@ -138,9 +138,9 @@ class Workshop:
 
 def _line(result: dict[str, Any]) -> int:
     places = result.get("locations") or [{}]
-    place = places[0].get("physicalLocation", {})
-    wrong = place and not place["artifactLocation"]["uri"].endswith("tests/gpu/gate_module.py")
-    return 0 if wrong else place.get("region", {}).get("startLine", 0)
+    location = places[0].get("physicalLocation", {})
+    wrong = location and not location["artifactLocation"]["uri"].endswith("tests/gpu/gate_module.py")
+    return 0 if wrong else location.get("region", {}).get("startLine", 0)
 
 
 def change(path: Path, edit: Any) -> None:

@@ -42,19 +42,19 @@ def full(cuda_library):
     held.clear()
 
 
-def test_no_memory_left_to_build_in(tmp_path, built, full):
+def test_no_memory_left_to_build_in(tmp_path, engine_file, full):
     model = conv_net(tmp_path / "conv.onnx", depth=3, channels=64)
     full(0)
     with pytest.raises(TrtconvError) as caught:
-        built(model)
+        engine_file(model)
     words = " ".join((caught.value.message, *caught.value.details, caught.value.hint or ""))
     assert "memory" in words.lower()
     assert not (tmp_path / "conv.engine").exists()
 
 
-def test_no_memory_left_to_open_in(tmp_path, built, full):
+def test_no_memory_left_to_open_in(tmp_path, engine_file, full):
     # Weights of 5 MB and a result of 17 MB.
-    engine = built(conv_net(tmp_path / "conv.onnx", depth=3, channels=256, low=1))
+    engine = engine_file(conv_net(tmp_path / "conv.onnx", depth=3, channels=256, low=1))
     full(0)
 
     def use():
@@ -64,16 +64,16 @@ def test_no_memory_left_to_open_in(tmp_path, built, full):
         use()
 
 
-def test_nan_in_the_reference_fails_the_check(tmp_path, built):
+def test_nan_in_the_reference_fails_the_check(tmp_path, engine_file):
     model = conv_net(tmp_path / "conv.onnx")
-    engine = built(model)
-    found = signature(load_model(model))
-    point = sample_points(found.space, found.inputs)[0]
-    inputs = sample_inputs(found.inputs, point)
+    engine = engine_file(model)
+    tensors = signature(load_model(model))
+    point = sample_points(tensors.space, tensors.inputs)[0]
+    inputs = sample_inputs(tensors.inputs, point)
     shape = (inputs["x"].shape[0], 8, *inputs["x"].shape[2:])
     sample = ReferenceSample(point, inputs, {"y": np.full(shape, np.nan, np.float32)})
     reference = tmp_path / "nan.reference.safetensors"
-    write_reference(reference, ReferenceInfo((point,), found.inputs, ("y",), found.space), [sample])
+    write_reference(reference, ReferenceInfo((point,), tensors.inputs, ("y",), tensors.space), [sample])
     report = check_model(CheckRequest(engine, reference=reference))
     assert not report.passed
     assert any("returns NaN" in f.message for f in report.findings)

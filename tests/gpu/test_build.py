@@ -22,20 +22,20 @@ from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedEr
 X = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
 
 
-def test_manifest_says_where_it_was_built(tmp_path, built):
-    manifest = read_engine_manifest(built(conv_net(tmp_path / "conv.onnx")))
+def test_manifest_says_where_it_was_built(tmp_path, engine_file):
+    manifest = read_engine_manifest(engine_file(conv_net(tmp_path / "conv.onnx")))
     assert manifest.environment["gpu"]
     assert manifest.environment["compute_capability"].count(".") == 1
     assert manifest.layers > 0
 
 
-def test_the_second_build_takes_the_timing_cache(tmp_path, built):
+def test_the_second_build_takes_the_timing_cache(tmp_path, engine_file):
     model = conv_net(tmp_path / "conv.onnx", depth=6, channels=64)
     cache = tmp_path / "timing.cache"
-    first = built(model, timing_cache=cache)
+    first = engine_file(model, timing_cache=cache)
     one = read_engine_manifest(first)
     size = cache.stat().st_size
-    second = built(model, timing_cache=cache, suffix="2")
+    second = engine_file(model, timing_cache=cache, suffix="2")
     two = read_engine_manifest(second)
     assert size > 0
     assert one.timing_cache["bytes_before"] == 0
@@ -43,24 +43,24 @@ def test_the_second_build_takes_the_timing_cache(tmp_path, built):
     assert two.seconds < one.seconds
 
 
-def test_fp16_is_fp16(tmp_path, built, run):
+def test_fp16_is_fp16(tmp_path, engine_file, run):
     model = conv_net(tmp_path / "half.onnx", dtype=np.float16, channels=32, depth=2)
-    engine = built(model, precision="fp16")
+    engine = engine_file(model, precision="fp16")
     assert read_engine_manifest(engine).types["float16"] > 0
     want = OnnxRuntimeRunner(model)({"x": X.astype(np.float16)})["y"].astype(np.float32)
-    got = run(engine)(x=X.astype(np.float16))["y"].astype(np.float32)
-    np.testing.assert_allclose(got, want, rtol=2e-2, atol=2e-2)
+    actual = run(engine)(x=X.astype(np.float16))["y"].astype(np.float32)
+    np.testing.assert_allclose(actual, want, rtol=2e-2, atol=2e-2)
 
 
-def test_an_fp32_graph_is_no_fp16(tmp_path, built):
+def test_an_fp32_graph_is_no_fp16(tmp_path, engine_file):
     with pytest.raises(InvalidRequestError, match="is an fp32 graph"):
-        built(conv_net(tmp_path / "conv.onnx"), precision="fp16")
+        engine_file(conv_net(tmp_path / "conv.onnx"), precision="fp16")
 
 
-def test_external_weights(tmp_path, built, run):
+def test_external_weights(tmp_path, engine_file, run):
     model = conv_net(tmp_path / "outside.onnx", external=True)
     want = OnnxRuntimeRunner(model)({"x": X})["y"]
-    np.testing.assert_allclose(run(built(model))(x=X)["y"], want, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(run(engine_file(model))(x=X)["y"], want, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -75,42 +75,42 @@ def test_external_weights(tmp_path, built, run):
     ],
     ids=lambda o: next(iter(o)),
 )
-def test_options(tmp_path, built, run, options):
+def test_options(tmp_path, engine_file, run, options):
     model = conv_net(tmp_path / "conv.onnx", depth=2)
-    engine = built(model, options=tuple(options.items()), opt_level=2, workspace=1 << 30)
+    engine = engine_file(model, options=tuple(options.items()), opt_level=2, workspace=1 << 30)
     want = OnnxRuntimeRunner(model)({"x": X})["y"]
     np.testing.assert_allclose(run(engine)(x=X)["y"], want, rtol=2e-3, atol=2e-3)
 
 
-def test_debug_outputs(tmp_path, built, run):
+def test_debug_outputs(tmp_path, engine_file, run):
     model = conv_net(tmp_path / "conv.onnx", depth=3)
-    outputs = run(built(model, options=(("debug_outputs", "r0,r1"),)))(x=X)
+    outputs = run(engine_file(model, options=(("debug_outputs", "r0,r1"),)))(x=X)
     assert set(outputs) == {"r0", "r1", "y"}
 
 
-def test_refused_nodes_are_named_with_their_lines(tmp_path, built):
+def test_refused_nodes_are_named_with_their_lines(tmp_path, engine_file):
     with pytest.raises(UnsupportedError) as caught:
-        built(refused_net(tmp_path / "refused.onnx"))
+        engine_file(refused_net(tmp_path / "refused.onnx"))
     assert "det0" in "".join(caught.value.details)
     assert not (tmp_path / "refused.engine").exists()
 
 
-def test_a_plugin_that_is_not_loaded(tmp_path, built):
+def test_a_plugin_that_is_not_loaded(tmp_path, engine_file):
     with pytest.raises(TrtconvError, match="needs the plugins TrtconvL2Norm"):
-        built(plugin_net(tmp_path / "plugin.onnx"))
+        engine_file(plugin_net(tmp_path / "plugin.onnx"))
 
 
-def test_a_plugin_library_that_does_not_load(tmp_path, built):
+def test_a_plugin_library_that_does_not_load(tmp_path, engine_file):
     model = conv_net(tmp_path / "conv.onnx")
     broken = tmp_path / "libbroken.so"
     broken.write_text("no library")
     with pytest.raises(TrtconvError, match="does not load"):
-        built(model, plugins=(broken,))
+        engine_file(model, plugins=(broken,))
     source = tmp_path / "empty.c"
     source.write_text("int nothing(void) { return 0; }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(tmp_path / "libempty.so"), str(source)], check=True)
     with pytest.raises(TrtconvError, match="is no plugin library"):
-        built(model, plugins=(tmp_path / "libempty.so",))
+        engine_file(model, plugins=(tmp_path / "libempty.so",))
 
 
 def rebind(engine, **changes):
@@ -123,9 +123,9 @@ def rebind(engine, **changes):
     path.write_text(json.dumps(data))
 
 
-def test_engines_that_do_not_belong_here(tmp_path, built):
+def test_engines_that_do_not_belong_here(tmp_path, engine_file):
     model = conv_net(tmp_path / "conv.onnx")
-    engine = built(model)
+    engine = engine_file(model)
     good = engine.read_bytes()
 
     engine.write_bytes(good[: len(good) // 2])

@@ -51,7 +51,7 @@ def net(shop):
 @pytest.fixture(scope="module")
 def good(shop, net):
     """An engine of the rewritten network."""
-    folder = shop.place("good", net)
+    folder = shop.copy_of("good", net)
     shop.rewrite(folder)
     return shop.build(folder)
 
@@ -67,7 +67,7 @@ def baseline(shop, good):
 @pytest.fixture(scope="module")
 def waves(shop):
     """An engine that computes a sine of large arguments as 8.6 does by itself."""
-    folder = shop.place("waves", exported("waves", shop.root / "exported"))
+    folder = shop.copy_of("waves", exported("waves", shop.root / "exported"))
     shop.rewrite(folder, "--skip", "sin-cos")
     return shop.build(folder)
 
@@ -80,7 +80,7 @@ def test_an_equal_engine_is_green(shop, good):
 
 
 def test_a_broken_rewrite_is_red_at_the_line_of_what_it_replaced(shop, net):
-    folder = shop.place("broken", net)
+    folder = shop.copy_of("broken", net)
     (folder / "leaky.py").write_text(LEAKY)
     shop.rewrite(folder, "--rules", folder / "leaky.py", "--no-proof")
     verdict = shop.check("broken", shop.build(folder))
@@ -91,7 +91,7 @@ def test_a_broken_rewrite_is_red_at_the_line_of_what_it_replaced(shop, net):
 
 
 def test_a_wrong_epsilon_is_red_at_its_line(shop, good):
-    folder = shop.place("epsilon", good.parent)
+    folder = shop.copy_of("epsilon", good.parent)
     change(folder / "model.trt.onnx", wrong_epsilon)
     verdict = shop.check("epsilon", shop.build(folder))
     assert verdict.code == 3
@@ -99,7 +99,7 @@ def test_a_wrong_epsilon_is_red_at_its_line(shop, good):
 
 
 def test_a_baked_crop_is_red_at_its_line(shop, good):
-    folder = shop.place("crop", good.parent)
+    folder = shop.copy_of("crop", good.parent)
     change(folder / "model.trt.onnx", baked_crop)
     verdict = shop.check("crop", shop.build(folder))
     assert verdict.code == 3
@@ -108,7 +108,7 @@ def test_a_baked_crop_is_red_at_its_line(shop, good):
 
 
 def test_a_baked_size_is_red_at_its_line(shop, good):
-    folder = shop.place("baked", good.parent)
+    folder = shop.copy_of("baked", good.parent)
     change(folder / "model.trt.onnx", baked_size)
     (folder / "model.engine").unlink()
     code, out, err = shop.try_build(folder)
@@ -124,7 +124,7 @@ def test_a_baked_size_is_red_at_its_line(shop, good):
 
 
 def test_a_stale_engine_is_red(shop, good):
-    folder = shop.place("stale", good.parent)
+    folder = shop.copy_of("stale", good.parent)
     change(folder / "model.trt.onnx", wrong_epsilon)
     verdict = shop.check("stale", folder / "model.engine")
     assert verdict.code == 2
@@ -132,7 +132,7 @@ def test_a_stale_engine_is_red(shop, good):
 
 
 def test_an_engine_of_another_model_is_red(shop, good, waves):
-    folder = shop.place("other", good.parent)
+    folder = shop.copy_of("other", good.parent)
     for name in ("model.engine", "model.engine.json"):
         shutil.copy(waves.with_name(name), folder / name)
     verdict = shop.check("other", folder / "model.engine")
@@ -145,7 +145,7 @@ def test_an_engine_of_another_model_is_red(shop, good, waves):
 
 
 def test_fp16_is_green_within_its_tolerance_and_red_outside_of_the_asked_one(shop, net):
-    folder = shop.place("half", net)
+    folder = shop.copy_of("half", net)
     shop.rewrite(folder, "--precision", "fp16")
     engine = shop.build(folder, "--precision", "fp16")
     verdict = shop.check("half", engine)
@@ -161,7 +161,7 @@ def test_fp16_is_green_within_its_tolerance_and_red_outside_of_the_asked_one(sho
 
 
 def test_twice_as_slow_is_red_against_the_baseline(shop, good, baseline):
-    folder = shop.place("slow", good.parent)
+    folder = shop.copy_of("slow", good.parent)
     change(folder / "model.trt.onnx", slower)
     verdict = shop.check("slow", shop.build(folder), "--baseline", baseline)
     assert verdict.code == 6
@@ -212,7 +212,7 @@ def test_what_only_the_engine_does_wrong_is_told_apart_and_found_by_layers(shop,
 
 
 def test_denormals_that_the_gpu_takes_for_zero_are_no_alarm(shop):
-    folder = shop.place("pick", exported("pick", shop.root / "exported"))
+    folder = shop.copy_of("pick", exported("pick", shop.root / "exported"))
     shop.rewrite(folder)
     verdict = shop.check("pick", shop.build(folder))
     assert verdict.code == 0, verdict.shown
@@ -242,7 +242,7 @@ def test_a_second_build_comes_from_the_cache_in_under_a_second(shop, good, tmp_p
     here = time.perf_counter() - start
     assert json.loads(out)["cached"] is True
     start = time.perf_counter()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "trtconv", *map(str, words)],
         capture_output=True,
         text=True,
@@ -251,7 +251,7 @@ def test_a_second_build_comes_from_the_cache_in_under_a_second(shop, good, tmp_p
     )
     command = time.perf_counter() - start
     (shop.reports / "cache.json").write_text(json.dumps({"call_s": here, "command_s": command}))
-    assert json.loads(done.stdout)["cached"] is True
+    assert json.loads(process.stdout)["cached"] is True
     assert here < 1.0
     assert command < 1.5, "the interpreter's start and its imports included"
 
@@ -273,7 +273,7 @@ def test_repro_cuts_what_only_the_engine_does_wrong(shop, waves, tmp_path):
     code, out, err = call("repro", waves, "-o", folder, "--kind", "engine", "--backend", "tensorrt", "--json")
     (shop.reports / "repro.txt").write_text(out + err)
     assert code == 0, err
-    found = json.loads(out)
-    assert found["nodes"] <= 2
-    assert found["source"].endswith(f"gate_module.py:{line('sine')}")
+    report = json.loads(out)
+    assert report["nodes"] <= 2
+    assert report["source"].endswith(f"gate_module.py:{line('sine')}")
     assert "trtconv check repro.engine" in (folder / "README.md").read_text()

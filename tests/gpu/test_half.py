@@ -53,14 +53,14 @@ def l2norm_net(path: Path, channels: int = 256) -> Path:
     return path
 
 
-def test_sums_of_squares_stay_fp32(tmp_path, built, run):
+def test_sums_of_squares_stay_fp32(tmp_path, engine_file, run):
     model, typed = l2norm_net(tmp_path / "net.onnx"), tmp_path / "half.onnx"
     rewrite_model(RewriteRequest(model, typed, parse_target("tensorrt==8.6"), precision="fp16"), SilentProgress())
-    engine = built(typed, precision="fp16", dynamic=parse_space(SPACE))
+    engine = engine_file(typed, precision="fp16", dynamic=parse_space(SPACE))
     assert read_engine_manifest(engine).types["float16"] > 0
     exact, half = OnnxRuntimeRunner(model), run(engine)
     for size, batch in ((3, 1), (8, 2), (17, 4)):
         x = np.random.default_rng(size).standard_normal((batch, 8, size, size)).astype(np.float32)
-        want, got = exact({"x": x})["y"], half(x=x)["y"].astype(np.float32)
-        assert np.isfinite(got).all()
-        np.testing.assert_allclose(got, want, rtol=1e-2, atol=1e-2 * np.abs(want).max())
+        want, actual = exact({"x": x})["y"], half(x=x)["y"].astype(np.float32)
+        assert np.isfinite(actual).all()
+        np.testing.assert_allclose(actual, want, rtol=1e-2, atol=1e-2 * np.abs(want).max())

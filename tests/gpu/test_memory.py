@@ -54,8 +54,8 @@ def from_threads(work) -> None:
         raise failures[0]
 
 
-def test_memory_does_not_grow_over_ten_thousand_calls(tmp_path, built, run, cuda_library):
-    session = run(built(conv_net(tmp_path / "conv.onnx", depth=2)))
+def test_memory_does_not_grow_over_ten_thousand_calls(tmp_path, engine_file, run, cuda_library):
+    session = run(engine_file(conv_net(tmp_path / "conv.onnx", depth=2)))
     exchanged: list[object] = [None] * THREADS
 
     def calls(count: int):
@@ -88,9 +88,9 @@ def test_memory_does_not_grow_over_ten_thousand_calls(tmp_path, built, run, cuda
     assert resident_after - resident <= HOST_SLACK
 
 
-def test_outputs_on_the_gpu_outlive_thread_and_session(tmp_path, built, run):
+def test_outputs_on_the_gpu_outlive_thread_and_session(tmp_path, engine_file, run):
     model = conv_net(tmp_path / "conv.onnx")
-    engine = built(model)
+    engine = engine_file(model)
     session, x, held = run(engine), sample(1), []
 
     def work() -> None:
@@ -113,19 +113,19 @@ def test_outputs_on_the_gpu_outlive_thread_and_session(tmp_path, built, run):
     assert before - memory.free_bytes() <= DEVICE_SLACK, "freed by a thread that did not make it"
 
 
-def test_the_callers_thread_is_as_it_was(tmp_path, built, run):
-    session, driver = run(built(conv_net(tmp_path / "conv.onnx"))), open_driver()
+def test_the_callers_thread_is_as_it_was(tmp_path, engine_file, run):
+    session, driver = run(engine_file(conv_net(tmp_path / "conv.onnx"))), open_driver()
 
     def work() -> None:
         for _ in range(3):
             session(x=sample(2))
-            seen.append(current_context(driver))
+            visits.append(current_context(driver))
 
-    seen: list[int] = []
+    visits: list[int] = []
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert seen == [0, 0, 0]
+    assert visits == [0, 0, 0]
 
 
 @cache
@@ -145,16 +145,16 @@ def primary():
 
 
 @needs_pycuda
-def test_gpuarrays_go_in_and_come_out(tmp_path, built, run, primary):
+def test_gpuarrays_go_in_and_come_out(tmp_path, engine_file, run, primary):
     from pycuda import gpuarray
 
     model = conv_net(tmp_path / "conv.onnx", depth=2)
-    session, x = run(built(model)), sample(3)
+    session, x = run(engine_file(model)), sample(3)
     want = OnnxRuntimeRunner(model)({"x": x})["y"]
     for _ in range(5):
-        given = gpuarray.to_gpu(x)
-        output = session(x=given)["y"]
-        del given
+        inputs = gpuarray.to_gpu(x)
+        output = session(x=inputs)["y"]
+        del inputs
         array = output.gpuarray()
         assert isinstance(array, gpuarray.GPUArray)
         assert (array.shape, array.dtype) == (want.shape, want.dtype)
@@ -164,28 +164,28 @@ def test_gpuarrays_go_in_and_come_out(tmp_path, built, run, primary):
 
 
 @needs_pycuda
-def test_a_gpuarray_of_another_context_is_refused(tmp_path, built, run):
+def test_a_gpuarray_of_another_context_is_refused(tmp_path, engine_file, run):
     import pycuda.driver as cuda
     from pycuda import gpuarray
 
-    session = run(built(conv_net(tmp_path / "conv.onnx")))
+    session = run(engine_file(conv_net(tmp_path / "conv.onnx")))
     cuda.init()
     own = cuda.Device(0).make_context()
     try:
-        given = gpuarray.to_gpu(sample(4))
+        inputs = gpuarray.to_gpu(sample(4))
         with pytest.raises(InvalidRequestError, match="another CUDA context"):
-            session(x=given)
-        np.testing.assert_array_equal(given.get(), sample(4))
-        del given
+            session(x=inputs)
+        np.testing.assert_array_equal(inputs.get(), sample(4))
+        del inputs
     finally:
         own.pop()
         own.detach()
     assert session(x=sample(4))["y"].shape[0] == 2
 
 
-def test_a_cuda_graph_from_every_thread(tmp_path, built, run):
+def test_a_cuda_graph_from_every_thread(tmp_path, engine_file, run):
     model = conv_net(tmp_path / "conv.onnx", depth=2)
-    session = run(built(model))
+    session = run(engine_file(model))
     session.cuda_graph = True
     x = sample(5)
     want = OnnxRuntimeRunner(model)({"x": x})["y"]
@@ -217,9 +217,9 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_how_the_process_ends(tmp_path, built, cuda_library, ending):
+def test_how_the_process_ends(tmp_path, engine_file, cuda_library, ending):
     """pycuda aborts a process that ends with a context on a thread's stack."""
-    engine = built(conv_net(tmp_path / "conv.onnx"))
+    engine = engine_file(conv_net(tmp_path / "conv.onnx"))
     lines = [
         "import sys, threading", "import numpy as np", "from trtconv.backends.select import backend_of",
         "from pathlib import Path", "session = backend_of(Path(sys.argv[1])).load(Path(sys.argv[1]))",

@@ -54,10 +54,10 @@ def library(backend) -> Path:
     named = os.environ.get("TRTCONV_PLUGIN_LIBRARY")
     if named:
         return Path(named).resolve()
-    found = find_library(int(backend.capabilities().version.split(".")[0]))
-    if found is None:
+    library_path = find_library(int(backend.capabilities().version.split(".")[0]))
+    if library_path is None:
         pytest.skip("no plugin library: `trtconv plugins build`, or TRTCONV_PLUGIN_LIBRARY")
-    return found.path
+    return library_path.path
 
 
 def model_of(folder: Path, case: str, dtype) -> Path:
@@ -100,36 +100,36 @@ def wanted_of(case: str, model: Path, x: np.ndarray) -> np.ndarray:
 
 def inputs_at(model: Path):
     """The sample points of the model with random values that lie off zero, as channels of a network do."""
-    found = signature(load_model(model))
-    for number, point in enumerate(p for p in sample_points(found.space, found.inputs) if p.values == "random"):
-        shape = tuple(point.sizes.get(d, d) for d in found.inputs[0].dims)
+    tensors = signature(load_model(model))
+    for number, point in enumerate(p for p in sample_points(tensors.space, tensors.inputs) if p.values == "random"):
+        shape = tuple(point.sizes.get(d, d) for d in tensors.inputs[0].dims)
         rng = np.random.default_rng(number)
-        yield (rng.standard_normal(shape) * 3 + 1).astype(found.inputs[0].dtype.numpy())
+        yield (rng.standard_normal(shape) * 3 + 1).astype(tensors.inputs[0].dtype.numpy())
 
 
-def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
-    assert got.shape == wanted.shape
-    assert np.isfinite(got).all()
-    return float(np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max())
+def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
+    assert actual.shape == expected.shape
+    assert np.isfinite(actual).all()
+    return float(np.abs(actual.astype(np.float64) - expected).max() / np.abs(expected).max())
 
 
 def write_numpy_reference(model: Path, case: str, path: Path) -> Path:
     """What `trtconv check` compares with: the inputs of every point and the NumPy reference's outputs."""
-    found = signature(load_model(model))
-    points = [p for p in sample_points(found.space, found.inputs) if p.values == "random"]
+    tensors = signature(load_model(model))
+    points = [p for p in sample_points(tensors.space, tensors.inputs) if p.values == "random"]
     samples = [
         ReferenceSample(point, {"x": x}, {"y": wanted_of(case, model, x).astype(x.dtype)})
         for point, x in zip(points, inputs_at(model), strict=True)
     ]
-    write_reference(path, ReferenceInfo(tuple(points), found.inputs, ("y",), found.space), samples)
+    write_reference(path, ReferenceInfo(tuple(points), tensors.inputs, ("y",), tensors.space), samples)
     return path
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["fp32", "fp16"])
 @pytest.mark.parametrize("case", CASES)
-def test_equal_at_every_shape(tmp_path, built, library, case, dtype):
+def test_equal_at_every_shape(tmp_path, engine_file, library, case, dtype):
     model = model_of(tmp_path, case, dtype)
-    engine = built(model, plugins=(library,))
+    engine = engine_file(model, plugins=(library,))
     manifest = read_engine_manifest(engine)
     assert manifest.plugins == {library.name: sha256_file(library)}
     session = trtconv.load(engine, plugins=(library,))
@@ -144,16 +144,16 @@ def test_equal_at_every_shape(tmp_path, built, library, case, dtype):
 
 
 @pytest.mark.parametrize("case", ["l2norm", "instance_norm", "reflection_pad"])
-def test_in_a_cuda_graph(tmp_path, built, run, library, case):
+def test_in_a_cuda_graph(tmp_path, engine_file, run, library, case):
     model = model_of(tmp_path, case, np.float32)
-    session = run(built(model, plugins=(library,)), plugins=(library,))
+    session = run(engine_file(model, plugins=(library,)), plugins=(library,))
     session.cuda_graph = True
     for _ in range(3):
         for x in inputs_at(model):
             assert relative_error(session(x=x)["y"], wanted_of(case, model, x)) <= 1e-5
 
 
-def test_between_other_layers(tmp_path, built, run, library):
+def test_between_other_layers(tmp_path, engine_file, run, library):
     """Convolutions around the plugin ask TensorRT for other formats and types than the plugin's."""
     model = onnx.load(str(model_of(tmp_path, "reflection_pad", np.float32)))
     rng = np.random.default_rng(1)
@@ -166,7 +166,7 @@ def test_between_other_layers(tmp_path, built, run, library):
     model.graph.node.extend([first, pad, helper.make_node("Conv", ["p", "w"], ["y"], name="after")])
     path = tmp_path / "between.onnx"
     onnx.save(model, str(path))
-    session = run(built(path, plugins=(library,), options=(("tf32", "false"),)), plugins=(library,))
+    session = run(engine_file(path, plugins=(library,), options=(("tf32", "false"),)), plugins=(library,))
     reference = OnnxRuntimeRunner(with_bodies(path, tmp_path / "runnable.onnx"))
     for x in inputs_at(path):
         assert relative_error(session(x=x)["y"], reference({"x": x})["y"].astype(np.float64)) <= 1e-4
@@ -189,37 +189,37 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 def test_the_command_line_builds_and_checks(tmp_path, library):
     model = with_bodies(model_of(tmp_path, "instance_norm_relu", np.float32), tmp_path / "model.onnx")
     engine = tmp_path / "model.engine"
-    done = command("build", model, "-o", engine, "--dynamic", "--backend", "tensorrt", "--plugin", library)
-    assert done.returncode == 0, done.stderr
+    process = command("build", model, "-o", engine, "--dynamic", "--backend", "tensorrt", "--plugin", library)
+    assert process.returncode == 0, process.stderr
     reference = write_numpy_reference(model, "instance_norm_relu", tmp_path / "reference.safetensors")
-    done = command("check", engine, "--reference", reference, "--plugin", library, "--json", "-")
-    assert done.returncode == 0, done.stdout + done.stderr
-    report = json.loads(done.stdout)
+    process = command("check", engine, "--reference", reference, "--plugin", library, "--json", "-")
+    assert process.returncode == 0, process.stdout + process.stderr
+    report = json.loads(process.stdout)
     assert report["passed"]
     assert len({c["point"] for c in report["comparisons"]}) >= 4
 
 
-def test_an_engine_without_its_library(tmp_path, built, library):
-    engine = built(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
+def test_an_engine_without_its_library(tmp_path, engine_file, library):
+    engine = engine_file(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
     with pytest.raises(TrtconvError, match=f"needs the plugin library {library.name}") as caught:
         trtconv.load(engine, plugins=())
     assert "--plugin" in (caught.value.hint or "")
 
 
-def test_a_model_without_a_library(tmp_path, built, monkeypatch):
+def test_a_model_without_a_library(tmp_path, engine_file, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "nothing"))
     with pytest.raises(UnsupportedError, match="needs the plugins TrtconvL2Norm") as caught:
-        built(model_of(tmp_path, "l2norm", np.float32))
+        engine_file(model_of(tmp_path, "l2norm", np.float32))
     assert "trtconv plugins build" in (caught.value.hint or "")
 
 
-def test_a_library_that_is_not_there(tmp_path, built):
+def test_a_library_that_is_not_there(tmp_path, engine_file):
     with pytest.raises(TrtconvError, match=r"libnone\.so"):
-        built(model_of(tmp_path, "l2norm", np.float32), plugins=(tmp_path / "libnone.so",))
+        engine_file(model_of(tmp_path, "l2norm", np.float32), plugins=(tmp_path / "libnone.so",))
 
 
-def test_a_library_with_other_bytes_than_the_manifest_says(tmp_path, built, library):
-    engine = built(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
+def test_a_library_with_other_bytes_than_the_manifest_says(tmp_path, engine_file, library):
+    engine = engine_file(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
     path = manifest_path(engine)
     data = json.loads(path.read_text())
     data["plugins"][library.name] = "0" * 64
@@ -234,10 +234,10 @@ def test_a_second_library_with_the_same_names(tmp_path, library):
     other = tmp_path / "libother.so"
     shutil.copy(library, other)
     model = model_of(tmp_path, "l2norm", np.float32)
-    done = command(
+    process = command(
         "build", model, "-o", tmp_path / "two.engine", "--dynamic", "--backend", "tensorrt", "--plugin", library,
         "--plugin", other,
     )  # fmt: skip
-    assert done.returncode not in (0, 1, 139), done.stderr
-    assert "libother.so" in done.stderr
+    assert process.returncode not in (0, 1, 139), process.stderr
+    assert "libother.so" in process.stderr
     assert not (tmp_path / "two.engine").exists()

@@ -78,22 +78,22 @@ def feeds_of(sizes: dict[str, int], number: int, dtype) -> dict[str, np.ndarray]
 
 @pytest.mark.parametrize("align", [0, 1], ids=["centres", "corners"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["fp32", "fp16"])
-def test_equal_to_the_reference_at_every_shape(tmp_path, built, library, dtype, align):
+def test_equal_to_the_reference_at_every_shape(tmp_path, engine_file, library, dtype, align):
     model = sampler_model(tmp_path / "sampler.onnx", dtype, align)
-    engine = built(model, plugins=(library,), options=OPTIONS)
+    engine = engine_file(model, plugins=(library,), options=OPTIONS)
     assert read_engine_manifest(engine).plugins == {library.name: sha256_file(library)}
     (sampler,) = load_plugins(FOLDER / "plugin.py")
     session = trtconv.load(engine, plugins=(library,))
-    found = signature(load_model(model))
-    points = {p.dims: p for p in sample_points(found.space, found.inputs) if p.values == "random"}
+    tensors = signature(load_model(model))
+    points = {p.dims: p for p in sample_points(tensors.space, tensors.inputs) if p.values == "random"}
     for number, point in enumerate(points.values()):
         feeds = feeds_of(point.sizes, number, dtype)
         wide = [a.astype(np.float64) for a in feeds.values()]
-        (wanted,) = sampler.evaluate(wide, {"align_corners": align})
+        (expected,) = sampler.evaluate(wide, {"align_corners": align})
         for _ in range(2):
-            got = session(**feeds)["y"]
-            assert got.shape == wanted.shape
-            assert np.abs(got.astype(np.float64) - wanted).max() <= TOLERANCE[dtype] * np.abs(wanted).max()
+            actual = session(**feeds)["y"]
+            assert actual.shape == expected.shape
+            assert np.abs(actual.astype(np.float64) - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max()
     session.close()
     assert len(points) >= 4
 
@@ -151,23 +151,23 @@ def rewritten(tmp_path, backend) -> tuple[Path, Path]:
     return plain, output
 
 
-def test_from_the_rule_to_the_engine(rewritten, built, run, library):
+def test_from_the_rule_to_the_engine(rewritten, engine_file, run, library):
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
     plain, model = rewritten
-    session = run(built(model, plugins=(library,), options=(("tf32", "false"), *OPTIONS)), plugins=(library,))
+    session = run(engine_file(model, plugins=(library,), options=(("tf32", "false"), *OPTIONS)), plugins=(library,))
     reference = OnnxRuntimeRunner(plain)
     for batch in (1, 2, 4):
         x = np.random.default_rng(batch).standard_normal((batch, CHANNELS, 24, 32)).astype(np.float32)
-        got, wanted = session(x=x)["y"], reference({"x": x})["y"]
-        assert got.shape == wanted.shape
-        assert np.abs(got - wanted).max() <= 1e-4 * np.abs(wanted).max()
+        actual, expected = session(x=x)["y"], reference({"x": x})["y"]
+        assert actual.shape == expected.shape
+        assert np.abs(actual - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
-def test_the_library_has_to_be_named(rewritten, built, library):
+def test_the_library_has_to_be_named(rewritten, engine_file, library):
     with pytest.raises(UnsupportedError, match="StnSampler") as caught:
-        built(rewritten[1])
+        engine_file(rewritten[1])
     assert "--plugin" in (caught.value.hint or "")
-    engine = built(rewritten[1], plugins=(library,), options=OPTIONS)
+    engine = engine_file(rewritten[1], plugins=(library,), options=OPTIONS)
     with pytest.raises(TrtconvError, match=library.name):
         trtconv.load(engine, plugins=())

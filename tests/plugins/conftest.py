@@ -24,8 +24,8 @@ class Native:
 
     def ask(self, *words: str) -> str:
         command = [self.probe, self.library, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-        return done.stdout.strip()
+        process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        return process.stdout.strip()
 
 
 def headers_10() -> Path | None:
@@ -50,9 +50,9 @@ def build(include_dir: Path, folder: Path) -> Native:
     configure += [f"-DCMAKE_CUDA_COMPILER={nvcc}", f"-DPython3_EXECUTABLE={sys.executable}"]
     configure += ["-DCMAKE_CUDA_ARCHITECTURES=90"]
     for command in (configure, ["cmake", "--build", folder, "--parallel", "2"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-        assert "warning" not in done.stderr, done.stderr
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, (process.stdout + process.stderr)[-3000:]
+        assert "warning" not in process.stderr, process.stderr
     return Native(folder / "libtrtconv_plugins.so", folder / "plugin_probe")
 
 
@@ -74,9 +74,9 @@ def native_v2(tmp_path_factory: pytest.TempPathFactory) -> Native:
 
 @pytest.fixture(params=["v2", "v3"])
 def native(request: pytest.FixtureRequest) -> Native:
-    built = request.getfixturevalue(f"native_{request.param}")
-    assert isinstance(built, Native)
-    return built
+    build_result = request.getfixturevalue(f"native_{request.param}")
+    assert isinstance(build_result, Native)
+    return build_result
 
 
 @pytest.fixture(scope="session")

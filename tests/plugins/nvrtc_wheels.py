@@ -21,8 +21,8 @@ def nvrtc_site(version: str) -> Path:
     target = CACHE / f"nvrtc-{version}"
     if not (target / "done").exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target), *WHEELS[version]]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            pytest.skip(f"pip cannot get NVRTC of CUDA {version}: {done.stderr.strip()[-200:]}")
+        process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if process.returncode:
+            pytest.skip(f"pip cannot get NVRTC of CUDA {version}: {process.stderr.strip()[-200:]}")
         (target / "done").write_text("")
     return target

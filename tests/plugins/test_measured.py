@@ -29,16 +29,16 @@ PAD = PluginTiming(
 
 def test_the_nearest_of_the_same_type_and_generation_decides() -> None:
     slow = replace(PAD, bytes=100_000, native_ms=0.009)
-    known = (PAD, slow, replace(PAD, dtype="float16", bytes=90_000), replace(PAD, tensorrt="10.1.0", bytes=90_000))
-    small, large = (judge(known, PAD.op_type, "float32", b, 8) for b in (3000, 80_000))
+    names = (PAD, slow, replace(PAD, dtype="float16", bytes=90_000), replace(PAD, tensorrt="10.1.0", bytes=90_000))
+    small, large = (judge(names, PAD.op_type, "float32", b, 8) for b in (3000, 80_000))
     assert small.pays
     assert "5 times as fast" in small.reason
     assert "NVIDIA H200, TensorRT 8.6.0" in small.reason
     assert not large.pays
     assert "was not faster" in large.reason
-    assert judge(known, PAD.op_type, "float16", 80_000, 8).pays
-    assert judge(known, PAD.op_type, "bfloat16", 80_000, 8).pays
-    assert judge(known, PAD.op_type, "float32", 80_000, 10).pays
+    assert judge(names, PAD.op_type, "float16", 80_000, 8).pays
+    assert judge(names, PAD.op_type, "bfloat16", 80_000, 8).pays
+    assert judge(names, PAD.op_type, "float32", 80_000, 10).pays
 
 
 def test_without_a_measurement_nothing_is_guessed() -> None:
@@ -83,18 +83,18 @@ def test_the_script_reads_what_the_benchmark_writes(tmp_path: Path) -> None:
     for name, content in (("b.json", data), ("a.json", old)):
         (tmp_path / name).write_text(json.dumps(content))
     for order in (["a.json", "b.json"], ["b.json", "a.json"]):
-        (made,) = json.loads(measurements.text_of([tmp_path / n for n in order]))["measurements"]
-        found = PluginTiming(**{**made, "shape": tuple(made["shape"])})
-        assert (found.op_type, found.shape, found.plugin_ms) == ("TrtconvL2Norm", (16, 512, 64, 64), 0.07)
-        assert (found.source, found.plugin_form) == ("b.json", "engine")
+        (path,) = json.loads(measurements.text_of([tmp_path / n for n in order]))["measurements"]
+        timing = PluginTiming(**{**path, "shape": tuple(path["shape"])})
+        assert (timing.op_type, timing.shape, timing.plugin_ms) == ("TrtconvL2Norm", (16, 512, 64, 64), 0.07)
+        assert (timing.source, timing.plugin_form) == ("b.json", "engine")
     # The kernel alone stands in for an engine with the plugin, until there is one.
     alone = {**data, "date": "2026-12-01", "rows": [{**row, "kernel_ms": 0.05, "engines": {"native": {"ms": 0.19}}}]}
     (tmp_path / "c.json").write_text(json.dumps(alone))
-    (made,) = json.loads(measurements.text_of([tmp_path / "c.json"]))["measurements"]
-    found = PluginTiming(**{**made, "shape": tuple(made["shape"])})
-    assert "plugin's kernel alone 0.05 ms" in str(found)
-    (made,) = json.loads(measurements.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
-    assert (made["plugin_form"], made["plugin_ms"]) == ("engine", 0.07)
+    (path,) = json.loads(measurements.text_of([tmp_path / "c.json"]))["measurements"]
+    timing = PluginTiming(**{**path, "shape": tuple(path["shape"])})
+    assert "plugin's kernel alone 0.05 ms" in str(timing)
+    (path,) = json.loads(measurements.text_of([tmp_path / "b.json", tmp_path / "c.json"]))["measurements"]
+    assert (path["plugin_form"], path["plugin_ms"]) == ("engine", 0.07)
 
 
 def padding(path: Path) -> Path:

@@ -43,9 +43,9 @@ def combinations(plugin: PluginDescription, bfloat16: bool) -> set[str]:
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.op_type)
 def test_types(native: Native, plugin: PluginDescription, request: pytest.FixtureRequest) -> None:
-    got = native.ask("types", plugin.op_type, str(len(plugin.inputs))).splitlines()
+    actual = native.ask("types", plugin.op_type, str(len(plugin.inputs))).splitlines()
     bfloat16 = "v3" in request.node.callspec.id.split("-")
-    assert set(got) == combinations(plugin, bfloat16)
+    assert set(actual) == combinations(plugin, bfloat16)
 
 
 def words_of(op_type: str, shapes: Any, attributes: dict[str, Any]) -> list[str]:
@@ -62,9 +62,9 @@ def words_of(op_type: str, shapes: Any, attributes: dict[str, Any]) -> list[str]
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_shapes_after_serialization(native: Native, case: Case) -> None:
-    wanted = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)[0]
-    got = native.ask(*words_of(case.op_type, case.shapes, case.attributes))
-    assert got == "x".join(str(d) for d in wanted)
+    expected = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)[0]
+    actual = native.ask(*words_of(case.op_type, case.shapes, case.attributes))
+    assert actual == "x".join(str(d) for d in expected)
 
 
 REFUSED: list[tuple[str, list[tuple[int, ...]], dict[str, Any]]] = [
@@ -119,6 +119,6 @@ assert registry.load_library(sys.argv[1]) is None, "a second load would have to 
 def test_tensorrt_11_loads_the_library(native_v3: Native, lean_site: str) -> None:
     environment = {**os.environ, "PYTHONPATH": lean_site} if lean_site else dict(os.environ)
     command = [sys.executable, "-c", LOAD, str(native_v3.library)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert sorted(done.stdout.splitlines()) == sorted(expected_creators())
+    process = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert sorted(process.stdout.splitlines()) == sorted(expected_creators())

@@ -39,11 +39,11 @@ def model_of(case: Case, dtype: str, opset: int = 17) -> onnx.ModelProto:
     return model
 
 
-def relative_error(got: Array, wanted: Array) -> float:
-    if got.size == 0:
+def relative_error(actual: Array, expected: Array) -> float:
+    if actual.size == 0:
         return 0.0
-    difference = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
-    return float(difference / max(np.abs(wanted.astype(np.float64)).max(), 1e-12))
+    difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
+    return float(difference / max(np.abs(expected.astype(np.float64)).max(), 1e-12))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -52,14 +52,14 @@ def test_onnx_runtime_runs_the_body_as_the_reference(case: Case, dtype: str) -> 
     import onnxruntime as ort
 
     arrays = case.arrays(dtype)
-    wanted = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
+    expected = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
     model = model_of(case, dtype)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = dict(zip([i.name for i in model.graph.input], arrays, strict=True))
-    got = session.run(None, feeds)[0]
-    assert got.dtype == wanted.dtype
-    assert got.shape == wanted.shape
-    assert relative_error(got, wanted) <= TOLERANCE[dtype]
+    actual = session.run(None, feeds)[0]
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    assert relative_error(actual, expected) <= TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("opset", [15, 18, 21])
@@ -71,8 +71,8 @@ def test_the_body_is_valid_in_other_opsets(case: Case, opset: int) -> None:
     model = model_of(case, "float32", opset)
     onnx.checker.check_model(model)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    got = session.run(None, dict(zip([i.name for i in model.graph.input], arrays, strict=True)))[0]
-    assert relative_error(got, find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]) <= 1e-5
+    actual = session.run(None, dict(zip([i.name for i in model.graph.input], arrays, strict=True)))[0]
+    assert relative_error(actual, find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]) <= 1e-5
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -80,24 +80,24 @@ def test_the_evaluator_uses_the_reference_with_and_without_the_body(case: Case) 
     from onnx.reference import ReferenceEvaluator
 
     arrays = case.arrays("float32")
-    wanted = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
+    expected = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
     model = model_of(case, "float32")
     bare = model_of(case, "float32")
     remove_functions(bare)
     for candidate in (model, bare):
         feeds = dict(zip([i.name for i in candidate.graph.input], arrays, strict=True))
-        got = ReferenceEvaluator(candidate, new_ops=evaluator_operators()).run(None, feeds)[0]
-        assert relative_error(got, wanted) <= 1e-5
+        actual = ReferenceEvaluator(candidate, new_ops=evaluator_operators()).run(None, feeds)[0]
+        assert relative_error(actual, expected) <= 1e-5
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_shape_rule_agrees_with_the_values(case: Case) -> None:
     plugin = find_plugin(case.op_type)
-    wanted = tuple(a.shape for a in plugin.evaluate(case.arrays("float32"), case.attributes))
-    assert plugin.output_shapes(case.shapes, case.attributes) == wanted
+    expected = tuple(a.shape for a in plugin.evaluate(case.arrays("float32"), case.attributes))
+    assert plugin.output_shapes(case.shapes, case.attributes) == expected
     unknown = tuple(tuple(None for _ in s) for s in case.shapes)
-    for known, shape in zip(wanted, plugin.output_shapes(unknown, case.attributes), strict=True):
-        assert all(u in (None, k) for u, k in zip(shape, known, strict=True))
+    for names, shape in zip(expected, plugin.output_shapes(unknown, case.attributes), strict=True):
+        assert all(u in (None, k) for u, k in zip(shape, names, strict=True))
 
 
 def test_the_reference_is_pytorch() -> None:
@@ -114,9 +114,9 @@ def test_the_reference_is_pytorch() -> None:
         (functional.adaptive_avg_pool2d(t, (4, 17)), ("TrtconvAdaptivePool", [x], {"output_size": (4, 17)})),
         (functional.adaptive_max_pool2d(t, (5, 3)), ("TrtconvAdaptivePool", [x], {"output_size": (5, 3), "mode": 1})),
     ]
-    for wanted, (op_type, arrays, attributes) in pairs:
-        got = find_plugin(op_type).evaluate(arrays, attributes)[0]
-        assert relative_error(got, wanted.numpy()) <= 1e-6
+    for expected, (op_type, arrays, attributes) in pairs:
+        actual = find_plugin(op_type).evaluate(arrays, attributes)[0]
+        assert relative_error(actual, expected.numpy()) <= 1e-6
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_nodes_carry_name_version_and_namespace_as_old_importers_want_them() -> 
 
 
 def test_op_types_are_no_onnx_operators() -> None:
-    known = {schema.name for schema in onnx.defs.get_all_schemas()}
-    assert not known & {p.op_type for p in PLUGINS}
+    names = {schema.name for schema in onnx.defs.get_all_schemas()}
+    assert not names & {p.op_type for p in PLUGINS}
 
 
 def test_functions_are_added_once_and_taken_out() -> None:

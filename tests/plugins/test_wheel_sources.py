@@ -24,8 +24,8 @@ def carried() -> dict[str, set[str]]:
 
 def test_every_source_is_carried_to_its_place() -> None:
     files = carried()
-    wanted = [ROOT / "CMakeLists.txt", *(p for p in (ROOT / "plugins_src").rglob("*") if p.suffix in SOURCES)]
-    missing = [str(p) for p in wanted if p.name not in files.get(str(p.parent.relative_to(ROOT)).strip("."), set())]
+    expected = [ROOT / "CMakeLists.txt", *(p for p in (ROOT / "plugins_src").rglob("*") if p.suffix in SOURCES)]
+    missing = [str(p) for p in expected if p.name not in files.get(str(p.parent.relative_to(ROOT)).strip("."), set())]
     assert not missing
 
 

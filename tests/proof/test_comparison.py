@@ -30,9 +30,9 @@ def test_equal_arrays_pass_with_no_error():
 
 def test_one_wrong_element_is_found_and_placed():
     want = np.ones((2, 3, 4), np.float32)
-    got = want.copy()
-    got[1, 2, 3] = 1.5
-    result = compare(want, got)
+    actual = want.copy()
+    actual[1, 2, 3] = 1.5
+    result = compare(want, actual)
     assert not result.passed
     assert result.at == (1, 2, 3)
     assert result.mismatched == 1 / 24
@@ -65,9 +65,9 @@ def test_a_float_that_became_an_integer_fails():
 
 
 def test_a_cosine_limit_adds_to_the_tolerance():
-    want, got = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert not compare(want, got, Tolerance(rtol=10, atol=10, cosine=0.99)).passed
-    assert compare(want, got, Tolerance(rtol=10, atol=10)).passed
+    want, actual = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert not compare(want, actual, Tolerance(rtol=10, atol=10, cosine=0.99)).passed
+    assert compare(want, actual, Tolerance(rtol=10, atol=10)).passed
 
 
 def test_empty_arrays_agree():
@@ -89,9 +89,9 @@ def test_json_has_no_bare_infinity():
 
 def test_elements_that_cancel_are_held_to_their_neighbours():
     want = (np.random.default_rng(0).standard_normal(1000) * 1e6).astype(np.float32)
-    want[3], got = 0.5, want.copy()
-    got[3] = 40.0
-    assert compare(want, got, Tolerance()).passed
+    want[3], actual = 0.5, want.copy()
+    actual[3] = 40.0
+    assert compare(want, actual, Tolerance()).passed
 
 
 @pytest.mark.parametrize("filling", [-1e4, -1e9, float(np.finfo(np.float32).min)])
@@ -100,8 +100,8 @@ def test_fillings_of_a_mask_do_not_hide_wrong_logits(filling, share):
     chance = np.random.default_rng(0)
     logits = chance.standard_normal((4, 50)).astype(np.float32)
     masked = chance.random((4, 50)) < share
-    want, got = np.where(masked, np.float32(filling), logits), np.where(masked, np.float32(filling), logits + 0.3)
-    assert not compare(want, got.astype(np.float32), Tolerance()).passed
+    want, actual = np.where(masked, np.float32(filling), logits), np.where(masked, np.float32(filling), logits + 0.3)
+    assert not compare(want, actual.astype(np.float32), Tolerance()).passed
 
 
 @pytest.mark.parametrize("value", [0.0, 0.37])

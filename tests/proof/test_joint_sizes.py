@@ -21,29 +21,29 @@ PAIRS = parse_space(["H=16:64:2000", "W=16:64:2000"])
 
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
 def test_the_grids_together_are_all_joint_sizes_once(chunk):
-    found = [
-        tuple(int(np.broadcast_to(g, shape)[place]) for g in grids.values())
+    rows = [
+        tuple(int(np.broadcast_to(g, shape)[index]) for g in grids.values())
         for grids in size_grids(SMALL, list(SMALL), chunk)
         for shape in [np.broadcast_shapes(*(g.shape for g in grids.values()))]
-        for place in np.ndindex(shape)
+        for index in np.ndindex(shape)
     ]
-    assert sorted(found) == sorted(itertools.product(*(r.values() for _, r in SMALL.dims)))
+    assert sorted(rows) == sorted(itertools.product(*(r.values() for _, r in SMALL.dims)))
 
 
 def test_one_pair_of_four_million_is_found():
-    found = [
+    rows = [
         sizes
         for grids in size_grids(PAIRS, ["H", "W"])
         for sizes in sizes_where(grids["H"] * grids["W"] == 769 * 1013, grids, 3)
     ]
     assert count_sizes(PAIRS) == 1985**2
-    assert found == [{"H": 769, "W": 1013}, {"H": 1013, "W": 769}]
+    assert rows == [{"H": 769, "W": 1013}, {"H": 1013, "W": 769}]
 
 
 def test_every_joint_size_comes_once_and_the_corners_first():
-    given = [tuple(s.values()) for s in covering_sizes(SMALL, ("N",))]
-    assert len(given) == len(set(given)) == count_sizes(SMALL)
-    assert set(given[:8]) == set(itertools.product((1, 3), (8, 24), (10, 14)))
+    sizes = [tuple(s.values()) for s in covering_sizes(SMALL, ("N",))]
+    assert len(sizes) == len(set(sizes)) == count_sizes(SMALL)
+    assert set(sizes[:8]) == set(itertools.product((1, 3), (8, 24), (10, 14)))
 
 
 def test_of_a_large_space_every_quarter_of_a_pair_of_dims_is_visited_early():

@@ -17,8 +17,8 @@ def noisy(values, seed, relative=1e-7):
     return np.abs(normal(seed, *values.shape) * relative * np.abs(values).std()).astype(np.float32)
 
 
-def differs(floor, want, got):
-    return not compare_output("y", "p", want, np.asarray(got, np.float32), allow(want, floor)).passed
+def differs(floor, want, actual):
+    return not compare_output("y", "p", want, np.asarray(actual, np.float32), allow(want, floor)).passed
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ IMAGE = "float[N,8,H,W] x"
 class Case:
     """One model and what the rule has to do with it.
 
-    `fires` is how many rewrites are expected, `gone` and `made` are op types that must be absent or present after.
+    `fires` is how many rewrites are expected, `absent` and `present` are op types that must be absent or present after.
     `ranges` bounds the values of inputs. `skip` is a part of the reason that a near miss has to give.
     """
 
@@ -52,8 +52,8 @@ class Case:
     constants: str = ""
     opset: int = 17
     fires: int = 1
-    gone: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
     sizes: tuple[Mapping[str, int], ...] = SIZES
     target: str = "tensorrt-rtx"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -133,19 +133,19 @@ def check_near_miss(rule: Rule, case: Case) -> None:
 
 def _assert_ops(model: onnx.ModelProto, case: Case) -> None:
     ops = {n.op_type for n in all_nodes(model.graph)}
-    assert not ops & set(case.gone), f"still there: {ops & set(case.gone)}"
-    assert set(case.made) <= ops, f"missing: {set(case.made) - ops}"
+    assert not ops & set(case.absent), f"still there: {ops & set(case.absent)}"
+    assert set(case.present) <= ops, f"missing: {set(case.present) - ops}"
 
 
 def all_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     """Nodes of a graph and of the bodies in it."""
-    found = []
+    nodes = []
     for node in graph.node:
-        found.append(node)
+        nodes.append(node)
         for attribute in node.attribute:
             for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                found += all_nodes(body)
-    return found
+                nodes += all_nodes(body)
+    return nodes
 
 
 def _assert_kept(before: onnx.ModelProto, after: onnx.ModelProto) -> None:

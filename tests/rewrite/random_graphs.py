@@ -38,8 +38,8 @@ class RandomGraph:
 
     def op(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: object) -> str:
         name = self.name(op_type)
-        made = [name, *(f"{name}_{i}" for i in range(1, outputs))]
-        self.nodes.append(helper.make_node(op_type, list(inputs), made, name=f"n_{name}", **attributes))
+        result = [name, *(f"{name}_{i}" for i in range(1, outputs))]
+        self.nodes.append(helper.make_node(op_type, list(inputs), result, name=f"n_{name}", **attributes))
         return name
 
     def const(self, array: object, node: bool | None = None) -> str:

@@ -128,8 +128,8 @@ def test_the_rule_fires_on_the_exported_graph(case, exporter, tmp_path, capfd):
     assert rule in {e.rule for e in record.entries}, [n.op_type for n in all_nodes(before.graph)]
     for shape in ((2, 8, 16, 24), (1, 8, 18, 22), (3, 8, 32, 10)):
         x = torch.randn(*shape) * 3
-        got = runner(after)({"x": x.numpy()})["y"]
-        assert np.allclose(got, dynamic(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+        actual = runner(after)({"x": x.numpy()})["y"]
+        assert np.allclose(actual, dynamic(x).detach().numpy(), rtol=1e-4, atol=1e-4)
 
 
 class Moving(torch.nn.Module):

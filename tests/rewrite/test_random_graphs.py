@@ -35,12 +35,12 @@ def rewritten(model, target):
 def problems(seed, target):
     """What is wrong with the rewrite of one random model, in words, or nothing."""
     model = random_model(seed)
-    kept = model.SerializeToString(deterministic=True)
+    original_bytes = model.SerializeToString(deterministic=True)
     try:
         after, record = rewritten(model, target)
     except UnsupportedError:
         return ""
-    if model.SerializeToString(deterministic=True) != kept:
+    if model.SerializeToString(deterministic=True) != original_bytes:
         return "the model that was given is changed"
     if record.rejected:
         return f"the proof had to stop {record.rejected[0].rule}: {record.rejected[0].reason}"
@@ -69,8 +69,8 @@ def problems(seed, target):
 
 @pytest.mark.parametrize("target", KNOWN_TARGETS)
 def test_random_graphs(target):
-    found = {seed: problem for seed in range(12) if (problem := problems(seed, target))}
-    assert not found
+    problem_list = {seed: problem for seed in range(12) if (problem := problems(seed, target))}
+    assert not problem_list
 
 
 def test_the_graphs_are_what_they_should_be():

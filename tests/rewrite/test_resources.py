@@ -89,11 +89,11 @@ def test_rewrite_of_a_hostile_graph_ends(tmp_path, case):
         "resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))\nrun(sys.argv[1:])\n"
     )
     words = ["rewrite", str(tmp_path / "m.onnx"), "--target", "tensorrt==8.6", "-o", str(tmp_path / "n.onnx")]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
     )
-    assert done.returncode in (0, 2, 4), done.stderr
-    assert "internal error" not in done.stderr
+    assert process.returncode in (0, 2, 4), process.stderr
+    assert "internal error" not in process.stderr
 
 
 @pytest.mark.parametrize("stuck", ["lock(mutex)", "futures.ThreadPoolExecutor().submit(time.sleep, 60).result()"])

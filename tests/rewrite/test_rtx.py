@@ -57,5 +57,5 @@ def test_the_result_builds(rule, case: Case, tmp_path):
         if low != high:
             profile[value.name] = (low, low, high)
     settings = EngineSettings(path, (profile,) if profile else ())
-    built = choose_backend("tensorrt-rtx").build(settings, SilentProgress())
-    assert len(built.plan) > 0
+    build_result = choose_backend("tensorrt-rtx").build(settings, SilentProgress())
+    assert len(build_result.plan) > 0

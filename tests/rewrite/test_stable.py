@@ -152,9 +152,9 @@ def test_a_value_with_the_shape_of_a_constant_is_none(file):
                 expected = runner(before)(feed) if fired else {}
             except TrtconvError:
                 continue
-            got = runner(after)(feed) if fired else {}
+            actual = runner(after)(feed) if fired else {}
             allowed = allowances_without_floor(expected, Tolerance(3e-3, 3e-3))
-            failure = first_failure(compare_outputs("opt", expected, got, allowed))
+            failure = first_failure(compare_outputs("opt", expected, actual, allowed))
             if failure:
                 wrong.append((name, tensor.name, fired, describe_failure(failure)))
     assert not wrong

@@ -61,6 +61,6 @@ def examiner(path, *, minutes=None, target=RTX, metric="top1"):
     described = signature(model)
     runs = tuple(batches(parts.calibration, described.inputs, described.space))
     models = CandidateModels(model, target, runs, "max", SilentProgress())
-    shown = {"search": parts.search, "judging": parts.judging}
+    text = {"search": parts.search, "judging": parts.judging}
     state = SearchState(path / "state.json", {"of": "the tests"})
-    return Examiner(models, METRICS[metric], shown, described.inputs, described.space, state, minutes)
+    return Examiner(models, METRICS[metric], text, described.inputs, described.space, state, minutes)

@@ -37,10 +37,10 @@ def request(folder, output="out", **contract):
     return TuneRequest(export, rewrite, build, ContractRequest(**contract), folder / output)
 
 
-def tuned_as(asked, work):
+def tuned_as(request, work):
     work.mkdir(exist_ok=True)
     onnx.save(network(), work / "model.onnx")
-    return tune_exported(asked, work, require_possible(asked), PROGRESS)
+    return tune_exported(request, work, require_possible(request), PROGRESS)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,8 @@ def test_the_report_has_both_pictures(result):
 
 
 def test_a_ledger_repeats_the_result(folder, result, tmp_path):
-    asked = replace(request(folder, "again"), repeat=result.folder / "model.tune.json")
-    again = tuned_as(asked, tmp_path)
+    parsed_model = replace(request(folder, "again"), repeat=result.folder / "model.tune.json")
+    again = tuned_as(parsed_model, tmp_path)
     assert ledger(again)["shipped"] == ledger(result)["shipped"]
     assert (again.folder / "model.trt.onnx").read_bytes() == (result.folder / "model.trt.onnx").read_bytes()
 
@@ -95,10 +95,10 @@ def test_a_contract_that_cannot_be_kept_writes_nothing(folder, tmp_path):
     runner = OnnxRuntimeRunner(network().SerializeToString(), threads=1)
     x = np.random.default_rng(3).normal(size=(64, 32)).astype(np.float32)
     np.savez(tmp_path / "exact.npz", x=x, labels=runner({"x": x})["y"])
-    asked = request(folder, "none", metric="psnr", max_drop="1", precisions=("int8",))
-    asked = replace(asked, rewrite=replace(asked.rewrite, data=str(tmp_path / "exact.npz")))
+    tune_request = request(folder, "none", metric="psnr", max_drop="1", precisions=("int8",))
+    tune_request = replace(tune_request, rewrite=replace(tune_request.rewrite, data=str(tmp_path / "exact.npz")))
     with pytest.raises(AccuracyError, match="psnr at most 1 below fp32"):
-        tuned_as(asked, tmp_path / "work")
+        tuned_as(tune_request, tmp_path / "work")
     assert not (folder / "none").exists()
 
 
@@ -111,17 +111,17 @@ def test_a_contract_that_cannot_be_kept_writes_nothing(folder, tmp_path):
     ],
 )
 def test_what_cannot_be_is_told_first(folder, contract, target, error, message):
-    asked = request(folder, "none", **contract)
+    tune_request = request(folder, "none", **contract)
     with pytest.raises(error, match=message):
-        require_possible(replace(asked, rewrite=replace(asked.rewrite, target=target)))
+        require_possible(replace(tune_request, rewrite=replace(tune_request.rewrite, target=target)))
     with pytest.raises(InvalidRequestError, match="needs data"):
-        require_possible(replace(request(folder), rewrite=replace(asked.rewrite, data="")))
+        require_possible(replace(request(folder), rewrite=replace(tune_request.rewrite, data="")))
 
 
 def test_labels_are_wanted(folder, tmp_path):
     np.save(tmp_path / "bare.npy", np.random.default_rng(0).normal(size=(64, 32)).astype(np.float32))
-    asked = request(folder, "none")
-    asked = replace(asked, rewrite=replace(asked.rewrite, data=str(tmp_path / "bare.npy")))
+    tune_request = request(folder, "none")
+    tune_request = replace(tune_request, rewrite=replace(tune_request.rewrite, data=str(tmp_path / "bare.npy")))
     with pytest.raises(InvalidRequestError, match="have none"):
-        tuned_as(asked, tmp_path / "work")
+        tuned_as(tune_request, tmp_path / "work")
     assert not (folder / "none").exists()

@@ -58,11 +58,11 @@ class Rotary(nn.Module):
 
 class Sinusoidal(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        place = torch.arange(x.shape[1], dtype=torch.float32)[:, None]
+        positions = torch.arange(x.shape[1], dtype=torch.float32)[:, None]
         rate = torch.exp(torch.arange(0, 16, 2, dtype=torch.float32) * (-math.log(10000.0) / 16))
         table = torch.zeros(x.shape[1], 16)
-        table[:, 0::2] = torch.sin(place * rate)
-        table[:, 1::2] = torch.cos(place * rate)
+        table[:, 0::2] = torch.sin(positions * rate)
+        table[:, 1::2] = torch.cos(positions * rate)
         return x + table
 
 
@@ -110,8 +110,8 @@ class RelativeBias(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         t = x.shape[1]
-        place = torch.arange(t)
-        distance = (place[None, :] - place[:, None]).clamp(-16, 16) + 16
+        positions = torch.arange(t)
+        distance = (positions[None, :] - positions[:, None]).clamp(-16, 16) + 16
         return F.softmax(x @ x.transpose(1, 2) + self.table(distance)[..., 0], -1) @ x
 
 

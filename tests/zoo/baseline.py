@@ -58,31 +58,31 @@ def main() -> int:
     arguments = parser.parse_args()
     have = read() if arguments.missing else {}
     names = [n for n in all_cases() if n not in have and any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
-    started, found = time.monotonic(), {}
+    started, result = time.monotonic(), {}
     context = multiprocessing.get_context("spawn")
     # A second recurrent layer cannot be exported in one process, and a plain user's process exports one model.
     with context.Pool(arguments.jobs, maxtasksperchild=8) as pool:
         for plain in pool.imap_unordered(_guarded, [(n, arguments.timeout) for n in names]):
-            found[plain.case] = plain
+            result[plain.case] = plain
             print(f"{plain.status:24} {plain.case}  {plain.at}  {plain.message[:160]}", flush=True)
             if arguments.write:
-                write(found)
-    print(summary(found.values()), f"in {time.monotonic() - started:.0f} s")
+                write(result)
+    print(summary(result.values()), f"in {time.monotonic() - started:.0f} s")
     return 0
 
 
-def summary(found: Any) -> str:
+def summary(result: Any) -> str:
     """How many of each, and how many wrong files TensorRT-RTX builds."""
-    count = Counter(p.status for p in found)
-    builds = sum(p.builds for p in found if p.status == "wrong")
+    count = Counter(p.status for p in result)
+    builds = sum(p.builds for p in result if p.status == "wrong")
     return ", ".join(f"{count[s]} {s}" for s in STATUSES) + f" ({builds} of the wrong ones build)"
 
 
-def write(found: dict[str, Plain]) -> None:
+def write(result: dict[str, Plain]) -> None:
     """Lay the results over the committed ones, in the zoo's order; cases that are gone are left out."""
     import torch
 
-    merged = {**read(), **found}
+    merged = {**read(), **result}
     rows = [p for n in all_cases() if (p := merged.get(n))]
     data = {"torch": torch.__version__, "summary": summary(rows), "cases": [asdict(r) for r in rows]}
     (FOLDER / "baseline.json").write_text(json.dumps(data, indent=1) + "\n")
@@ -186,20 +186,20 @@ def judge(name: str, runner: Any, specs: list[TensorSpec], space: ShapeSpace, mo
             values = onnx({names[n]: a for n, a in arrays.items() if n in names})
         except TrtconvError as error:
             return Plain(name, "unrunnable", str(point), message=error.message)
-        got = dict(zip(want, values.values(), strict=False))
+        actual = dict(zip(want, values.values(), strict=False))
         sample = measured_sample(runner, ReferenceSample(point, arrays, want))
-        failed = first_failure(compare_at(lambda _, found=got: found, sample))
+        failed = first_failure(compare_at(lambda _, found=actual: found, sample))
         if failed:
             return Plain(name, "wrong", str(point), message=describe_failure(failed))
     return Plain(name, "through")
 
 
-def _input_names(found: tuple[str, ...], specs: list[TensorSpec]) -> dict[str, str]:
+def _input_names(result: tuple[str, ...], specs: list[TensorSpec]) -> dict[str, str]:
     """Our names to the file's, which writes `batch.image` as `batch_image` and leaves out nothing."""
     plain = {s.name: s.name.replace(".", "_") for s in specs}
-    if all(p in found for p in plain.values()):
+    if all(p in result for p in plain.values()):
         return plain
-    return {s.name: f for s, f in zip(specs, found, strict=False)}
+    return {s.name: f for s, f in zip(specs, result, strict=False)}
 
 
 def build(model: Path, specs: list[TensorSpec], space: ShapeSpace) -> str:
@@ -214,8 +214,8 @@ def build(model: Path, specs: list[TensorSpec], space: ShapeSpace) -> str:
         listed = {by_name[s.name]: s for s in specs if s.name in by_name}
         laid = tuple(replace(listed[i.name], name=i.name) for i in inputs if i.name in listed and i.names())
         used = {n for s in laid for n in s.names()}
-        wanted = ShapeSpace(tuple((n, r) for n, r in space.dims if n in used))
-        build_engine(BuildRequest(model, model.with_suffix(".engine"), wanted, inputs=laid, backend="tensorrt-rtx"))
+        used_space = ShapeSpace(tuple((n, r) for n, r in space.dims if n in used))
+        build_engine(BuildRequest(model, model.with_suffix(".engine"), used_space, inputs=laid, backend="tensorrt-rtx"))
     except TrtconvError as error:
         return "; ".join([error.message, *error.details[:1]]).replace(f"{model.parent}/", "")[:300]
     return ""

@@ -64,11 +64,11 @@ def module(
     """A case that is a module; one with a forward of its own names its inputs, torch's layers get `x`."""
     listed = (inputs,) if isinstance(inputs, str) else inputs
 
-    def made() -> nn.Module:
+    def build_layer() -> nn.Module:
         inner = build()
         return inner if type(inner).__module__.startswith("tests.zoo") or len(listed) > 1 else Layer(inner)
 
-    return Case(name, made, listed, space)
+    return Case(name, build_layer, listed, space)
 
 
 class Layer(nn.Module):

@@ -17,14 +17,14 @@ GROUPS = (
 
 def all_cases() -> dict[str, Case]:
     """Every case as `group/name`, in order. Raises ValueError when a name is given twice."""
-    found: dict[str, Case] = {}
+    rows: dict[str, Case] = {}
     for group in GROUPS:
         for case in import_module(f"tests.zoo.{group}").CASES:
             key = f"{group}/{case.name}"
-            if key in found:
+            if key in rows:
                 raise ValueError(f"two zoo cases are called {key}")
-            found[key] = case
-    return found
+            rows[key] = case
+    return rows
 
 
 def make(case: str) -> nn.Module:

@@ -76,15 +76,15 @@ class DenseNms(nn.Module):
         area = (boxes[..., 2:] - boxes[..., :2]).clamp(min=0).prod(-1)
         overlap = both / (area[:, :, None] + area[:, None] - both + 1e-6)
         places = torch.arange(scores.shape[1])
-        left, kept, taken = scores, [], []
+        left, remainder, accepted_count = scores, [], []
         for _ in range(self.count):
             best, index = left.max(dim=1)
-            kept.append(best.clamp(min=0))
+            remainder.append(best.clamp(min=0))
             row = index[:, None, None]
-            taken.append(boxes.gather(1, row.expand(-1, 1, 4)) * (best > 0)[:, None, None])
+            accepted_count.append(boxes.gather(1, row.expand(-1, 1, 4)) * (best > 0)[:, None, None])
             near = overlap.gather(1, row.expand(-1, 1, scores.shape[1]))[:, 0] > self.threshold
             left = torch.where(near | (places[None] == index[:, None]), -1.0, left)
-        return torch.cat(taken, 1), torch.stack(kept, 1)
+        return torch.cat(accepted_count, 1), torch.stack(remainder, 1)
 
 
 def boxes_of(x: torch.Tensor) -> torch.Tensor:

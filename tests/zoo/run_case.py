@@ -133,14 +133,14 @@ def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ..
     module, onnx = ModuleRunner(load_module(source_of(name)), specs), OnnxRuntimeRunner(model)
     for point in blind_points(name, space):
         arrays = sample_inputs(specs, point)
-        want, got = module(arrays), onnx(arrays)
-        failed = first_failure(compare_outputs(str(point), want, got, allowances_without_floor(want, LIMITS)))
+        want, actual = module(arrays), onnx(arrays)
+        failed = first_failure(compare_outputs(str(point), want, actual, allowances_without_floor(want, LIMITS)))
         if failed:
             noise = first_failure(compare_outputs(f"{point}, run again", want, module(arrays)))
             if noise:
                 return f"the module differs from itself: {describe_failure(noise)}"
             sample = measured_sample(module, ReferenceSample(point, arrays, want))
-            failed = first_failure(compare_at(lambda _, found=got: found, sample))
+            failed = first_failure(compare_at(lambda _, found=actual: found, sample))
         if failed:
             return describe_failure(failed)
     return ""

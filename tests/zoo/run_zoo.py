@@ -30,7 +30,9 @@ def main() -> int:
     names = [n for n in all_cases() if any(fnmatch.fnmatch(n, p) for p in arguments.cases)]
     stages = STAGES[: STAGES.index(arguments.until) + 1]
     started = time.monotonic()
-    outcomes = taken(arguments.take) if arguments.take else run_all(names, stages, arguments.jobs, arguments.timeout)
+    outcomes = (
+        read_outcomes(arguments.take) if arguments.take else run_all(names, stages, arguments.jobs, arguments.timeout)
+    )
     print(summary(outcomes, time.monotonic() - started))
     committed = FOLDER / "results.json"
     worse = compare(outcomes, json.loads(committed.read_text()) if committed.exists() else {"cases": []})
@@ -56,22 +58,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def taken(path: str) -> list[Outcome]:
+def read_outcomes(path: str) -> list[Outcome]:
     """The outcomes of an earlier run."""
-    read = json.loads(Path(path).read_text())
-    return [Outcome(**{**o, "rules": tuple(o["rules"])}) for o in read]
+    rows = json.loads(Path(path).read_text())
+    return [Outcome(**{**o, "rules": tuple(o["rules"])}) for o in rows]
 
 
 def run_all(names: list[str], stages: tuple[str, ...], jobs: int, timeout: int) -> list[Outcome]:
     """Run in worker processes that are replaced after some cases, for torch keeps what it traced."""
     context = multiprocessing.get_context("spawn")
-    found: dict[str, Outcome] = {}
+    rows: dict[str, Outcome] = {}
     with context.Pool(jobs, initializer=_quiet_worker, initargs=(jobs,), maxtasksperchild=25) as pool:
         work = [(n, stages, timeout) for n in names]
         for outcome in pool.imap_unordered(_guarded, work):
-            found[outcome.case] = outcome
+            rows[outcome.case] = outcome
             print(line_of(outcome), flush=True)
-    return [found[n] for n in names]
+    return [rows[n] for n in names]
 
 
 def _quiet_worker(jobs: int) -> None:
@@ -142,8 +144,8 @@ def write_tables(outcomes: list[Outcome], stages: tuple[str, ...], names: list[s
     verdict += ", ".join(f"{n} {s}" for s, n in counts.items() if s != "through") + "."
     title = "# The conversion zoo\n\nMade by `make zoo`; the wall seconds are of one run and only tell magnitudes."
     head = "| case | outcome | exporter | rules used | export s | rewrite s | build s | message |\n|" + "---|" * 8
-    kept = "\n".join(rows[n] for n in names if n in rows)
-    page.write_text(f"{title}\n\n{verdict}\n\n{head}\n{kept}\n")
+    remainder = "\n".join(rows[n] for n in names if n in rows)
+    page.write_text(f"{title}\n\n{verdict}\n\n{head}\n{remainder}\n")
 
 
 def _without_seconds(o: Outcome) -> dict[str, Any]:

@@ -36,11 +36,11 @@ def points(case: Case) -> list[SamplePoint]:
     odd: dict[str, int] = {}
     for name, r in space.dims:
         odd[name] = awkward_size(r, 0.4, odd.values())
-    wanted = [(w, space.pick(w)) for w in ("min", "opt", "max")] + [("odd", odd)]
-    return [SamplePoint(label, tuple(sizes.items())) for label, sizes in wanted]
+    expected = [(w, space.pick(w)) for w in ("min", "opt", "max")] + [("odd", odd)]
+    return [SamplePoint(label, tuple(sizes.items())) for label, sizes in expected]
 
 
-def made(case: Case) -> ModuleRunner:
+def runner_of(case: Case) -> ModuleRunner:
     torch.manual_seed(0)
     return ModuleRunner(case.build(), [parse_tensor(t) for t in case.inputs])
 
@@ -50,7 +50,7 @@ def test_modules_run_and_are_deterministic(group):
     for case in import_module(f"tests.zoo.{group}").CASES:
         specs = [parse_tensor(t) for t in case.inputs]
         require_ranges(specs, parse_space([case.space]))
-        first, second = made(case), made(case)
+        first, second = runner_of(case), runner_of(case)
         for point in points(case):
             arrays = sample_inputs(specs, point)
             outputs = first(arrays)

@@ -47,8 +47,8 @@ class DecomposedBias(nn.Module):
 
     def table(self, weight: torch.Tensor, size: int) -> torch.Tensor:
         resized = F.interpolate(weight.t()[None], size=2 * size - 1, mode="linear")[0].t()
-        place = torch.arange(size)
-        return resized[place[:, None] - place[None, :] + size - 1]
+        positions = torch.arange(size)
+        return resized[positions[:, None] - positions[None, :] + size - 1]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, c, h, w = x.shape
@@ -71,8 +71,8 @@ class SwinBias(nn.Module):
         super().__init__()
         self.qkv = nn.Linear(8, 24)
         self.bias = nn.Parameter(torch.randn(49, 1))
-        place = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
-        delta = place[:, :, None] - place[:, None, :] + 3
+        positions = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
+        delta = positions[:, :, None] - positions[:, None, :] + 3
         self.register_buffer("index", delta[0] * 7 + delta[1])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -156,8 +156,8 @@ class Queries(nn.Module):
         rows = (torch.arange(1, h + 1)[:, None] / h * 2 * math.pi / rate).expand(h, 2)
         cols = (torch.arange(1, w + 1)[:, None] / w * 2 * math.pi / rate).expand(w, 2)
         rows, cols = torch.cat([rows.sin(), rows.cos()], -1), torch.cat([cols.sin(), cols.cos()], -1)
-        place = torch.cat([rows[:, None].expand(h, w, 4), cols[None].expand(h, w, 4)], -1).view(h * w, 8)
-        memory = x.flatten(2).transpose(1, 2) + place
+        positions = torch.cat([rows[:, None].expand(h, w, 4), cols[None].expand(h, w, 4)], -1).view(h * w, 8)
+        memory = x.flatten(2).transpose(1, 2) + positions
         return self.layer(self.queries.expand(n, -1, -1), memory)
 
 
@@ -190,8 +190,8 @@ class SlidingWindow(nn.Module):
     """Attention limited to a band, its mask made from the length."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        place = torch.arange(x.shape[1])
-        mask = (place[:, None] - place[None]).abs() <= 3
+        positions = torch.arange(x.shape[1])
+        mask = (positions[:, None] - positions[None]).abs() <= 3
         return F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
 
 

@@ -116,8 +116,8 @@ class CachedWindow(nn.Module):
     def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         q, k, v = self.qkv(x).chunk(3, -1)
         keys = torch.cat([past, k], 1)
-        seen = torch.ones(x.shape[1], keys.shape[1], dtype=torch.bool).tril(keys.shape[1] - x.shape[1])
-        return F.scaled_dot_product_attention(q, keys, torch.cat([past, v], 1), attn_mask=seen), keys[:, -30:]
+        causal_mask = torch.ones(x.shape[1], keys.shape[1], dtype=torch.bool).tril(keys.shape[1] - x.shape[1])
+        return F.scaled_dot_product_attention(q, keys, torch.cat([past, v], 1), attn_mask=causal_mask), keys[:, -30:]
 
 
 class RelativeShift(nn.Module):
@@ -129,8 +129,8 @@ class RelativeShift(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, t, c = x.shape
-        place = torch.arange(t - 1, -t, -1.0)[:, None] * torch.exp(torch.arange(0, c, 2.0) * (-math.log(1e4) / c))
-        table = torch.stack([place.sin(), place.cos()], -1).flatten(1)
+        positions = torch.arange(t - 1, -t, -1.0)[:, None] * torch.exp(torch.arange(0, c, 2.0) * (-math.log(1e4) / c))
+        table = torch.stack([positions.sin(), positions.cos()], -1).flatten(1)
         q, k, v = (f(x).unflatten(-1, (4, 4)).transpose(1, 2) for f in (self.q, self.k, self.v))
         far = q @ self.p(table).unflatten(-1, (4, 4)).permute(1, 2, 0)
         far = F.pad(far, (1, 0)).view(n, 4, 2 * t, t)[:, :, 1:].view(n, 4, t, 2 * t - 1)[..., :t]
@@ -157,18 +157,18 @@ class CtcGreedy(nn.Module):
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         best = self.out(x).argmax(-1)
-        kept = (best != F.pad(best, (1, 0), value=-1)[:, :-1]) & (best != 0)
-        place = torch.where(kept, kept.long().cumsum(1) - 1, x.shape[1])
+        mask = (best != F.pad(best, (1, 0), value=-1)[:, :-1]) & (best != 0)
+        positions = torch.where(mask, mask.long().cumsum(1) - 1, x.shape[1])
         front = torch.full((x.shape[0], x.shape[1] + 1), -1, dtype=torch.int64)
-        front = front.scatter(1, place, torch.where(kept, best, -1))
-        return front[:, :-1], kept.sum(1)
+        front = front.scatter(1, positions, torch.where(mask, best, -1))
+        return front[:, :-1], mask.sum(1)
 
 
 class WrittenTwice(nn.Module):
     """Which of several values stays is defined on a CPU only."""
 
-    def forward(self, x: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
-        return torch.zeros(x.shape[0], 12, 16).scatter(1, place[..., None].expand(-1, -1, 16), x)
+    def forward(self, x: torch.Tensor, folder: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(x.shape[0], 12, 16).scatter(1, folder[..., None].expand(-1, -1, 16), x)
 
 
 def phase(x: torch.Tensor) -> torch.Tensor:

@@ -125,15 +125,15 @@ def gpuarrays(memory):
     x, ids = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(3, dtype=np.int32)
     equal = True
     for _ in range(3):
-        given = {"x": gpuarray.to_gpu(x), "ids": gpuarray.to_gpu(ids)}
-        outputs = session(given)
+        options = {"x": gpuarray.to_gpu(x), "ids": gpuarray.to_gpu(ids)}
+        outputs = session(options)
         arrays = {name: output.gpuarray() for name, output in outputs.items()}
         equal &= all(int(arrays[n].gpudata) == outputs[n].pointer for n in outputs)
         equal &= bool((arrays["y"].get() == 2 * x).all() and (arrays["same"].get() == ids).all())
         equal &= bool((arrays["n"].get() == x[x > 0]).all())
         # One thread's arrays, let go by another one's next run, which has read them.
         in_a_thread(lambda: call(session, 4))
-    del given, outputs, arrays
+    del options, outputs, arrays
     session.close()
     session = None
     gc.collect()

@@ -35,10 +35,10 @@ class Exported:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "int32", "int8", "uint8", "bool"])
 def test_numpy_reads_what_is_exported(on_cpu, dtype):
     array = (np.arange(24).reshape(2, 3, 4) % 2).astype(dtype)
-    seen = np.from_dlpack(Exported(array, array))
-    np.testing.assert_array_equal(seen, array)
-    assert seen.dtype == array.dtype
-    assert seen.ctypes.data == array.ctypes.data
+    observed = np.from_dlpack(Exported(array, array))
+    np.testing.assert_array_equal(observed, array)
+    assert observed.dtype == array.dtype
+    assert observed.ctypes.data == array.ctypes.data
 
 
 def test_a_scalar_and_an_empty_array(on_cpu):
@@ -49,15 +49,15 @@ def test_a_scalar_and_an_empty_array(on_cpu):
 @pytest.mark.parametrize("consumed", [True, False])
 def test_the_owner_lives_exactly_as_long_as_the_tensor(on_cpu, consumed):
     array, owner = np.ones(4, np.float32), Owner()
-    gone = weakref.ref(owner)
+    reference = weakref.ref(owner)
     exported = Exported(array, owner)
     held = np.from_dlpack(exported) if consumed else exported.__dlpack__()
     del owner, exported
     gc.collect()
-    assert gone() is not None
+    assert reference() is not None
     del held
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_numpy_is_imported(on_cpu):
@@ -73,8 +73,8 @@ def test_numpy_is_imported(on_cpu):
             return self.array.__dlpack__()
 
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
-    found = dlpack.import_cuda(Source(array), 7)
-    assert (found.pointer, found.shape, found.dtype.name) == (array.ctypes.data, (2, 3), "int32")
+    tensor = dlpack.import_cuda(Source(array), 7)
+    assert (tensor.pointer, tensor.shape, tensor.dtype.name) == (array.ctypes.data, (2, 3), "int32")
     with pytest.raises(InvalidRequestError, match="not contiguous"):
         dlpack.import_cuda(Source(array.T), 7)
 
@@ -88,8 +88,8 @@ class Device:
     """An array with `__cuda_array_interface__`, as pycuda's are."""
 
     def __init__(self, array, **changes):
-        found = {"shape": array.shape, "typestr": array.dtype.str, "data": (array.ctypes.data, False), "version": 3}
-        self.__cuda_array_interface__ = {**found, **changes}
+        interface = {"shape": array.shape, "typestr": array.dtype.str, "data": (array.ctypes.data, False), "version": 3}
+        self.__cuda_array_interface__ = {**interface, **changes}
 
 
 class Driver:
@@ -115,8 +115,8 @@ class Memory:
 def test_the_array_interface():
     array, memory = np.arange(6, dtype=np.float16).reshape(2, 3), Memory()
     driver = memory.driver
-    found = import_array_interface(Device(array), 7, memory)
-    assert (found.pointer, found.shape, found.dtype.name) == (array.ctypes.data, (2, 3), "float16")
+    tensor = import_array_interface(Device(array), 7, memory)
+    assert (tensor.pointer, tensor.shape, tensor.dtype.name) == (array.ctypes.data, (2, 3), "float16")
     assert not driver.calls
     import_array_interface(Device(array, stream=2), 7, memory)
     assert "cuStreamWaitEvent" in driver.calls

@@ -17,10 +17,10 @@ g (bfloat16[N,4] x, float[N,4] z) => (bfloat16[N,4] y, float[N,4] w)
 def test_bfloat16_goes_in_and_comes_out(rows):
     x = np.linspace(-3, 3, rows * 4).reshape(rows, 4).astype(ml_dtypes.bfloat16)
     z = np.full((rows, 4), 2, np.float32)
-    got = OnnxRuntimeRunner(parser.parse_model(MODEL).SerializeToString(), threads=1)({"x": x, "z": z})
-    assert got["y"].dtype == ml_dtypes.bfloat16
-    assert np.array_equal(got["y"], x)
-    assert np.array_equal(got["w"], x.astype(np.float32) * 2)
+    actual = OnnxRuntimeRunner(parser.parse_model(MODEL).SerializeToString(), threads=1)({"x": x, "z": z})
+    assert actual["y"].dtype == ml_dtypes.bfloat16
+    assert np.array_equal(actual["y"], x)
+    assert np.array_equal(actual["w"], x.astype(np.float32) * 2)
 
 
 def test_float32_is_rounded_as_ml_dtypes_does():

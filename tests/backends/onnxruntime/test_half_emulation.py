@@ -32,9 +32,9 @@ def test_overflow_is_seen_although_onnxruntime_hides_it():
     model = model_of("g (float16[2] x) => (float16[2] y) { a = Mul(x, x)\n y = Sqrt(a) }")
     x = np.array([300, 2], np.float16)
     assert run(model, x=x)["y"].tolist() == [300, 2], "ONNX Runtime rounds now; the emulation may go"
-    seen = run(emulate_halves(model), x=x)["y"]
-    assert seen.dtype == np.float16
-    assert seen.tolist() == [np.inf, 2]
+    observed = run(emulate_halves(model), x=x)["y"]
+    assert observed.dtype == np.float16
+    assert observed.tolist() == [np.inf, 2]
 
 
 def test_every_value_is_rounded_as_numpy_rounds():
@@ -111,5 +111,5 @@ def test_large_models_go_through_a_file(monkeypatch):
         '<ir_version: 10, opset_import: ["" : 22]>\ng (float16[1,512] x) => (float16[1,128] y) { y = MatMul(x, w) }'
     )
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((512, 128), np.float16), "w"))
-    got = emulated_runner(model, threads=1)({"x": np.ones((1, 512), np.float16)})["y"]
-    assert np.array_equal(got, np.full((1, 128), 512, np.float16))
+    actual = emulated_runner(model, threads=1)({"x": np.ones((1, 512), np.float16)})["y"]
+    assert np.array_equal(actual, np.full((1, 128), 512, np.float16))

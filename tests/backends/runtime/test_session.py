@@ -27,12 +27,12 @@ def sample(rows=3):
 
 
 def test_values_shapes_and_dtypes(session):
-    given = sample()
-    got = session(given)
-    np.testing.assert_array_equal(got["y"], 2 * given["x"])
-    np.testing.assert_array_equal(got["n"], given["x"][given["x"] > 0])
-    np.testing.assert_array_equal(got["same"], given["ids"])
-    assert got["same"].dtype == np.int64, "the model says int64, whatever the engine computes with"
+    inputs = sample()
+    actual = session(inputs)
+    np.testing.assert_array_equal(actual["y"], 2 * inputs["x"])
+    np.testing.assert_array_equal(actual["n"], inputs["x"][inputs["x"] > 0])
+    np.testing.assert_array_equal(actual["same"], inputs["ids"])
+    assert actual["same"].dtype == np.int64, "the model says int64, whatever the engine computes with"
 
 
 def test_names_as_keywords_and_left_over_names(session):
@@ -105,8 +105,8 @@ def test_one_context_per_thread(session, engine):
 
     def work(rows):
         for _ in range(50):
-            given = sample(rows)
-            results[rows] = bool((session(given)["y"] == 2 * given["x"]).all())
+            inputs = sample(rows)
+            results[rows] = bool((session(inputs)["y"] == 2 * inputs["x"]).all())
 
     threads = [threading.Thread(target=work, args=(rows,)) for rows in (1, 2, 3, 60)]
     [t.start() for t in threads]

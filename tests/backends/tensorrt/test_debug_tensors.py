@@ -30,8 +30,8 @@ class Listening(fake_tensorrt.Context):
         for name in self.on:
             kind = fake_tensorrt.DataType.INT8 if self.engine.broken else fake_tensorrt.DataType.FLOAT
             shape = None if self.engine.broken else INNER.shape
-            place = fake_tensorrt.TensorLocation.DEVICE
-            if not self.listener.process_debug_tensor(INNER.ctypes.data, place, kind, shape, name, stream):
+            location = fake_tensorrt.TensorLocation.DEVICE
+            if not self.listener.process_debug_tensor(INNER.ctypes.data, location, kind, shape, name, stream):
                 return False
         return super().execute_async_v3(stream)
 
@@ -62,11 +62,11 @@ GIVEN = {"x": np.ones((2, 2), np.float32), "ids": np.arange(2, dtype=np.int32)}
 def test_what_was_marked_comes_with_the_outputs(monkeypatch):
     engine = Engine()
     session = opened(engine, monkeypatch)
-    found = session.watched(GIVEN, ["inner", "folded"])
-    assert set(found) == {"x", "y", "n", "same", "inner"} - {"x"}
-    np.testing.assert_array_equal(found["inner"], INNER)
+    result = session.watched(GIVEN, ["inner", "folded"])
+    assert set(result) == {"x", "y", "n", "same", "inner"} - {"x"}
+    np.testing.assert_array_equal(result["inner"], INNER)
     assert engine.contexts[-1].on == {"inner"}, "a tensor that the engine does not have is not switched on"
-    np.testing.assert_array_equal(found["y"], 2 * GIVEN["x"])
+    np.testing.assert_array_equal(result["y"], 2 * GIVEN["x"])
     assert "inner" not in session(GIVEN)
 
 

@@ -38,8 +38,8 @@ class Registry:
 
     @property
     def plugin_creator_list(self):
-        found = SimpleNamespace(plugin_namespace="trtconv", name="OnePlugin", plugin_version="1")
-        return [found] if self.libraries else []
+        creator = SimpleNamespace(plugin_namespace="trtconv", name="OnePlugin", plugin_version="1")
+        return [creator] if self.libraries else []
 
 
 class Logger:
@@ -49,9 +49,9 @@ class Logger:
     @contextlib.contextmanager
     def collect(self):
         start = len(self.lines)
-        found = SimpleNamespace(errors=())
-        yield found
-        found.errors = tuple(self.lines[start:])
+        creator = SimpleNamespace(errors=())
+        yield creator
+        creator.errors = tuple(self.lines[start:])
 
 
 @pytest.fixture

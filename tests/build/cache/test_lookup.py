@@ -29,9 +29,9 @@ def model(factor=2.0):
         [value("y", TensorProto.FLOAT, ["N", 8])],
         [helper.make_tensor("f", TensorProto.FLOAT, [], [factor])],
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    set_metadata(made, SPACE_KEY, "N=1:2:4")
-    return made
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    set_metadata(model, SPACE_KEY, "N=1:2:4")
+    return model
 
 
 class Warnings(SilentProgress):
@@ -76,9 +76,9 @@ def test_the_second_build_comes_from_the_cache(request_, cache):
 )  # fmt: skip
 def test_whatever_decides_the_engine_is_part_of_the_key(request_, cache, change, word):
     build_cached(request_, cache=cache)
-    found = cache.lookup(resolve_build(dataclasses.replace(request_, **change)).key_parts())
-    assert found.entry is None
-    assert any(word in c for c in found.changed), found.changed
+    answer = cache.lookup(resolve_build(dataclasses.replace(request_, **change)).key_parts())
+    assert answer.entry is None
+    assert any(word in c for c in answer.changed), answer.changed
 
 
 def test_other_weights_are_another_engine(request_, cache):
@@ -129,9 +129,9 @@ def test_an_engine_that_another_command_replaced_is_not_kept(request_, cache, mo
     from trtconv.build.cache import lookup as module
 
     def replaced(resolved, progress):
-        built = build_resolved(resolved, progress)
-        built.engine.write_bytes(b"of another model")
-        return built
+        build_result = build_resolved(resolved, progress)
+        build_result.engine.write_bytes(b"of another model")
+        return build_result
 
     monkeypatch.setattr(module, "build_resolved", replaced)
     warned = Warnings()

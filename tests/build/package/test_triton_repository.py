@@ -23,8 +23,8 @@ CACHE = Path(os.environ.get("TRTCONV_TEST_CACHE", Path.home() / ".cache" / "trtc
 @pytest.fixture(scope="session")
 def messages():
     """`model_config_pb2` of the tritonclient wheel, without what else the wheel needs."""
-    found = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
-    if not found:
+    paths = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
+    if not paths:
         command = [
             sys.executable,
             "-m",
@@ -36,11 +36,11 @@ def messages():
             str(CACHE),
             "tritonclient==2.57.0",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            pytest.skip(f"pip cannot get tritonclient: {done.stderr.strip()[-200:]}")
-        found = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
-    spec = importlib.util.spec_from_file_location("model_config_pb2", found[0])
+        process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        if process.returncode:
+            pytest.skip(f"pip cannot get tritonclient: {process.stderr.strip()[-200:]}")
+        paths = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
+    spec = importlib.util.spec_from_file_location("model_config_pb2", paths[0])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -37,8 +37,8 @@ def test_of_nested_submodules_both_are_known_and_sizes_are_not_taken():
     model.graph.node.insert(5, inner)
     model.graph.node.insert(6, size)
     model.graph.node[7].input[0] = "kept"
-    found = {t.module: t.tensor for t in leaving_tensors(model)}
-    assert found["head.act"] == "kept"
+    tensors_by_module = {t.module: t.tensor for t in leaving_tensors(model)}
+    assert tensors_by_module["head.act"] == "kept"
 
 
 def test_a_wrong_export_is_red_in_the_submodule_that_is_wrong(tmp_path):
@@ -104,9 +104,9 @@ def test_the_outputs_of_submodules_that_are_called_once(tmp_path):
             return self.twice(self.twice(self.once(x)))
 
     x = np.array([[-1.0, 2.0]], np.float32)
-    found = submodule_outputs(ModuleRunner(Net()), {"x": x})
-    assert list(found) == ["once"]
-    np.testing.assert_array_equal(found["once"][0], np.maximum(x, 0))
+    result = submodule_outputs(ModuleRunner(Net()), {"x": x})
+    assert list(result) == ["once"]
+    np.testing.assert_array_equal(result["once"][0], np.maximum(x, 0))
 
 
 def test_a_saved_model_keeps_the_places(tmp_path):

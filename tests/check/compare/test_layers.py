@@ -75,8 +75,8 @@ def test_a_fusion_is_found_by_bisection(model, tmp_path, index):
 def test_dump(model, tmp_path):
     names = [t.name for t in graph_tensors(load_model(model))]
     path = dump_tensors(tmp_path, X, Engine(model, tmp_path), names)
-    with np.load(path) as found:
-        assert {"input__x", "c0", "r3", "y"} <= set(found.files)
+    with np.load(path) as array:
+        assert {"input__x", "c0", "r3", "y"} <= set(array.files)
 
 
 def test_pinned_dims(model):

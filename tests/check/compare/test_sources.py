@@ -80,8 +80,8 @@ def write_project(folder):
 def exported(tmp_path_factory):
     """A project whose module was exported once; tests change copies of it."""
     folder = write_project(tmp_path_factory.mktemp("project"))
-    done = trtconv(folder, "export", "--config", "trtconv.toml", "--weights", "w.pt", "-o", "out/model.onnx")
-    assert done.returncode == 0, done.stderr
+    process = trtconv(folder, "export", "--config", "trtconv.toml", "--weights", "w.pt", "-o", "out/model.onnx")
+    assert process.returncode == 0, process.stderr
     return folder
 
 
@@ -174,11 +174,11 @@ def test_a_change_is_an_annotation_at_the_file(check, project):
 
 def test_against_the_module_compares_what_the_sources_do_now(project):
     (project / "net.py").write_text(FILES["net.py"] + "# a remark\n")
-    done = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
+    assert process.returncode == 0, process.stdout + process.stderr
     (project / "parts/sizes.py").write_text("EPS = 1.0\n")
-    done = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
-    assert done.returncode == 3
+    process = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
+    assert process.returncode == 3
 
 
 def test_an_export_without_a_record_is_a_warning(project):
@@ -218,8 +218,8 @@ def test_a_converted_model_depends_on_the_rules_and_their_section(check, project
     shutil.rmtree(project / "out")
     config = project / "trtconv.toml"
     config.write_text(config.read_text() + '\n[rewrite]\nskip = ["l2norm"]\n\n[build]\nbackend = "tensorrt-rtx"\n')
-    done = trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
-    assert done.returncode == 0, done.stderr
+    process = trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
+    assert process.returncode == 0, process.stderr
     again = trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
     assert "nothing changed since" in again.stdout
     assert check("model.trt.onnx")[0] == 0

@@ -74,8 +74,8 @@ def test_a_noisy_machine_stays_green_over_many_runs_and_still_sees_a_factor_of_t
     for spread in (0.01, 0.05, 0.2):
         then = timings(2.0, spread, 100)
         assert not [s for s in range(200) if is_regression(timings(2.0, spread, s), then, 1.1)], spread
-        seen = [is_regression(timings(4.0, spread, s), then, 1.1) for s in range(200)]
-        assert np.mean(seen) > (0.99 if spread < 0.2 else 0.5), spread
+        verdicts = [is_regression(timings(4.0, spread, s), then, 1.1) for s in range(200)]
+        assert np.mean(verdicts) > (0.99 if spread < 0.2 else 0.5), spread
 
 
 def test_a_single_disturbed_run_does_not_count():
@@ -105,14 +105,14 @@ def test_the_baseline_finds_slower_and_bigger_and_fewer_in_the_precision(tmp_pat
         "engine_bytes": Measurement(1e6),
         "precision_share": Measurement(0.95),
     }
-    found = read_baseline(baseline_file(tmp_path, GOOD, **names))
-    assert compare_with_baseline(GOOD, names, found)[0] == ()
+    baseline = read_baseline(baseline_file(tmp_path, GOOD, **names))
+    assert compare_with_baseline(GOOD, names, baseline)[0] == ()
     worse = {
         "latency_ms at opt": timings(4.0, 0.02, 2),
         "engine_bytes": Measurement(1.2e6),
         "precision_share": Measurement(0.5),
     }
-    findings, rows = compare_with_baseline(GOOD, worse, found)
+    findings, rows = compare_with_baseline(GOOD, worse, baseline)
     assert [f.kind for f in findings] == ["budget"] * 3
     assert exit_code(report(comparison(), findings=findings)) == 6
     assert sum(not r["passed"] for r in rows) == 3
@@ -127,9 +127,9 @@ def test_an_output_that_got_less_exact_is_over_budget_before_it_is_wrong(tmp_pat
 
 def test_times_of_another_machine_are_not_compared(tmp_path):
     base = report(comparison(), environment={"gpu": "GPU A"})
-    found = read_baseline(baseline_file(tmp_path, base, **{"latency_ms at opt": Measurement(1.0)}))
+    baseline = read_baseline(baseline_file(tmp_path, base, **{"latency_ms at opt": Measurement(1.0)}))
     here = report(comparison(), environment={"gpu": "GPU B"})
-    (finding,) = compare_with_baseline(here, {"latency_ms at opt": Measurement(9.0)}, found)[0]
+    (finding,) = compare_with_baseline(here, {"latency_ms at opt": Measurement(9.0)}, baseline)[0]
     assert finding.level == "warning"
     assert "GPU A, this is GPU B" in finding.message
 
@@ -195,21 +195,21 @@ def test_a_slow_run_counts_only_when_it_stays_slow(tmp_path, monkeypatch, slow, 
     from trtconv.check.gate import measure
 
     path = write_pair(tmp_path)
-    taken = []
+    samples = []
 
     def runs(request, point, repeats=7):
-        taken.append(point)
-        return [50.0 if len(taken) <= slow else 1.0] * repeats
+        samples.append(point)
+        return [50.0 if len(samples) <= slow else 1.0] * repeats
 
     monkeypatch.setattr(measure, "latency_runs", runs)
     monkeypatch.setattr(gate, "PAUSES", (0.0, 0.0))
     names = {"latency_ms at opt": timings(1.0, 0.01, 1)}
     against = baseline_file(tmp_path, report(comparison()), **names)
     for limits in (Gate(Budgets((("opt", 2.0),))), Gate(baseline=against)):
-        taken.clear()
+        samples.clear()
         judged = apply_gate(report(comparison()), CheckRequest(path), limits, SilentProgress())
         assert exit_code(judged) == code
-        assert len(taken) == min(slow + 1, 3)
+        assert len(samples) == min(slow + 1, 3)
         assert judged.extras["measured"]["latency_ms at opt"]["value"] == (50.0 if code else 1.0)
 
 

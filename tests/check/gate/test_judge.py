@@ -40,9 +40,9 @@ def test_a_baked_size_is_red_at_the_reshape(tmp_path):
     path = write_pair(tmp_path, small_net(baked=32))
     report = check_model(CheckRequest(path))
     assert exit_code(report) == 3
-    found = problems(report)[0]
-    assert (found.file, found.line, found.node) == ("net.py", 21, "/head/Reshape")
-    assert "Reshape" in found.message
+    problem = problems(report)[0]
+    assert (problem.file, problem.line, problem.node) == ("net.py", 21, "/head/Reshape")
+    assert "Reshape" in problem.message
 
 
 def test_half_precision_outside_the_tolerance_is_red_and_names_modules(tmp_path):

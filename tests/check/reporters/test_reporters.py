@@ -50,11 +50,11 @@ def test_a_report_of_a_real_check_fits_the_schema(tmp_path):
 
 
 def test_problems_are_ordered_and_placed():
-    found = problems(BAD)
-    assert [p.level for p in found] == ["error"] * 5 + ["warning", "note"]
-    assert "first differ at" in found[0].message, "the cause stands before what it causes"
-    assert (found[1].file, found[1].line, found[1].module) == ("nets/ssd.py", 77, "head")
-    assert "1 of 2 sample points differ" in found[1].message
+    problem = problems(BAD)
+    assert [p.level for p in problem] == ["error"] * 5 + ["warning", "note"]
+    assert "first differ at" in problem[0].message, "the cause stands before what it causes"
+    assert (problem[1].file, problem[1].line, problem[1].module) == ("nets/ssd.py", 77, "head")
+    assert "1 of 2 sample points differ" in problem[1].message
     assert problems(GOOD) == ()
     assert split_source("a/b.py:12") == ("a/b.py", 12)
     assert split_source("C:/a/b.py:12") == ("C:/a/b.py", 12)
@@ -96,9 +96,9 @@ def test_sarif_has_the_required_parts(report):
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["level"] in ("error", "warning", "note")
         assert result["message"]["text"]
-        place = result["locations"][0]["physicalLocation"]
-        assert place["artifactLocation"]["uri"]
-        assert place.get("region", {"startLine": 1})["startLine"] >= 1
+        location = result["locations"][0]["physicalLocation"]
+        assert location["artifactLocation"]["uri"]
+        assert location.get("region", {"startLine": 1})["startLine"] >= 1
     assert len(run["results"]) == len(problems(report))
 
 
@@ -112,13 +112,14 @@ def test_absolute_paths_of_the_checkout_are_seen_from_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     inside = Finding("error", "accuracy", "m", source=f"{tmp_path}/nets/a b.py:3")
     outside = Finding("error", "accuracy", "m", source="/somewhere/else.py:4")
-    made = report_of(findings=(inside, outside))
-    assert [line.split("::")[1].split(",title")[0] for line in annotation_lines(made)] == [
+    full_report = report_of(findings=(inside, outside))
+    assert [line.split("::")[1].split(",title")[0] for line in annotation_lines(full_report)] == [
         "error file=nets/a b.py,line=3",
         "error file=/somewhere/else.py,line=4",
     ]
     uris = [
-        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in sarif_dict(made)["runs"][0]["results"]
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for r in sarif_dict(full_report)["runs"][0]["results"]
     ]
     assert uris == ["nets/a%20b.py", "file:///somewhere/else.py"]
 
@@ -169,7 +170,7 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("parts", "place"),
+    ("parts", "location"),
     [
         ({"node": "/Conv"}, "node /Conv"),
         ({"file": "net.py", "line": 3, "node": "/Conv"}, "net.py:3, node /Conv"),
@@ -177,8 +178,8 @@ def test_every_report_is_written(tmp_path, capsys, monkeypatch):
         ({}, ""),
     ],
 )
-def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, place):
-    assert Problem("error", "accuracy", "off", **parts).location == place
+def test_the_place_of_a_problem_has_the_parts_that_are_known(parts, location):
+    assert Problem("error", "accuracy", "off", **parts).location == location
 
 
 def test_the_terminal_takes_any_path_and_tells_what_could_not_be_judged(capsys):
@@ -187,9 +188,9 @@ def test_the_terminal_takes_any_path_and_tells_what_could_not_be_judged(capsys):
         {"name": "latency_ms at opt", "measured": "not measured", "limit": "at most 1 ms", "passed": False,
          "value": None, "bound": 1},
     ]  # fmt: skip
-    made = dataclasses.replace(GOOD, subject="a[red]b[/x]/m.onnx", extras={"budgets": budgets})
-    made = dataclasses.replace(made, comparisons=(dataclasses.replace(made.comparisons[0], output="y[/z]"),))
-    print_report(made, make_console())
+    result = dataclasses.replace(GOOD, subject="a[red]b[/x]/m.onnx", extras={"budgets": budgets})
+    result = dataclasses.replace(result, comparisons=(dataclasses.replace(result.comparisons[0], output="y[/z]"),))
+    print_report(result, make_console())
     out = capsys.readouterr().out
     assert "a[red]b[/x]/m.onnx equals the reference" in out
     assert "y[/z]" in out

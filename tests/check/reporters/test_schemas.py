@@ -57,9 +57,9 @@ def test_the_schemas_do_refuse(sarif, junit):
 
 def test_what_real_checks_write(sarif, junit, tmp_path):
     path = write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    found = [check_model(CheckRequest(path)), check_target(path, "tensorrt==8.6").as_check_report()]
-    found.append(check_model(CheckRequest(write_pair(tmp_path, small_net(baked=32)))))
-    for index, report in enumerate(found):
+    rows = [check_model(CheckRequest(path)), check_target(path, "tensorrt==8.6").as_check_report()]
+    rows.append(check_model(CheckRequest(write_pair(tmp_path, small_net(baked=32)))))
+    for index, report in enumerate(rows):
         files = {kind: tmp_path / f"{index}.{kind}" for kind in ("sarif", "junit")}
         write_reports(report, **files)
         assert complaints(sarif, json.loads(files["sarif"].read_text())) == []

@@ -40,15 +40,15 @@ def test_bisection_finds_the_culprits_and_nothing_else(culprits):
 
 
 def test_bisection_keeps_to_what_was_seen_to_fail():
-    seen = []
+    visits = []
 
     def fails(part):
         bad = len(part) % 3 == 0 and 7 in part
         if bad:
-            seen.append(list(part))
+            visits.append(list(part))
         return bad
 
-    assert smallest_failing(30, fails) in [*seen, list(range(30))]
+    assert smallest_failing(30, fails) in [*visits, list(range(30))]
 
 
 def test_a_cut_has_only_its_own_weights_and_computes_the_same():
@@ -60,8 +60,8 @@ def test_a_cut_has_only_its_own_weights_and_computes_the_same():
     small = cut(model, part, values)
     onnx.checker.check_model(small, full_check=True)
     assert [t.name for t in small.graph.initializer] == ["eps"]
-    got = tensor_values(small, ["unit"], {"sum": values["sum"], "x": x})
-    np.testing.assert_array_equal(got["unit"], values["unit"])
+    actual = tensor_values(small, ["unit"], {"sum": values["sum"], "x": x})
+    np.testing.assert_array_equal(actual["unit"], values["unit"])
 
 
 def test_small_integers_at_the_border_become_constants():
@@ -89,8 +89,8 @@ def test_reasons_are_the_same_without_names_and_numbers():
 
 def test_a_wrong_rewrite_is_cut_to_its_nodes(tmp_path):
     path = write_pair(tmp_path, rewritten=small_net(eps=0.1))
-    found = make_repro(CheckRequest(path), tmp_path / "repro")
-    assert (found.kind, found.nodes, found.node, found.source) == ("accuracy", 1, "/norm/Add", "net.py:13")
+    repro = make_repro(CheckRequest(path), tmp_path / "repro")
+    assert (repro.kind, repro.nodes, repro.node, repro.source) == ("accuracy", 1, "/norm/Add", "net.py:13")
     names = {p.name for p in (tmp_path / "repro").iterdir()}
     assert names == {"repro.onnx", "inputs.npz", "expected.npz", "repro.reference.safetensors", "versions.json",
                      "README.md"}  # fmt: skip
@@ -102,8 +102,8 @@ def test_a_wrong_rewrite_is_cut_to_its_nodes(tmp_path):
 
 def test_a_run_that_fails_is_cut_to_the_node(tmp_path):
     path = write_pair(tmp_path, small_net(baked=32))
-    found = make_repro(CheckRequest(path), tmp_path / "out.zip")
-    assert (found.kind, found.nodes, found.node) == ("run", 1, "/head/Reshape")
+    repro = make_repro(CheckRequest(path), tmp_path / "out.zip")
+    assert (repro.kind, repro.nodes, repro.node) == ("run", 1, "/head/Reshape")
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert "repro/repro.onnx" in packed.namelist()
         packed.extractall(tmp_path)
@@ -148,11 +148,11 @@ def refused_net(folder):
 def test_a_node_that_the_builder_refuses_is_cut_out_without_the_weights(tmp_path):
     pytest.importorskip("tensorrt_rtx")
     path = refused_net(tmp_path)
-    found = make_repro(CheckRequest(path), tmp_path / "repro", backend="tensorrt-rtx")
-    assert (found.kind, found.nodes, found.nodes_before, found.source) == ("build", 1, 9, "net.py:50")
-    assert found.bytes < 1000 < found.bytes_before
+    repro = make_repro(CheckRequest(path), tmp_path / "repro", backend="tensorrt-rtx")
+    assert (repro.kind, repro.nodes, repro.nodes_before, repro.source) == ("build", 1, 9, "net.py:50")
+    assert repro.bytes < 1000 < repro.bytes_before
     assert "trtconv build repro.onnx" in (tmp_path / "repro" / "README.md").read_text()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "trtconv", "build", "repro.onnx", "-o", "repro.engine", "--backend", "tensorrt-rtx"],
         cwd=tmp_path / "repro",
         capture_output=True,
@@ -160,8 +160,8 @@ def test_a_node_that_the_builder_refuses_is_cut_out_without_the_weights(tmp_path
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         check=False,
     )
-    assert done.returncode == 4
-    assert "Det" in done.stderr
+    assert process.returncode == 4
+    assert "Det" in process.stderr
 
 
 def test_a_model_without_an_onnx_file_is_refused(tmp_path):

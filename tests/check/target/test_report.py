@@ -55,10 +55,10 @@ def rewriter(model, target, output):
 @pytest.mark.parametrize("path", SUPPORT, ids=lambda p: p.stem)
 def test_every_entry_of_a_table_has_evidence_and_can_be_asked(path):
     data = json.loads(path.read_text())
-    known = {s.name for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""}
+    names = {s.name for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""}
     assert data["opset_evidence"]
     for name, entry in data["ops"].items():
-        assert name in known or "Swish" not in known, f"{name} is no operator (an older onnx does not know them all)"
+        assert name in names or "Swish" not in names, f"{name} is no operator (an older onnx does not know them all)"
         assert entry["evidence"].strip(), name
     for construct in data["constructs"]:
         assert construct["evidence"].strip()

@@ -19,40 +19,40 @@ def probing(defined):
 @pytest.mark.parametrize("multiple", [2, 3, 8, 12, 32])
 def test_the_multiple_is_found(multiple):
     dims = {"H": parse_range(f"{multiple * 3}:{multiple * 8}:{multiple * 20}")}
-    (found,), notes = probe_dims(probing(lambda H: H % multiple == 0), dims)
-    assert found.rule == f"it is defined only for multiples of {multiple}"
-    assert f"%{multiple}" in found.hint
+    (undefined,), notes = probe_dims(probing(lambda H: H % multiple == 0), dims)
+    assert undefined.rule == f"it is defined only for multiples of {multiple}"
+    assert f"%{multiple}" in undefined.hint
     assert not notes
 
 
 def test_a_multiple_on_top_of_a_multiple():
-    (found,), _ = probe_dims(probing(lambda H: H % 32 == 0), {"H": parse_range("32:64:640%8")})
-    assert found.rule.endswith("multiples of 32")
+    (undefined,), _ = probe_dims(probing(lambda H: H % 32 == 0), {"H": parse_range("32:64:640%8")})
+    assert undefined.rule.endswith("multiples of 32")
 
 
 @pytest.mark.parametrize("least", [17, 100, 33])
 def test_the_least_size_is_found(least):
     dims = {"N": parse_range("1:2:4"), "H": parse_range("9:200:500")}
-    (found,), _ = probe_dims(probing(lambda N, H: least <= H), dims)
-    assert found.dim == "H"
-    assert found.rule == f"it is defined from {least} on"
+    (undefined,), _ = probe_dims(probing(lambda N, H: least <= H), dims)
+    assert undefined.dim == "H"
+    assert undefined.rule == f"it is defined from {least} on"
 
 
 def test_the_largest_size_is_found():
-    (found,), _ = probe_dims(probing(lambda T: T <= 77), {"T": parse_range("1:16:256")})
-    assert found.rule == "it is defined up to 77"
+    (undefined,), _ = probe_dims(probing(lambda T: T <= 77), {"T": parse_range("1:16:256")})
+    assert undefined.rule == "it is defined up to 77"
 
 
 def test_two_dims_that_have_to_be_equal():
     dims = {"H": parse_range("8:16:64"), "W": parse_range("8:16:64")}
-    found, _ = probe_dims(probing(lambda H, W: H == W), dims)
-    assert [f.rule for f in found] == ["it is defined only where H equals W", "it is defined only where W equals H"]
+    undefined, _ = probe_dims(probing(lambda H, W: H == W), dims)
+    assert [f.rule for f in undefined] == ["it is defined only where H equals W", "it is defined only where W equals H"]
 
 
 def test_what_no_rule_explains_is_said_as_it_is():
-    (found,), _ = probe_dims(probing(lambda H: H not in (9, 12)), {"H": parse_range("8:16:64")})
-    assert found.rule.startswith("no simple rule")
-    assert "9, 12" in found.hint
+    (undefined,), _ = probe_dims(probing(lambda H: H not in (9, 12)), {"H": parse_range("8:16:64")})
+    assert undefined.rule.startswith("no simple rule")
+    assert "9, 12" in undefined.hint
 
 
 def test_nothing_is_found_where_all_is_defined():
@@ -60,13 +60,13 @@ def test_nothing_is_found_where_all_is_defined():
 
 
 def test_a_graph_that_fails_everywhere():
-    (found,), _ = probe_dims(probing(lambda H: False), {"H": parse_range("1:16:640")})
-    assert found.dim == "every dim"
+    (undefined,), _ = probe_dims(probing(lambda H: False), {"H": parse_range("1:16:640")})
+    assert undefined.dim == "every dim"
 
 
 def test_when_time_is_over_the_rest_is_named():
-    found, notes = probe_dims(probing(lambda H: True), {"H": parse_range("1:16:640")}, limit_s=-1.0)
-    assert not found
+    undefined, notes = probe_dims(probing(lambda H: True), {"H": parse_range("1:16:640")}, limit_s=-1.0)
+    assert not undefined
     assert "were not tried" in notes[0]
 
 

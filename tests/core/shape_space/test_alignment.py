@@ -15,7 +15,7 @@ SPECS = (parse_tensor("x:float32[N,3,H,W]"), parse_tensor("mask:bool[N,H,W]"))
 
 
 @pytest.mark.parametrize(
-    ("given", "multiples", "aligned"),
+    ("ranges", "multiples", "aligned"),
     [
         ("H=17:33:75", {"H": 8}, "H=24:32:72%8"),
         ("H=17:36:75", {"H": 8}, "H=24:40:72%8"),
@@ -25,8 +25,8 @@ SPECS = (parse_tensor("x:float32[N,3,H,W]"), parse_tensor("mask:bool[N,H,W]"))
         ("N=1:3:7 H=8:8:9", {"H": 8}, "N=1:3:7 H=8:8:8%8"),
     ],
 )
-def test_a_space_is_narrowed_to_multiples(given, multiples, aligned):
-    assert str(aligned_space(parse_space([given]), multiples)) == aligned
+def test_a_space_is_narrowed_to_multiples(ranges, multiples, aligned):
+    assert str(aligned_space(parse_space([ranges]), multiples)) == aligned
 
 
 def test_a_range_without_a_multiple_is_an_error_that_says_what_would_do():
@@ -41,16 +41,16 @@ def test_padding_covers_every_size():
 
 @pytest.mark.parametrize("needed", [2, 3, 7, 8, 14, 32, 64])
 def test_the_least_multiple_is_found(needed):
-    found = find_undefined(lambda s: "off" if s["H"] % needed else None, parse_space(["N=1:2:4 H=33:100:200"]))
-    assert required_multiples(found) == {"H": needed}
+    undefined = find_undefined(lambda s: "off" if s["H"] % needed else None, parse_space(["N=1:2:4 H=33:100:200"]))
+    assert required_multiples(undefined) == {"H": needed}
 
 
 def test_nothing_is_found_where_all_is_defined_and_a_floor_is_no_multiple():
     space = parse_space(["N=1:2:4 H=33:100:200"])
     assert not find_undefined(lambda s: None, space)
-    found = find_undefined(lambda s: "small" if s["H"] < 50 else None, space)
+    undefined = find_undefined(lambda s: "small" if s["H"] < 50 else None, space)
     # 64, 128 and 192 happen to be large enough, and so are the multiples of some smaller number.
-    assert required_multiples(found)["H"] * -(-33 // required_multiples(found)["H"]) >= 50
+    assert required_multiples(undefined)["H"] * -(-33 // required_multiples(undefined)["H"]) >= 50
     never = find_undefined(lambda s: "odd one out" if s["H"] != 100 else None, space)
     with pytest.raises(InvalidRequestError, match="no multiple of H"):
         required_multiples(never)
@@ -74,14 +74,14 @@ def test_modes_follow_sizes_and_types():
 )
 def test_padding_runs_and_cuts(mode, row):
     padding = Padding((PaddedInput("x", mode, ((1, 4),)),), (CroppedAxis("y", 1, "x", 1, 1, 2),))
-    seen = {}
+    visits = {}
 
     def run(inputs):
-        seen.update(inputs)
+        visits.update(inputs)
         return {"y": inputs["x"][:, ::2]}
 
     out = padding.around(run)({"x": np.arange(5, dtype=np.float32)[None]})
-    assert seen["x"].tolist() == [row]
+    assert visits["x"].tolist() == [row]
     assert out["y"].tolist() == [row[::2][:3]]
     assert parse_padding(padding.as_text()) == padding
 
@@ -104,8 +104,8 @@ def test_outputs_of_a_constant_ratio_are_cut_and_constant_ones_are_left():
 def test_a_size_that_is_defined_by_chance_is_not_padded_to():
     defined = {39, *range(8, 200, 8)}
     space = parse_space(["H=37:37:37"])
-    found = find_undefined(lambda s: None if s["H"] in defined else "off", space, cover=True)
-    assert required_multiples(found) == {"H": 8}
+    undefined = find_undefined(lambda s: None if s["H"] in defined else "off", space, cover=True)
+    assert required_multiples(undefined) == {"H": 8}
 
 
 def test_one_observation_tells_nothing():

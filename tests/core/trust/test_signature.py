@@ -84,8 +84,8 @@ def test_a_signed_set_is_verified_with_its_proofs(engine, trust):
     for proof in verified.proofs:
         assert proof["parents"]
         for part in (*proof["parents"], *proof["result"]):
-            known = {"net.py": "5" * 64, **verified.digests}
-            assert known[part["name"]] == part["digest"]["sha256"]
+            digests = {"net.py": "5" * 64, **verified.digests}
+            assert digests[part["name"]] == part["digest"]["sha256"]
     verify_set(engine.with_name("model.trt.onnx"), trust)
 
 

@@ -58,8 +58,8 @@ def make():
 
 
 def test_frames_that_are_added_up_again_are_exported(write_module, export):
-    made = export(f"{write_module(FOLD)}:make", ["x:float32[N,T]"], "N=1:2:3 T=40:64:100")
-    assert made.exporter == "dynamo"
+    result = export(f"{write_module(FOLD)}:make", ["x:float32[N,T]"], "N=1:2:3 T=40:64:100")
+    assert result.exporter == "dynamo"
 
 
 def test_a_multiple_that_torch_suggests_is_a_condition():
@@ -91,9 +91,11 @@ def make():
     "condition", ["x.shape[1] % 2 == 0", "x.shape[1] == 44", "x.shape[1] % 3 == 1", "x.shape[1] != 29"]
 )
 def test_a_branch_on_a_condition_becomes_an_if(write_module, export, condition):
-    made = export(f"{write_module(BRANCH.format(condition=condition))}:make", ["x:float32[N,T]"], "N=1:2:3 T=20:40:60")
-    runner = OnnxRuntimeRunner(made.model)
+    result = export(
+        f"{write_module(BRANCH.format(condition=condition))}:make", ["x:float32[N,T]"], "N=1:2:3 T=20:40:60"
+    )
+    runner = OnnxRuntimeRunner(result.model)
     for size in range(20, 61):
         x = np.ones((2, size), np.float32)
-        wanted = 3 if eval(condition, {"x": x}) else 2
-        assert (runner({"x": x})["output"] == wanted).all(), size
+        expected = 3 if eval(condition, {"x": x}) else 2
+        assert (runner({"x": x})["output"] == expected).all(), size

@@ -29,9 +29,9 @@ def make():
 
 
 def export_three(write_module, export, middle):
-    made = export(f"{write_module(THREE.format(middle=middle))}:make", ["x:float32[N,T,4]"], "N=1:2:3 T=11:40:70")
-    runner = OnnxRuntimeRunner(made.model)
-    graph = onnx.load(made.model).graph
+    result = export(f"{write_module(THREE.format(middle=middle))}:make", ["x:float32[N,T,4]"], "N=1:2:3 T=11:40:70")
+    runner = OnnxRuntimeRunner(result.model)
+    graph = onnx.load(result.model).graph
     return graph, lambda size: runner({"x": np.full((2, size, 4), -2, np.float32)})["output"][0, 0]
 
 

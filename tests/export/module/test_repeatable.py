@@ -124,9 +124,9 @@ def test_what_repeats_is_taken(module):
 
 @pytest.mark.parametrize("module", [WarmsUp(), CountsInPython()])
 def test_state_that_matters_later_is_refused(module):
-    runner, made = sample(module)
+    runner, result = sample(module)
     with pytest.raises(AccuracyError, match="forward changes 'calls' and depends on it"):
-        require_repeatable(runner, made)
+        require_repeatable(runner, result)
     assert int(module.calls) < 10
 
 

@@ -24,9 +24,9 @@ NAMES = "int64 two = {2}, int64 three = {3}"
 
 
 def test_every_pair_that_it_gives_differs_and_there_are_some():
-    found = differing_sizes(graph_of(PRODUCT, f"{NAMES}, float factor = {{0.7}}"), SPECS, SPACE)
-    assert found
-    for sizes in found:
+    result = differing_sizes(graph_of(PRODUCT, f"{NAMES}, float factor = {{0.7}}"), SPECS, SPACE)
+    assert result
+    for sizes in result:
         area = sizes["H"] * sizes["W"]
         assert set(sizes) == {"H", "W"}
         assert int(np.float32(area) * np.float32(0.7)) != int(area * 0.7)

@@ -131,12 +131,12 @@ def test_a_cache_changes_with_the_size_and_not_when_a_size_comes_again(module, k
 
 def test_caches_are_empty_in_the_block_and_as_before_after_it():
     runner, _ = ran(Head())
-    kept = runner.module.anchors
+    anchors = runner.module.anchors
     with runner.caches.emptied():
         assert runner.module.shape is None
         assert runner.module.anchors.numel() == 0
         runner.module(torch.zeros(1, 2, 3, 3))
-    assert runner.module.anchors is kept
+    assert runner.module.anchors is anchors
     assert runner.module.shape == (2, 2, 4, 6)
 
 

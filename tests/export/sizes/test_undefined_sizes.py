@@ -95,9 +95,9 @@ def test_a_padded_pyramid_equals_the_module_on_padded_inputs_at_every_size(write
         x = rng.standard_normal((n, 3, h, w)).astype(np.float32)
         pads = ((0, 0), (0, 0), (0, -h % 8), (0, -w % 8))
         wide = np.pad(x, pads, mode="constant" if chosen == "zero" else chosen)
-        wanted, got = module({"x": wide}), runner({"x": x})
+        expected, actual = module({"x": wide}), runner({"x": x})
         sizes = [(-(-h // s), -(-w // s)) for s in (2, 4, 1)]
-        for (a, b), whole, cut in zip(sizes, wanted.values(), got.values(), strict=True):
+        for (a, b), whole, cut in zip(sizes, expected.values(), actual.values(), strict=True):
             assert cut.shape[2:] == (a, b)
             np.testing.assert_allclose(cut, whole[:, :, :a, :b], atol=1e-5)
     odd = [s for s in read_samples(result.reference) if s.point.sizes["H"] % 8]
@@ -142,8 +142,8 @@ def test_a_module_that_runs_everywhere_is_left_as_it_is(write_module, export, op
 def test_one_odd_size_can_be_padded_but_not_aligned(write_module, export):
     spec = f"{write_module(FPN)}:make"
     result = export(spec, X, "N=1 H=33 W=37", pad_to_multiple="auto")
-    got = OnnxRuntimeRunner(result.model)({"x": np.zeros((1, 3, 33, 37), np.float32)})
-    assert [v.shape[2:] for v in got.values()] == [(17, 19), (9, 10), (33, 37)]
+    actual = OnnxRuntimeRunner(result.model)({"x": np.zeros((1, 3, 33, 37), np.float32)})
+    assert [v.shape[2:] for v in actual.values()] == [(17, 19), (9, 10), (33, 37)]
     with pytest.raises(InvalidRequestError, match="H=33:33:33 has no multiple of 8"):
         export(spec, X, "N=1 H=33 W=37", align=True)
 

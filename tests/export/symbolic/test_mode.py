@@ -39,9 +39,9 @@ def test_windows_of_a_plain_pool(kernel, stride, padding, size):
 @pytest.mark.parametrize("size", [(9, 11), (40, 35), (23, 12)])
 def test_antialias_by_size(mode, size):
     x = torch.randn(2, 3, 23, 31)
-    wanted = F.interpolate(x, size=size, mode=mode, antialias=True)
-    made = resize_antialiased(x, list(size), [23 / size[0], 31 / size[1]], mode)
-    torch.testing.assert_close(made, wanted, atol=2e-5, rtol=1e-4)
+    expected = F.interpolate(x, size=size, mode=mode, antialias=True)
+    result = resize_antialiased(x, list(size), [23 / size[0], 31 / size[1]], mode)
+    torch.testing.assert_close(result, expected, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
@@ -49,8 +49,8 @@ def test_antialias_by_size(mode, size):
 def test_antialias_by_factor(mode, factor):
     x = torch.randn(2, 3, 23, 31)
     sizes = [int(23 * factor), int(31 * factor)]
-    wanted = F.interpolate(x, scale_factor=factor, mode=mode, antialias=True)
-    torch.testing.assert_close(resize_antialiased(x, sizes, [1 / factor] * 2, mode), wanted, atol=2e-5, rtol=1e-4)
+    expected = F.interpolate(x, scale_factor=factor, mode=mode, antialias=True)
+    torch.testing.assert_close(resize_antialiased(x, sizes, [1 / factor] * 2, mode), expected, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
@@ -88,11 +88,11 @@ def test_order_statistics(size):
 def test_short_time_transforms(shape, settings):
     torch.manual_seed(0)
     x, window = torch.randn(shape), torch.hann_window(settings.get("win_length", settings["n_fft"]))
-    wanted = torch.stft(x, window=window, return_complex=True, **settings)
-    made = short_time.stft(None, x, window=window, return_complex=True, **settings)
-    torch.testing.assert_close(made, wanted, atol=3e-5, rtol=1e-5)
+    expected = torch.stft(x, window=window, return_complex=True, **settings)
+    result = short_time.stft(None, x, window=window, return_complex=True, **settings)
+    torch.testing.assert_close(result, expected, atol=3e-5, rtol=1e-5)
     parts = short_time.stft(None, x, window=window, return_complex=False, **settings)
-    assert torch.equal(parts, torch.view_as_real(made))
+    assert torch.equal(parts, torch.view_as_real(result))
     bare = torch.stft(x, return_complex=True, **settings, window=torch.ones(len(window)))
     torch.testing.assert_close(short_time.stft(None, x, return_complex=True, **settings), bare, atol=5e-5, rtol=1e-5)
 
@@ -193,16 +193,16 @@ def test_statistics():
         close(numerics.cdist(None, x, y, p), torch.cdist(x, y, p), atol=1e-4, rtol=1e-4)
     index = torch.randint(0, 4, (4, 9))
     for own in (True, False):
-        made = order.scatter_reduce(None, x, 1, index, y, "mean", include_self=own)
-        close(made, x.scatter_reduce(1, index, y, "mean", include_self=own))
+        result = order.scatter_reduce(None, x, 1, index, y, "mean", include_self=own)
+        close(result, x.scatter_reduce(1, index, y, "mean", include_self=own))
 
 
 @pytest.mark.parametrize(("size", "out"), [(19, 12), (17, 30), (23, 23), (9, 31)])
 def test_linear_resize_by_a_ratio_that_gives_no_whole_size(size, out):
     x, ratio = torch.randn(1, 2, size), (out + 0.4) / size
-    wanted = F.interpolate(x, scale_factor=ratio, mode="linear")
-    made = resize_linear(x, -1, wanted.shape[-1], torch.tensor(1 / ratio))
-    torch.testing.assert_close(made, wanted, atol=1e-4, rtol=1e-4)
+    expected = F.interpolate(x, scale_factor=ratio, mode="linear")
+    result = resize_linear(x, -1, expected.shape[-1], torch.tensor(1 / ratio))
+    torch.testing.assert_close(result, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_sums_of_exponentials_of_nothing():
@@ -226,8 +226,8 @@ def test_angles_on_the_axes():
 def test_a_stable_order_of_ties():
     ids = torch.tensor([[3, 1, 3, 1, 2, 3]])
     for descending in (False, True):
-        got = order.argsort(torch.argsort, ids, 1, descending, stable=True)
-        assert torch.equal(got, ids.argsort(dim=1, descending=descending, stable=True))
+        actual = order.argsort(torch.argsort, ids, 1, descending, stable=True)
+        assert torch.equal(actual, ids.argsort(dim=1, descending=descending, stable=True))
     assert order.argsort(torch.argsort, ids, 1) is NotImplemented
 
 

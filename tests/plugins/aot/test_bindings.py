@@ -58,9 +58,9 @@ def lean_library(version: str) -> Path:
     if not (target / "done").exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
         command.append(f"tensorrt-lean-cu13-libs=={version}")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            pytest.skip(f"pip cannot get the lean runtime of TensorRT {version}: {done.stderr.strip()[-200:]}")
+        process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if process.returncode:
+            pytest.skip(f"pip cannot get the lean runtime of TensorRT {version}: {process.stderr.strip()[-200:]}")
         (target / "done").write_text("")
     return next(target.glob("tensorrt_lean_libs/libnvinfer_lean.so.*"))
 
@@ -73,8 +73,8 @@ def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-deprecated-declarations", f"-I{headers(major)}"]
     command += [f"-I{cuda_include()}", str(Path(__file__).parents[1] / "aot_host.cpp"), "-o", str(library), "-ldl"]
     command.append(f"-Wl,-soname,{library.name}")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run_result.returncode == 0, run_result.stderr[-3000:]
     path = [str(bindings(version)), str(ROOT), str(nvrtc_site("13.0"))]
     environment = {
         **os.environ,
@@ -165,10 +165,10 @@ def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
     kernel = plugin.kernel(inputs, attributes, KernelTarget("9.0", 132))
     assert head == f"kernel {kernel.entry}"
     for line, shapes in zip(rest, points, strict=True):
-        wanted = find_plugin(case.op_type).output_shapes(shapes, case.attributes)[0]
+        expected = find_plugin(case.op_type).output_shapes(shapes, case.attributes)[0]
         grid, block, shared = (evaluate(s, shapes) for s in (kernel.grid, kernel.block, kernel.shared))
         numbers = " ".join(str(evaluate(s, shapes)) for _, s in kernel.arguments)
-        assert line == f"at {shape_text(wanted)} launch {grid} 1 1 {block} 1 1 {shared} arguments {numbers}"
+        assert line == f"at {shape_text(expected)} launch {grid} 1 1 {block} 1 1 {shared} arguments {numbers}"
     # Inputs, then the 32-bit arguments, then the output.
     entry = re.search(rf"\.visible \.entry {kernel.entry}\((.*?)\)", answer["ptx"], re.DOTALL)
     assert entry, answer["ptx"][:500]
@@ -182,10 +182,10 @@ def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
 def test_creators_are_those_of_the_descriptions(ask: Ask) -> None:
     answer = ask(request_lines(CASES[0], "float32", (), points_of(CASES[0])[:1]))
     names = {"int": "INT32", "float": "FLOAT32", "ints": "INT32"}
-    wanted = [
+    expected = [
         [p.op_type, p.version, [[a.name, f"PluginFieldType.{names[a.kind]}"] for a in p.attributes]] for p in PLUGINS
     ]
-    assert sorted(answer["creators"]) == sorted(wanted)
+    assert sorted(answer["creators"]) == sorted(expected)
 
 
 def test_a_fixed_network_gets_a_kernel_with_its_sizes_in_it(ask: Ask) -> None:
@@ -199,10 +199,10 @@ def test_a_fixed_network_gets_a_kernel_with_its_sizes_in_it(ask: Ask) -> None:
 
 def test_older_gpus_get_their_own_architecture(ask: Ask) -> None:
     lines = request_lines(CASES[0], "float32", (0,), points_of(CASES[0])[:1])
-    for capability, wanted in (("7.5", "compute_75"), ("8.6", "compute_86"), ("12.1", "compute_121")):
+    for capability, expected in (("7.5", "compute_75"), ("8.6", "compute_86"), ("12.1", "compute_121")):
         answer = ask(lines, compute_capability=capability)
-        assert {f["architecture"] for f in answer["facts"].values()} == {wanted}
-        assert f".target sm_{wanted.removeprefix('compute_')}" in answer["ptx"]
+        assert {f["architecture"] for f in answer["facts"].values()} == {expected}
+        assert f".target sm_{expected.removeprefix('compute_')}" in answer["ptx"]
 
 
 REFUSED = [

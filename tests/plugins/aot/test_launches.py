@@ -44,8 +44,8 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     # No machine code: the kernels are not run.
     command = [nvcc, "-std=c++17", "-gencode", "arch=compute_90,code=compute_90", "-cudart=none", "-shared"]
     command += ["-Xcompiler", "-fPIC", "-Xlinker", "--no-undefined", f"-I{SOURCES}", "-o", library, *files]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr[-3000:]
     return ctypes.CDLL(str(library))
 
 
@@ -57,10 +57,10 @@ def recorded(function: Any, *values: Any) -> tuple[str, tuple[str, ...], int, in
     assert len(lines) == 1, text
     name, grid, block, shared = lines[0].split()
     plain = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"::(\w+)<([^>]*)>\(", plain)
-    assert found, plain
-    arguments = tuple(re.sub(r"\([\w:]+\)", "", a).strip() for a in found[2].split(","))
-    return found[1], arguments, int(grid), int(block), int(shared)
+    match = re.search(r"::(\w+)<([^>]*)>\(", plain)
+    assert match, plain
+    arguments = tuple(re.sub(r"\([\w:]+\)", "", a).strip() for a in match[2].split(","))
+    return match[1], arguments, int(grid), int(block), int(shared)
 
 
 def launch(op_type: str, opt: list[Shape], dtype: str, dynamic: tuple[int, ...], **attributes: Any) -> EmbeddedKernel:
@@ -97,7 +97,7 @@ def test_reflection_pad(recorder: Any, dtype: str, pads: tuple[int, ...]) -> Non
     for shape in IMAGES:
         fixed = launch("TrtconvReflectionPad", [shape], dtype, (), pads=pads)
         planes, (height, width) = shape[0] * shape[1], shape[2:]
-        name, arguments, *wanted = recorded(
+        name, arguments, *expected = recorded(
             recorder.record_reflection_pad, ELEMENT_NUMBERS[dtype], planes, height, width, (ctypes.c_int * 4)(*pads)
         )
         if dtype == "float32":
@@ -105,7 +105,7 @@ def test_reflection_pad(recorder: Any, dtype: str, pads: tuple[int, ...]) -> Non
         else:
             assert (name, arguments[1:]) == ("padGranules", ("2", "true"))
         for kernel in (anywhere, fixed):
-            assert geometry(kernel, shape) == tuple(wanted)
+            assert geometry(kernel, shape) == tuple(expected)
             assert [argument(kernel, n, shape) for n in ("planes", "height", "width")] == [planes, height, width]
 
 
@@ -118,13 +118,13 @@ def test_adaptive_pool(recorder: Any, dtype: str, size: tuple[int, int]) -> None
     edges = [(2, 4, 3, 3), (1, 4, 15, 15), (1, 4, 63, 127)]
     for shape in [(n, 4, h, w) for n, _, h, w in IMAGES] + [(1, 4, 300, 257), (3, 4, 100, 61), *edges]:
         fixed = launch("TrtconvAdaptivePool", [shape], dtype, (), output_size=size)
-        name, arguments, *wanted = recorded(
+        name, arguments, *expected = recorded(
             recorder.record_adaptive_pool, ELEMENT_NUMBERS[dtype], shape[0] * shape[1], *shape[2:], *size
         )
         assert (name, arguments[2]) == ("pool", "true")
         groups.add(int(arguments[1]))
         for kernel in (anywhere, fixed):
-            assert geometry(kernel, shape) == tuple(wanted)
+            assert geometry(kernel, shape) == tuple(expected)
             assert argument(kernel, "group", shape) == int(arguments[1])
         assert macro(fixed, "GROUP") == arguments[1]
     assert len(groups) >= 3, "the shapes are to cover small, medium and large bins"
@@ -150,17 +150,17 @@ def test_l2norm_columns(recorder: Any, dtype: str, opt: Shape) -> None:
         fixed = launch("TrtconvL2Norm", [shape, (channels,)], dtype, ())
         lanes = choose_lanes(inputs, (batch, channels, height * width), H200)
         own = choose_lanes([EmbeddedInput(dtype, shape, shape, shape)], (outer, channels, inner), H200)
-        for made, given in ((kernel, lanes), (fixed, own)):
-            values = ELEMENT_NUMBERS[dtype], outer, channels, inner, given, 0
-            name, arguments, *wanted = recorded(recorder.record_l2norm, *values)
-            assert geometry(made, shape, (channels,)) == tuple(wanted), shape
-            pack = argument(made, "pack", shape, (channels,))
+        for result, feeds in ((kernel, lanes), (fixed, own)):
+            values = ELEMENT_NUMBERS[dtype], outer, channels, inner, feeds, 0
+            name, arguments, *expected = recorded(recorder.record_l2norm, *values)
+            assert geometry(result, shape, (channels,)) == tuple(expected), shape
+            pack = argument(result, "pack", shape, (channels,))
             if name == "heldColumns":
-                assert (str(pack), macro(made, "ITEMS")) == arguments[1:], shape
+                assert (str(pack), macro(result, "ITEMS")) == arguments[1:], shape
             else:
                 assert (name, pack) == ("reloadedColumns", 0), shape
-            assert 1 << argument(made, "lanes_log2", shape, (channels,)) == (32 if pack == 0 else given)
-            assert outer * argument(made, "tiles", shape, (channels,)) == wanted[0]
+            assert 1 << argument(result, "lanes_log2", shape, (channels,)) == (32 if pack == 0 else feeds)
+            assert outer * argument(result, "tiles", shape, (channels,)) == expected[0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -171,18 +171,18 @@ def test_l2norm_windows(recorder: Any, dtype: str, opt: Shape) -> None:
     for shape in [opt, *((n, channels, h, w) for n in (1, opt[0], 3) for h, w in SIZES)]:
         fixed = launch("TrtconvL2Norm", [shape, (channels,)], dtype, ())
         inner, shapes = shape[2] * shape[3], (shape, (channels,))
-        for made in (kernel, fixed):
-            values = ELEMENT_NUMBERS[dtype], shape[0], channels, inner, int(macro(made, "LANES")), 1
-            name, arguments, *wanted = recorded(recorder.record_l2norm, *values)
-            assert geometry(made, *shapes) == tuple(wanted), shape
-            assert (name, macro(made, "LANES"), macro(made, "ITEMS")) == ("windows", *arguments[1:])
-            tiles, run, halo = (argument(made, n, *shapes) for n in ("tiles", "run", "halo"))
-            assert shape[0] * tiles == wanted[0]
+        for result in (kernel, fixed):
+            values = ELEMENT_NUMBERS[dtype], shape[0], channels, inner, int(macro(result, "LANES")), 1
+            name, arguments, *expected = recorded(recorder.record_l2norm, *values)
+            assert geometry(result, *shapes) == tuple(expected), shape
+            assert (name, macro(result, "LANES"), macro(result, "ITEMS")) == ("windows", *arguments[1:])
+            tiles, run, halo = (argument(result, n, *shapes) for n in ("tiles", "run", "halo"))
+            assert shape[0] * tiles == expected[0]
             assert halo == (inner * SIZE[dtype] % 16 != 0)
             # Every granule of a row begins in one of its tiles, however far before the row's first value that is.
             assert tiles * run >= inner + halo * (16 // SIZE[dtype] - 1)
             assert run * SIZE[dtype] % 16 == 0
-            assert run * SIZE[dtype] // 16 + 2 * halo <= int(macro(made, "LANES"))
+            assert run * SIZE[dtype] // 16 + 2 * halo <= int(macro(result, "LANES"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -190,8 +190,8 @@ def test_l2norm_windows(recorder: Any, dtype: str, opt: Shape) -> None:
 def test_l2norm_rows(recorder: Any, dtype: str, channels: int) -> None:
     kernel = launch("TrtconvL2Norm", [(5, channels), (channels,)], dtype, (0,))
     for outer in (1, 4, 5, 20):
-        name, arguments, *wanted = recorded(recorder.record_l2norm, ELEMENT_NUMBERS[dtype], outer, channels, 1, 0, 0)
-        assert geometry(kernel, (outer, channels), (channels,)) == tuple(wanted)
+        name, arguments, *expected = recorded(recorder.record_l2norm, ELEMENT_NUMBERS[dtype], outer, channels, 1, 0, 0)
+        assert geometry(kernel, (outer, channels), (channels,)) == tuple(expected)
         if name == "packedRows":
             assert macro(kernel, "ITEMS") == arguments[2]
         elif name == "heldRows":
@@ -219,10 +219,10 @@ def test_instance_norm_of_a_plane_to_a_block(recorder: Any, dtype: str) -> None:
     ]:
         shapes = [(n, 24, h, w), (24,), (24,)]
         values = ELEMENT_NUMBERS[dtype], n * 24, 24, h * w, BLOCK
-        name, arguments, *wanted = recorded(recorder.record_instance_norm, *values)
+        name, arguments, *expected = recorded(recorder.record_instance_norm, *values)
         assert (name, arguments[1]) == ("onChipPlanes", "false")
-        assert geometry(kernel, *shapes) == tuple(wanted), (n, h, w)
-        assert wanted[2] <= MOST_SHARED
+        assert geometry(kernel, *shapes) == tuple(expected), (n, h, w)
+        assert expected[2] <= MOST_SHARED
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -230,9 +230,9 @@ def test_instance_norm_of_a_plane_to_a_warp(recorder: Any, dtype: str) -> None:
     for n, h, w in [(1, 1, 1), (2, 8, 8), (3, 12, 16), (1, 28, 32), (5, 3, 5)]:
         kernel = launch("TrtconvInstanceNorm", [(n, 6, h, w), (6,), (6,)], dtype, (0,), epsilon=1e-5)
         values = ELEMENT_NUMBERS[dtype], n * 6, 6, h * w, WARP
-        name, arguments, *wanted = recorded(recorder.record_instance_norm, *values)
+        name, arguments, *expected = recorded(recorder.record_instance_norm, *values)
         assert name == "warpPlanes"
-        assert geometry(kernel, (n, 6, h, w), (6,), (6,)) == tuple(wanted)
+        assert geometry(kernel, (n, 6, h, w), (6,), (6,)) == tuple(expected)
         assert (macro(kernel, "PACK"), macro(kernel, "ITEMS")) == arguments[1:]
 
 
@@ -242,11 +242,11 @@ def test_instance_norm_of_a_plane_that_fills_a_warp(recorder: Any, dtype: str, p
     area = 32 * packs * (4 if dtype == "float32" else 8)
     for n in (1, 5):
         kernel = launch("TrtconvInstanceNorm", [(n, 6, area // 16, 16), (6,), (6,)], dtype, (0,), epsilon=1e-5)
-        name, arguments, *wanted = recorded(
+        name, arguments, *expected = recorded(
             recorder.record_instance_norm, ELEMENT_NUMBERS[dtype], n * 6, 6, area, ANY_ROUTE
         )
         assert (name, arguments[1:]) == ("evenPlanes", (macro(kernel, "ITEMS"),))
-        assert geometry(kernel, (n, 6, area // 16, 16), (6,), (6,)) == tuple(wanted)
+        assert geometry(kernel, (n, 6, area // 16, 16), (6,), (6,)) == tuple(expected)
 
 
 def test_an_empty_tensor_has_one_block() -> None:

@@ -47,10 +47,10 @@ class Entry:
 
 
 def entry_of(ptx: str, name: str) -> Entry:
-    found = re.search(rf"\.visible \.entry {name}\((.*?)\)\s*(.*?)\{{", ptx, re.DOTALL)
-    assert found, ptx[:500]
-    parameters = tuple(re.sub("[bs]", "u", s) for s in re.findall(r"\.param \.(\w\d+)", found[1]))
-    bounds = re.search(r"\.maxntid (\d+)", found[2])
+    match = re.search(rf"\.visible \.entry {name}\((.*?)\)\s*(.*?)\{{", ptx, re.DOTALL)
+    assert match, ptx[:500]
+    parameters = tuple(re.sub("[bs]", "u", s) for s in re.findall(r"\.param \.(\w\d+)", match[1]))
+    bounds = re.search(r"\.maxntid (\d+)", match[2])
     shared = [int(n) for n in re.findall(r"\.shared [^;]*\[(\d+)\];", ptx)]
     return Entry(parameters, bounds[1] if bounds else "", sum(shared))
 
@@ -67,22 +67,22 @@ def kernel_of(
 
 
 def tool(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
-    if found is None:
+    executable = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+    if executable is None:
         nvcc = shutil.which("nvcc")
         places = [str(p) for p in Path("/usr/local").glob("cuda*/bin")] if nvcc else []
-        found = next((f for p in places if (f := shutil.which(name, path=p))), None)
-    if found is None:
+        executable = next((f for p in places if (f := shutil.which(name, path=p))), None)
+    if executable is None:
         pytest.skip(f"needs {name}")
-    return found
+    return executable
 
 
 @pytest.fixture(params=["13.0", "12.8"])
 def nvrtc(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> compiler.Nvrtc:
     monkeypatch.setattr(sys, "path", [str(nvrtc_site(request.param)), *sys.path])
-    found = compiler.open_nvrtc(driver=request.param)
-    assert ".".join(map(str, found.version)) == request.param
-    return found
+    result = compiler.open_nvrtc(driver=request.param)
+    assert ".".join(map(str, result.version)) == request.param
+    return result
 
 
 def resources(ptx: str, architecture: str, folder: Path) -> tuple[int, int, int]:
@@ -91,12 +91,12 @@ def resources(ptx: str, architecture: str, folder: Path) -> tuple[int, int, int]
     file.write_text(ptx)
     machine = architecture.replace("compute", "sm")
     command = [tool("ptxas"), "-v", f"-arch={machine}", "-o", folder / "kernel.cubin", file]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    registers = re.search(r"Used (\d+) registers", done.stderr)
-    shared = re.search(r"(\d+) bytes smem", done.stderr)
-    spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
-    assert registers, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    registers = re.search(r"Used (\d+) registers", process.stderr)
+    shared = re.search(r"(\d+) bytes smem", process.stderr)
+    spilled = re.search(r"(\d+) bytes spill stores", process.stderr)
+    assert registers, process.stderr
     return int(registers[1]), int(shared[1]) if shared else 0, int(spilled[1]) if spilled else 0
 
 
@@ -118,8 +118,8 @@ def test_nvrtc_and_nvcc_agree(
     command = [tool("nvcc"), "--ptx", "-std=c++17", "-arch=compute_90", f"-I{root / 'device'}", f"-I{root.parent}"]
     command += [f"-D{k}={v}" for k, v in kernel.source.macros]
     file = tmp_path / "nvcc.ptx"
-    done = subprocess.run([*command, "-o", file, kernel.source.path], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([*command, "-o", file, kernel.source.path], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     assert entry_of(file.read_text(), kernel.entry) == own
 
     registers, shared, spilled = resources(compiled.ptx, "compute_90", tmp_path)

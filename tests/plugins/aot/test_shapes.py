@@ -35,26 +35,26 @@ def plugin_of(op_type: str) -> EmbeddedPlugin:
 
 
 def inputs_of(case: Case, dtype: str = "float32", dynamic: bool = True) -> list[EmbeddedInput]:
-    found = []
+    rows = []
     for number, shape in enumerate(case.shapes):
         fixed = find_plugin(case.op_type).folder == "l2norm" and number == 0
-        kept = {case.attributes.get("axis", 1)} if fixed else set()
+        fixed_dims = {case.attributes.get("axis", 1)} if fixed else set()
         dims: tuple[Size, ...] = tuple(
-            Dim(number, a) if dynamic and number == 0 and a not in kept else d for a, d in enumerate(shape)
+            Dim(number, a) if dynamic and number == 0 and a not in fixed_dims else d for a, d in enumerate(shape)
         )
-        found.append(EmbeddedInput(dtype, dims, shape, shape))
-    return found
+        rows.append(EmbeddedInput(dtype, dims, shape, shape))
+    return rows
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_output_dims_are_those_of_the_description(case: Case) -> None:
     plugin = plugin_of(case.op_type)
     attributes = plugin.checked(case.attributes)
-    wanted = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)
-    assert plugin.output_dims(case.shapes, attributes) == wanted
+    expected = find_plugin(case.op_type).output_shapes(case.shapes, case.attributes)
+    assert plugin.output_dims(case.shapes, attributes) == expected
     symbols = [tuple(Dim(i, a) for a in range(len(s))) for i, s in enumerate(case.shapes)]
     outputs = plugin.output_dims(symbols, attributes)
-    assert tuple(tuple(evaluate(d, case.shapes) for d in s) for s in outputs) == wanted
+    assert tuple(tuple(evaluate(d, case.shapes) for d in s) for s in outputs) == expected
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -160,8 +160,8 @@ def test_sizes_that_are_known_stay_integers() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_widest_pack_divides_the_row(dtype: str) -> None:
     for n in range(1, 40):
-        wanted = max(w for w in (1, 2, 4, 8) if n % w == 0 and w * SIZES[dtype] <= 16)
-        assert widest_pack(n, dtype) == evaluate(widest_pack(Dim(0, 0), dtype), [(n,)]) == wanted
+        expected = max(w for w in (1, 2, 4, 8) if n % w == 0 and w * SIZES[dtype] <= 16)
+        assert widest_pack(n, dtype) == evaluate(widest_pack(Dim(0, 0), dtype), [(n,)]) == expected
 
 
 def test_float_literals_are_exact() -> None:

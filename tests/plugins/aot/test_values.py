@@ -52,11 +52,11 @@ def shared_dims(case: Case) -> int:
 
 def kernel_of(case: Case, dtype: str, *, fixed: bool) -> EmbeddedKernel:
     plugin = embedded_plugin(find_plugin(case.op_type))
-    kept = shared_dims(case)
+    fixed_dims = shared_dims(case)
     inputs = []
     for number, shape in enumerate(case.shapes):
         dims: tuple[Size, ...] = tuple(
-            Dim(number, a) if number == 0 and not fixed and a != kept else d for a, d in enumerate(shape)
+            Dim(number, a) if number == 0 and not fixed and a != fixed_dims else d for a, d in enumerate(shape)
         )
         inputs.append(EmbeddedInput(dtype, dims, shape, shape))
     return plugin.kernel(inputs, plugin.checked(case.attributes), SMALL)
@@ -84,12 +84,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[EmbeddedKern
                 str(library),
                 str(HOST / "run.cpp"),
             ]
-            for place in (HOST, root / "device", root.parent, include, include / "cccl"):
-                command.append(f"-I{place}")
+            for project in (HOST, root / "device", root.parent, include, include / "cccl"):
+                command.append(f"-I{project}")
             command += [f"-D{k}={v}" for k, v in kernel.source.macros]
             command.append(f'-DTRTCONV_FILE="aot/{kernel.source.path.name}"')
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr[-3000:]
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert process.returncode == 0, process.stderr[-3000:]
         return ctypes.CDLL(str(library))
 
     return make
@@ -114,9 +114,9 @@ class Buffer:
 def run(library: Any, kernel: EmbeddedKernel, case: Case, dtype: str) -> tuple[Array, Array]:
     """What the kernel wrote, and what the reference says."""
     arrays = case.arrays(dtype)
-    wanted = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
+    expected = find_plugin(case.op_type).evaluate(arrays, case.attributes)[0]
     inputs = [Buffer(a) for a in arrays]
-    output = Buffer(np.full(wanted.shape, np.nan, wanted.dtype))
+    output = Buffer(np.full(expected.shape, np.nan, expected.dtype))
     scalars = [ctypes.c_int32(evaluate(size, case.shapes)) for _, size in kernel.arguments]
     values = [*(i.pointer for i in inputs), *scalars, output.pointer]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
@@ -125,14 +125,14 @@ def run(library: Any, kernel: EmbeddedKernel, case: Case, dtype: str) -> tuple[A
     assert output.guarded
     for buffer, array in zip(inputs, arrays, strict=True):
         assert (buffer.array == array).all()
-    return output.array, wanted
+    return output.array, expected
 
 
-def relative_error(got: Array, wanted: Array) -> float:
-    if got.size == 0:
+def relative_error(actual: Array, expected: Array) -> float:
+    if actual.size == 0:
         return 0.0
-    difference = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
-    return float(difference / max(np.abs(wanted.astype(np.float64)).max(), 1e-12))
+    difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
+    return float(difference / max(np.abs(expected.astype(np.float64)).max(), 1e-12))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -144,9 +144,9 @@ def test_values(compiled: Callable[[EmbeddedKernel], Any], case: Case, dtype: st
     shapes = [case.shapes[0]]
     if not fixed and 0 not in case.shapes[0]:
         # The same kernel at sizes of another parity.
-        kept = shared_dims(case)
-        shapes.append(tuple(d + (a % 2 + 1) * (a != kept) for a, d in enumerate(case.shapes[0])))
+        dims = shared_dims(case)
+        shapes.append(tuple(d + (a % 2 + 1) * (a != dims) for a, d in enumerate(case.shapes[0])))
     for shape in shapes:
         other = Case(case.op_type, (shape, *case.shapes[1:]), case.attributes, case.offset)
-        got, wanted = run(library, kernel, other, dtype)
-        assert relative_error(got, wanted) <= TOLERANCE[dtype], (shape, got.ravel()[:5], wanted.ravel()[:5])
+        actual, expected = run(library, kernel, other, dtype)
+        assert relative_error(actual, expected) <= TOLERANCE[dtype], (shape, actual.ravel()[:5], expected.ravel()[:5])

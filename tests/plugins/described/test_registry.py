@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_module_with_a_description_is_in_the_tuple() -> None:
-    found = set()
+    names = set()
     for path in (ROOT / "trtconv" / "plugins" / "described").glob("*.py"):
         module = importlib.import_module(f"trtconv.plugins.described.{path.stem}")
-        found |= {v.op_type for v in vars(module).values() if isinstance(v, PluginDescription)}
-    assert found == {p.op_type for p in PLUGINS}
+        names |= {v.op_type for v in vars(module).values() if isinstance(v, PluginDescription)}
+    assert names == {p.op_type for p in PLUGINS}
 
 
 def test_every_plugin_has_its_sources_and_no_folder_is_left_over() -> None:

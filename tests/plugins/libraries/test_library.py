@@ -15,9 +15,9 @@ from trtconv.plugins.libraries import library as store
 def put(folder: Path, version: str, sources: str, data: bytes = b"library") -> Path:
     import hashlib
 
-    place = folder / f"tensorrt-{version}-{sources[:12]}"
-    place.mkdir(parents=True)
-    (place / store.LIBRARY_NAME).write_bytes(data)
+    project = folder / f"tensorrt-{version}-{sources[:12]}"
+    project.mkdir(parents=True)
+    (project / store.LIBRARY_NAME).write_bytes(data)
     record = {
         "tensorrt": version,
         "architectures": "90",
@@ -25,8 +25,8 @@ def put(folder: Path, version: str, sources: str, data: bytes = b"library") -> P
         "sha256": hashlib.sha256(data).hexdigest(),
         "plugins": ["TrtconvL2Norm"],
     }
-    (place / store.RECORD_NAME).write_text(json.dumps(record))
-    return place
+    (project / store.RECORD_NAME).write_text(json.dumps(record))
+    return project
 
 
 def headers(folder: Path, text: str) -> Path:
@@ -53,15 +53,15 @@ def test_a_library_is_found_by_major_version(tmp_path: Path) -> None:
     current = store.source_hash()
     for version in ("8.6.1", "10.14.1", "11.1.0"):
         put(tmp_path, version, current)
-    found = [store.find_library(major, tmp_path) for major in (8, 9, 10, 11)]
-    assert [f.tensorrt if f else None for f in found] == ["8.6.1", None, "10.14.1", "11.1.0"]
+    library_path = [store.find_library(major, tmp_path) for major in (8, 9, 10, 11)]
+    assert [f.tensorrt if f else None for f in library_path] == ["8.6.1", None, "10.14.1", "11.1.0"]
 
 
 def test_a_library_of_10_serves_11_but_not_the_other_way(tmp_path: Path) -> None:
     put(tmp_path, "10.0.1", store.source_hash())
-    found = store.find_library(11, tmp_path)
-    assert found is not None
-    assert found.tensorrt == "10.0.1"
+    library_path = store.find_library(11, tmp_path)
+    assert library_path is not None
+    assert library_path.tensorrt == "10.0.1"
     put(tmp_path / "other", "11.1.0", store.source_hash())
     assert store.find_library(10, tmp_path / "other") is None
 
@@ -99,8 +99,8 @@ def test_build_record_and_find(tmp_path: Path) -> None:
     if include_dir is None:
         pytest.skip("needs TensorRT 10 headers: pip install kernel-lens, or set TENSORRT_INCLUDE_DIR_10")
     try:
-        built = store.build_library(include_dir, tmp_path, architectures="90")
+        build_result = store.build_library(include_dir, tmp_path, architectures="90")
     except MissingDependencyError as error:
         pytest.skip(str(error))
-    assert store.find_library(10, tmp_path) == built
-    assert built.path.stat().st_size > 100_000
+    assert store.find_library(10, tmp_path) == build_result
+    assert build_result.path.stat().st_size > 100_000

@@ -28,7 +28,7 @@ FOLDER = ROOT / "examples" / "user_plugin"
 
 
 @pytest.fixture(scope="module", params=["v2", "v3"])
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Native:
+def user_library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Native:
     """The library, built through the command line from a copy of the example, and a probe with the same headers."""
     include = headers_86() if request.param == "v2" else headers_10()
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
@@ -38,11 +38,11 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     source = folder / "stn_sampler"
     shutil.copytree(FOLDER, source, ignore=shutil.ignore_patterns("tensorrt-*", "__pycache__"))
     words = ["build", "--source", str(source), "--include", str(include), "--architectures", "90"]
-    done = CliRunner().invoke(command, words, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
     (library,) = source.glob("tensorrt-*/libstn_sampler.so")
-    assert str(library) in done.output
-    assert "StnSampler" in done.output
+    assert str(library) in result.output
+    assert "StnSampler" in result.output
     probe = folder / "probe"
     line = [nvcc, "-std=c++17", "-w", f"-I{ROOT / 'plugins_src'}", f"-I{include}"]
     line += [str(ROOT / "plugins_src" / "checks" / "plugin_probe.cpp"), "-o", str(probe), "-ldl"]
@@ -51,49 +51,49 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.slow
-def test_creator_fields_types_and_shapes(built: Native) -> None:
-    assert built.ask("creators") == "StnSampler 1 trtconv align_corners:int:1"
-    types = set(built.ask("types", "StnSampler", "2").splitlines())
-    kinds = (0, 1, 7) if "user_v3" in str(built.library) else (0, 1)
+def test_creator_fields_types_and_shapes(user_library: Native) -> None:
+    assert user_library.ask("creators") == "StnSampler 1 trtconv align_corners:int:1"
+    types = set(user_library.ask("types", "StnSampler", "2").splitlines())
+    kinds = (0, 1, 7) if "user_v3" in str(user_library.library) else (0, 1)
     assert types == {f"{x} {theta} {x}" for x in kinds for theta in kinds}
     (sampler,) = load_plugins(FOLDER / "plugin.py")
     assert sampler.output_shapes([(2, 3, 5, 7), (2, 2, 3)], {}) == ((2, 3, 5, 7),)
-    assert built.ask("shapes", "StnSampler", "align_corners=i:1", "--", "2x3x5x7", "2x2x3") == "2x3x5x7"
+    assert user_library.ask("shapes", "StnSampler", "align_corners=i:1", "--", "2x3x5x7", "2x2x3") == "2x3x5x7"
     refused = (("2x3x5x7", "1x2x3"), ("2x3x5x7", "2x3x3"), ("3x5x7", "3x2x3"))
     for x, theta in refused:
-        assert built.ask("shapes", "StnSampler", "--", x, theta).startswith("refused")
+        assert user_library.ask("shapes", "StnSampler", "--", x, theta).startswith("refused")
         with pytest.raises(InvalidRequestError):
             sampler.output_shapes([tuple(map(int, s.split("x"))) for s in (x, theta)], {})
-    assert built.ask("shapes", "StnSampler", "align_corners=i:2", "--", "2x3x5x7", "2x2x3").startswith("refused")
+    assert user_library.ask("shapes", "StnSampler", "align_corners=i:2", "--", "2x3x5x7", "2x2x3").startswith("refused")
 
 
 @pytest.mark.slow
 def test_the_library_needs_nothing_and_is_found_only_where_it_was_named(
-    built: Native, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    user_library: Native, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    needed = subprocess.run(["readelf", "-d", built.library], capture_output=True, text=True, check=True).stdout
+    needed = subprocess.run(["readelf", "-d", user_library.library], capture_output=True, text=True, check=True).stdout
     assert not any(name in needed for name in ("nvinfer", "libcuda", "cudart"))
-    assert plugins_in_library(built.library, ("StnSampler", "TrtconvL2Norm")) == {"StnSampler"}
-    generation = 8 if "user_v2" in str(built.library) else 10
-    assert why_not_loadable("StnSampler", (built.library,), generation) == ""
+    assert plugins_in_library(user_library.library, ("StnSampler", "TrtconvL2Norm")) == {"StnSampler"}
+    generation = 8 if "user_v2" in str(user_library.library) else 10
+    assert why_not_loadable("StnSampler", (user_library.library,), generation) == ""
     assert "no library with StnSampler" in why_not_loadable("StnSampler", (), generation)
     listed = CliRunner().invoke(command, ["list", "--json"], catch_exceptions=False)
     assert "StnSampler" not in listed.output
-    words = ["list", "--json", "--plugin", str(built.library), "--source", str(FOLDER)]
+    words = ["list", "--json", "--plugin", str(user_library.library), "--source", str(FOLDER)]
     data = json.loads(CliRunner().invoke(command, words, catch_exceptions=False).output)
     (entry,) = data["named"]
-    assert entry["sha256"] == sha256_file(built.library)
+    assert entry["sha256"] == sha256_file(user_library.library)
     assert entry["plugins"] == ["StnSampler"]
     assert {"plugin": "StnSampler", "from": str(FOLDER / "plugin.py")} in data["described"]
 
 
 @pytest.mark.slow
-def test_a_record_of_another_library_is_not_believed(built: Native, tmp_path: Path) -> None:
-    copy = tmp_path / built.library.name
-    copy.write_bytes(built.library.read_bytes())
+def test_a_record_of_another_library_is_not_believed(user_library: Native, tmp_path: Path) -> None:
+    copy = tmp_path / user_library.library.name
+    copy.write_bytes(user_library.library.read_bytes())
     assert read_record(copy) is None
-    shutil.copy(record_path(built.library), record_path(copy))
+    shutil.copy(record_path(user_library.library), record_path(copy))
     assert read_record(copy) is not None
     copy.write_bytes(b"something else")
     assert read_record(copy) is None
@@ -111,14 +111,14 @@ print([(f.name, str(f.type), f.size) for f in creator.field_names])
 
 
 @pytest.mark.slow
-def test_tensorrt_11_loads_it(built: Native, lean_site: str) -> None:
-    if "user_v2" in str(built.library):
+def test_tensorrt_11_loads_it(user_library: Native, lean_site: str) -> None:
+    if "user_v2" in str(user_library.library):
         pytest.skip("TensorRT 11 has no V2 interface")
     environment = {**os.environ, "PYTHONPATH": lean_site} if lean_site else dict(os.environ)
-    line = [sys.executable, "-c", LOAD, str(built.library)]
-    done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip() == "[('align_corners', 'PluginFieldType.INT32', 1)]"
+    line = [sys.executable, "-c", LOAD, str(user_library.library)]
+    process = subprocess.run(line, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert process.stdout.strip() == "[('align_corners', 'PluginFieldType.INT32', 1)]"
 
 
 def test_what_is_generated() -> None:

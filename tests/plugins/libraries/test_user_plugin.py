@@ -30,8 +30,8 @@ SHAPES = [(2, 3, 7, 5), (1, 1, 1, 6), (3, 2, 8, 1), (0, 2, 4, 4)]
 
 @pytest.fixture(scope="module")
 def sampler() -> PluginDescription:
-    (found,) = load_plugins(FOLDER / "plugin.py")
-    return found
+    (result,) = load_plugins(FOLDER / "plugin.py")
+    return result
 
 
 def inputs_of(shape: tuple[int, ...], dtype: str) -> list[Any]:
@@ -62,9 +62,9 @@ def test_the_reference_is_pytorch(sampler: PluginDescription, shape: tuple[int, 
     x, theta = (torch.from_numpy(a) for a in inputs_of(shape, "float64"))
     functional = torch.nn.functional
     grid = functional.affine_grid(theta, list(shape), align_corners=bool(align))
-    wanted = functional.grid_sample(x, grid, padding_mode="zeros", align_corners=bool(align)).numpy()
-    (got,) = sampler.evaluate([x.numpy(), theta.numpy()], {"align_corners": align})
-    assert np.abs(got - wanted).max() <= 1e-12
+    modes = functional.grid_sample(x, grid, padding_mode="zeros", align_corners=bool(align)).numpy()
+    (actual,) = sampler.evaluate([x.numpy(), theta.numpy()], {"align_corners": align})
+    assert np.abs(actual - modes).max() <= 1e-12
 
 
 @pytest.mark.parametrize("align", [0, 1])
@@ -80,12 +80,12 @@ def test_onnx_runtime_runs_the_body_as_the_reference(
     onnx.checker.check_model(model)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     arrays = inputs_of(shape, dtype)
-    (wanted,) = sampler.evaluate(arrays, {"align_corners": align})
-    (got,) = session.run(None, dict(zip(["x", "theta"], arrays, strict=True)))
-    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-    if got.size:
-        difference = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
-        assert difference <= TOLERANCE[dtype] * np.abs(wanted.astype(np.float64)).max()
+    (expected,) = sampler.evaluate(arrays, {"align_corners": align})
+    (actual,) = session.run(None, dict(zip(["x", "theta"], arrays, strict=True)))
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if actual.size:
+        difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max()
+        assert difference <= TOLERANCE[dtype] * np.abs(expected.astype(np.float64)).max()
 
 
 def exported(path: Path, theta_dims: tuple[Any, ...] = ("N", 2, 3)) -> Path:
@@ -142,10 +142,10 @@ def test_a_rewritten_model_is_rewritten_again_without_the_description(tmp_path: 
     again.mkdir()
     _, second = rewritten(again, model=tmp_path / "out.onnx", rule_files=(), plugins="never", precision="fp16")
     assert [f.name for f in second.functions] == [f.name for f in first.functions] == ["StnSampler"]
-    made = {t: n for n in second.graph.node for t in n.output}
+    producers = {t: n for n in second.graph.node for t in n.output}
     node = next(n for n in second.graph.node if n.op_type == "StnSampler")
     # Its types are known from the model alone: both inputs come in half precision.
-    assert [made[i].op_type for i in node.input] == ["Cast", "Cast"]
+    assert [producers[i].op_type for i in node.input] == ["Cast", "Cast"]
     onnx.checker.check_model(second)
 
 

@@ -34,8 +34,8 @@ def idle(make, dtype=np.float32, points=3):
     ids=["zero", "far under what is allowed", "constant", "bias alone", "channels alone"],
 )
 def test_an_output_that_a_constant_equals_shows_nothing(make, words):
-    (found,) = idle(make)
-    assert words in found.describe()
+    (result,) = idle(make)
+    assert words in result.describe()
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ PLAIN = Case("no halving", "y = Relu(x)")
 def test_the_multiple_that_helps_is_named(space):
     model = model_of(UNET)
     _, specs = model_space(model)
-    found = {u.name: u for u in undefined_dims(model, parse_space([space]), specs)}
-    assert set(found) == {"H", "W"}
-    assert found["H"].multiple == found["W"].multiple == 4
-    assert set(found["H"].sizes) == {v for v in sizes_of(parse_space([space])["H"]) if v % 4}
-    assert "H=MIN:OPT:MAX%4" in str(found["H"])
-    assert "Concat" in found["H"].problem
+    undefined = {u.name: u for u in undefined_dims(model, parse_space([space]), specs)}
+    assert set(undefined) == {"H", "W"}
+    assert undefined["H"].multiple == undefined["W"].multiple == 4
+    assert set(undefined["H"].sizes) == {v for v in sizes_of(parse_space([space])["H"]) if v % 4}
+    assert "H=MIN:OPT:MAX%4" in str(undefined["H"])
+    assert "Concat" in undefined["H"].problem
 
 
 def test_nothing_is_said_of_a_space_of_multiples():

@@ -33,9 +33,9 @@ def test_the_example_of_the_how_to_works(tmp_path):
     check_case(load_rules([other])[0], Case("two means", "y = ReduceMean<axes=[2,3]>(x)"))
     constants = "float three = {3.0}, float low = {0.0}, float six = {6.0}, float five = {5.0}"
     body = "a = Add(x, three) c = Clip(a, low, six) m = Mul(x, c) y = Div(m, six)"
-    check_case(rule, Case("as written", body, constants=constants, made=("HardSwish",), gone=("Clip",)))
+    check_case(rule, Case("as written", body, constants=constants, present=("HardSwish",), absent=("Clip",)))
     check_case(rule, Case("the other order", body.replace("Mul(x, c)", "Mul(c, x)").replace("Add(x, three)", "Add(three, x)"),
-                          constants=constants, made=("HardSwish",)))  # fmt: skip
+                          constants=constants, present=("HardSwish",)))  # fmt: skip
     check_near_miss(rule, Case("another bound", body.replace("low, six", "low, five"), constants=constants))
     check_near_miss(
         rule, Case("another value", "z = Neg(x) " + body.replace("Mul(x, c)", "Mul(z, c)"), constants=constants)

@@ -35,7 +35,7 @@ LEAKY = pattern_rule("leaky", "A test.", lambda g, x: g.maximum(x, g.mul(x, 0.01
     ],
 )
 def test_operands_in_either_order_and_numbers_of_any_rank(body):
-    check_case(RULE, Case("hard", body, constants=CONSTANTS, made=("HardSwish",), gone=("Clip",)))
+    check_case(RULE, Case("hard", body, constants=CONSTANTS, present=("HardSwish",), absent=("Clip",)))
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_near_misses(case, rule):
 
 def test_an_attribute_that_is_not_written_has_its_default():
     constants = "int64[1] a = {1}, float n = {8.0}"
-    check_case(MEAN, Case("default", "s = ReduceSum(x, a) y = Div(s, n)", constants=constants, made=("ReduceMean",)))
+    check_case(MEAN, Case("default", "s = ReduceSum(x, a) y = Div(s, n)", constants=constants, present=("ReduceMean",)))
 
 
 def test_a_commutative_root():
     body = "m = Mul(k, x) y = Max(m, x)"
-    check_case(LEAKY, Case("leaky", body, constants="float k = {0.01}", made=("LeakyRelu",), gone=("Max",)))
+    check_case(LEAKY, Case("leaky", body, constants="float k = {0.01}", present=("LeakyRelu",), absent=("Max",)))
 
 
 def test_the_page_shows_both_sides():

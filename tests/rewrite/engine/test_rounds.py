@@ -152,10 +152,10 @@ def test_a_rewrite_that_changes_the_element_type_is_rejected():
         return Found((node,), lambda g: g.cast(g.op("Relu", node.inputs[0]), onnx.TensorProto.DOUBLE))
 
     model = model_of(Case("r", "a = Relu(x) y = Cast<to=1>(a)"))
-    kept = model.SerializeToString()
+    original_bytes = model.SerializeToString()
     record, _ = run(model, Rule("wide", "For the test.", ("Relu",), find))
     assert "has dtype float64, in the graph it is float" in record.rejected[0].reason
-    assert model.SerializeToString() == kept
+    assert model.SerializeToString() == original_bytes
 
 
 def test_equal_blocks_share_a_proof_and_say_so():
@@ -274,17 +274,17 @@ def test_a_graph_that_draws_random_numbers_is_rewritten_all_the_same():
 def test_shapes_by_name_are_those_that_inference_finds_at_the_sizes(body, opset):
     model = model_of(Case("shapes", body, opset=opset, inputs="float[N,8,H,W] x"))
     space, specs = model_space(model)
-    known = inferred(model)
-    named = NamedShapes(known, specs)
-    found = 0
+    names = inferred(model)
+    named = NamedShapes(names, specs)
+    count = 0
     for point in shape_points(space, specs):
-        concrete = ConcreteShapes(known.light, specs, point.sizes)
+        concrete = ConcreteShapes(names.light, specs, point.sizes)
         for node in model.graph.node:
             for name in node.output:
                 shape = named.shape(name, point.sizes)
-                found += shape is not None
+                count += shape is not None
                 assert shape in (None, concrete.shape(name))
-    assert found or "MaxPool" in body
+    assert count or "MaxPool" in body
 
 
 def test_names_of_dims_that_the_specs_call_otherwise():
@@ -324,10 +324,10 @@ def test_the_same_bytes_in_every_process():
     digests = {hashlib.sha256(all_bytes()).hexdigest()}
     for seed in ("1", "77"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, cwd=ROOT, check=True
         )
-        digests.add(done.stdout.split()[-1])
+        digests.add(process.stdout.split()[-1])
     assert len(digests) == 1
 
 

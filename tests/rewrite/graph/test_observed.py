@@ -39,7 +39,7 @@ TEN = parse_target("tensorrt==10")
 SPACE = parse_space(["N=2:4:6"])
 
 
-def seen(text, target="tensorrt==10", inputs=("u:float32[N,7]", "i:int64[N,7]=0:11")):
+def observed(text, target="tensorrt==10", inputs=("u:float32[N,7]", "i:int64[N,7]=0:11")):
     return observe(parsed(text), SPACE, specs(*inputs), parse_target(target))
 
 
@@ -56,28 +56,28 @@ def elements(updates="Identity(u)", reduction=""):
 
 
 def test_a_place_that_is_written_twice_is_noted():
-    (note,) = seen(elements())
+    (note,) = observed(elements())
     assert "ScatterElements" in note
     assert "writes different values to one place at" in note
 
 
 @pytest.mark.parametrize("text", [elements("Sub(u, u)"), elements(reduction=', reduction="add"')])
 def test_equal_values_and_reductions_are_none(text):
-    assert seen(text) == ()
+    assert observed(text) == ()
 
 
 def test_each_place_once_is_none():
     text = elements().replace("(data, i, given)", "(data, once, given)")
     text = text.replace("  given =", "  ranks, once = TopK<axis=1>(u, seven)\n  given =")
-    assert seen(text.replace("<int64[1] wide", "<int64[1] seven = {7}, int64[1] wide")) == ()
+    assert observed(text.replace("<int64[1] wide", "<int64[1] seven = {7}, int64[1] wide")) == ()
     assert (
-        len(seen(text.replace("<int64[1] wide", "<int64[1] seven = {7}, int64[1] wide").replace("once, g", "i, g")))
+        len(observed(text.replace("<int64[1] wide", "<int64[1] seven = {7}, int64[1] wide").replace("once, g", "i, g")))
         == 1
     )
 
 
 def test_rows_that_are_written_twice_are_noted_and_negative_ones_count_from_the_end():
-    assert len(seen(ROWS, inputs=("u:float32[N,7]", "i:int64[N,1]=3:3"))) == 1
+    assert len(observed(ROWS, inputs=("u:float32[N,7]", "i:int64[N,1]=3:3"))) == 1
     # -9 and 3 are one row of 12.
     mixed = ROWS.replace("(data, i, u)", "(data, other, u)").replace("  y =", "  other = Mul(i, signs)\n  y =")
     mixed = mixed.replace("<int64[2] shape", "<int64[4, 1] signs = {1, 1, 1, -3}, int64[2] shape")
@@ -92,9 +92,9 @@ def test_rows_once_each_are_not_noted():
     )
     once = once.replace("<int64[2] shape", "<int64 zero = {0}, int64 one = {1}, int64[1] axis = {1}, int64[2] shape")
     once = once.replace(", int64[N,1] i", "")
-    assert seen(once, inputs=("u:float32[N,7]",)) == ()
+    assert observed(once, inputs=("u:float32[N,7]",)) == ()
     twice = once.replace("each = Unsqueeze(ranks, axis)", "none = Mul(ranks, zero)\n  each = Unsqueeze(none, axis)")
-    assert len(seen(twice, inputs=("u:float32[N,7]",))) == 1
+    assert len(observed(twice, inputs=("u:float32[N,7]",))) == 1
 
 
 @pytest.mark.parametrize(("target", "top", "refused"), [
@@ -104,9 +104,9 @@ def test_integers_beyond_32_bits_are_refused_where_they_are_computed_in_32(targe
     inputs = (f"i:int64[N,7]=0:{top}",)
     if refused:
         with pytest.raises(UnsupportedError, match=r"in 32 bits, without a word, and [0-9]+ comes out of it"):
-            seen(HASH, target, inputs)
+            observed(HASH, target, inputs)
     else:
-        assert seen(HASH, target, inputs) == ()
+        assert observed(HASH, target, inputs) == ()
 
 
 def test_sizes_are_not_looked_at(tmp_path):

@@ -68,9 +68,9 @@ def test_is_valid_kept_and_repeatable(net, precision):
     again = convert_precision(net.model(), precision).model
     del again.metadata_props[:], typed.metadata_props[:]
     for node in all_nodes(typed.graph):
-        kept = [p for p in node.metadata_props if p.key != "trtconv.module"]
+        rest = [p for p in node.metadata_props if p.key != "trtconv.module"]
         del node.metadata_props[:]
-        node.metadata_props.extend(kept)
+        node.metadata_props.extend(rest)
     assert again.SerializeToString(deterministic=True) == typed.SerializeToString(deterministic=True)
 
 
@@ -102,8 +102,8 @@ def test_tensorrt_rtx_builds_it(net, precision, tmp_path):
 
 
 def _dims(model: onnx.ModelProto) -> tuple[str, ...]:
-    found = {d.dim_param: None for v in model.graph.input for d in v.type.tensor_type.shape.dim if d.dim_param}
-    return tuple(found)
+    dims = {d.dim_param: None for v in model.graph.input for d in v.type.tensor_type.shape.dim if d.dim_param}
+    return tuple(dims)
 
 
 def test_l2norm_keeps_its_zero_pixel_and_its_large_values():
@@ -154,9 +154,9 @@ def test_thresholds_are_not_rounded_and_maxima_are_still_found():
     )
     typed = convert_precision(net.model(), "fp16")
     assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("Greater", "decisions"), ("Floor", "decisions")]
-    got = run(typed.model, net.feed)
-    assert np.array_equal(got["above"], x > np.float32(0.3))
-    assert got["top"].sum() == 2
+    actual = run(typed.model, net.feed)
+    assert np.array_equal(actual["above"], x > np.float32(0.3))
+    assert actual["top"].sum() == 2
 
 
 def test_positions_stay_inside():
@@ -223,8 +223,8 @@ def test_sums_that_run_on_are_subtracted_in_fp32():
 def test_asked_for_and_blocked():
     net = cases.EINSUM
     assert convert_precision(net.model(), "fp16", block_ops=BLOCK_OPS | {"Einsum"}).nodes["fp32"] == 1
-    kept = convert_precision(net.model(), "fp16", keep_nodes=["n0_Einsum"])
-    assert [(k.node, k.kind) for k in kept.fp32_nodes] == [("n0_Einsum", "asked")]
+    remainder = convert_precision(net.model(), "fp16", keep_nodes=["n0_Einsum"])
+    assert [(k.node, k.kind) for k in remainder.fp32_nodes] == [("n0_Einsum", "asked")]
     with pytest.raises(InvalidRequestError, match="Did you mean 'n0_Einsum'"):
         convert_precision(net.model(), "fp16", keep_nodes=["n0_einsum"])
 

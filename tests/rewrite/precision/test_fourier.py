@@ -47,9 +47,9 @@ def test_other_matrices_are_not():
     assert not is_fourier(sine[::-1])
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_the_product_stays_in_fp32(known, tmp_path):
-    matrix = waves(16)[0] if known else np.ones((16, 9), np.float32)
+@pytest.mark.parametrize("size_known", [True, False])
+def test_the_product_stays_in_fp32(size_known, tmp_path):
+    matrix = waves(16)[0] if size_known else np.ones((16, 9), np.float32)
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[N,16] x) => (float[N,9] y) { a = MatMul(x, w) y = Relu(a) }'
     )
@@ -60,4 +60,4 @@ def test_the_product_stays_in_fp32(known, tmp_path):
     after = onnx.load(str(rewrite_model(request, SilentProgress()).model))
     types = {t.name: t.data_type for t in after.graph.initializer}
     product = next(n for n in after.graph.node if n.op_type == "MatMul")
-    assert (types[product.input[1]] == onnx.TensorProto.FLOAT) is known
+    assert (types[product.input[1]] == onnx.TensorProto.FLOAT) is size_known

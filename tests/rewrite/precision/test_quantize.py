@@ -22,11 +22,11 @@ PER_COLUMN = tuple(float(s) for s in np.abs(W).max(0) / 127)
 
 def model(text="h = MatMul(x, w) y = Relu(h)", opset=21, output="y", dtype="float"):
     source = f'<ir_version: 9, opset_import: ["": {opset}]> g ({dtype}[2,3] x) => ({dtype}[2,4] {output}) {{ {text} }}'
-    made = parser.parse_model(source)
+    model = parser.parse_model(source)
     kind = np.float16 if dtype == "float16" else np.float32
-    made.graph.initializer.append(numpy_helper.from_array(W.astype(kind), "w"))
-    made.graph.node[0].metadata_props.add(key=SOURCE_KEY, value="net.py:7")
-    return made
+    model.graph.initializer.append(numpy_helper.from_array(W.astype(kind), "w"))
+    model.graph.node[0].metadata_props.add(key=SOURCE_KEY, value="net.py:7")
+    return model
 
 
 def insert_qdq(proto, plan, target):

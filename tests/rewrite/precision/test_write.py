@@ -24,10 +24,10 @@ def test_weights_are_counted_and_converted_once():
     )
     typed = convert_precision(net.model(), "fp16")
     assert [(k.op, k.kind) for k in typed.fp32_nodes] == [("MatMul", "overflow"), ("Mul", "overflow"), ("Exp", "range")]
-    found = {t.name: t.data_type for t in typed.model.graph.initializer}
-    assert found["w"] == TensorProto.FLOAT16
-    assert found["w2"] == TensorProto.FLOAT
-    assert list(found).count("w") == 1
+    rows = {t.name: t.data_type for t in typed.model.graph.initializer}
+    assert rows["w"] == TensorProto.FLOAT16
+    assert rows["w2"] == TensorProto.FLOAT
+    assert list(rows).count("w") == 1
     assert (typed.weights.underflowed, typed.weights.subnormal, typed.weights.overflowed) == (4, 4, 0)
     assert convert_precision(net.model(), "bf16").weights.underflowed == 0
 

@@ -81,11 +81,11 @@ def test_the_index_of_a_window_of_minus_infinity_is_no_padding():
     before, after = both(POOL_INDICES, case)
     x = np.full((1, 2, 4, 5), -INF, np.float32)
     for _ in range(2):
-        want, found = before({"x": x}), after({"x": x})
-        np.testing.assert_array_equal(found["i"], want["i"])
+        want, result = before({"x": x}), after({"x": x})
+        np.testing.assert_array_equal(result["i"], want["i"])
         # ONNX Runtime's MaxPool without indices starts from the lowest finite number.
         low = np.finfo(np.float32).min
-        np.testing.assert_array_equal(np.maximum(found["y"], low), np.maximum(want["y"], low))
+        np.testing.assert_array_equal(np.maximum(result["y"], low), np.maximum(want["y"], low))
         x[0, 0, 3, 3] = 1.0
 
 

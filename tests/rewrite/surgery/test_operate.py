@@ -26,10 +26,10 @@ TO_MAX = """
 
 def small_model():
     def node(op, inputs, output, line):
-        made = helper.make_node(op, inputs, [output], name=f"n_{output}", doc_string=f"doc of {output}")
-        made.metadata_props.add(key=MODULE_KEY, value=f"net.{output}")
-        made.metadata_props.add(key=SOURCE_KEY, value=f"net.py:{line}")
-        return made
+        node = helper.make_node(op, inputs, [output], name=f"n_{output}", doc_string=f"doc of {output}")
+        node.metadata_props.add(key=MODULE_KEY, value=f"net.{output}")
+        node.metadata_props.add(key=SOURCE_KEY, value=f"net.py:{line}")
+        return node
 
     graph = helper.make_graph(
         [node("Mul", ["x", "scale"], "p", 1), node("Relu", ["p"], "r", 2), node("Add", ["r", "half"], "y", 3),
@@ -107,8 +107,8 @@ def test_a_new_node_gets_the_origin_of_what_follows_from_it(tmp_path):
     relu.inputs = twice
 """
     after, result = operate_on(small_model(), tmp_path, body, only=("l2norm",))
-    made = next(n for n in after.graph.node if n.op_type == "Identity")
-    assert metadata(made)[MODULE_KEY] == "net.r"
+    node = next(n for n in after.graph.node if n.op_type == "Identity")
+    assert metadata(node)[MODULE_KEY] == "net.r"
     assert [n.op_type for n in after.graph.node] == ["Mul", "Sigmoid", "Identity", "Relu", "Add"]
     assert sorted(len(e.before) for e in result.entries) == [0, 1]
 

@@ -76,13 +76,13 @@ def test_names_and_messages_steer_nothing(bench):
     from trtconv.sweep.atlas.atlas import page_text, tables
 
     bad = (verdict("red", HOSTILE, model=HOSTILE, message=HOSTILE),)
-    shown = {
+    text = {
         "name": HOSTILE, "number": 1, "written": "", "version": "", "changes": (),
         "counts": dict.fromkeys(("green", "amber", "red", "open"), 1), "bars": {}, "plots": {},
         "tables": tables(bad, {bad[0].cell.id: {"report": 'reports/x"><b>'}}),
         "attempts": 0, "again": [(HOSTILE, 2)], "costs": [],
     }  # fmt: skip
-    page = Page(page_text(shown))
+    page = Page(page_text(text))
     assert "script" not in page.tags
     assert 'reports/x"><b>' in page.links
     assert "\x1b" not in "".join(page.texts)

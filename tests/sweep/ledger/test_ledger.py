@@ -51,17 +51,17 @@ def test_a_killed_writer_loses_nothing_that_was_recorded(tmp_path):
         finally:
             os._exit(1)
     os.close(write)
-    told = len(os.read(read, 1))
-    while told < 25:
-        told += len(os.read(read, 1 << 16))
+    messages = len(os.read(read, 1))
+    while messages < 25:
+        messages += len(os.read(read, 1 << 16))
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     while chunk := os.read(read, 1 << 16):
-        told += len(chunk)
+        messages += len(chunk)
     os.close(read)
     with Ledger(tmp_path) as ledger:
         results = ledger.results(1)
-    assert len(results) in (2 * told, 2 * told + 2)
+    assert len(results) in (2 * messages, 2 * messages + 2)
     assert all(f"b{name[1:]}" in results for name in results if name.startswith("a"))
 
 

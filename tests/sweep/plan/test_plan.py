@@ -133,10 +133,10 @@ def test_the_jobs_of_a_matrix(folder):
     assert {k: kinds.count(k) for k in kinds} == {
         "export": 4, "rewrite": 11, "check": 11, "build": 3 + 3 + 1, "engine": 7, "bench": 7,
     }  # fmt: skip
-    seen = set()
+    visits = set()
     for job in graph.jobs.values():
-        assert set(job.needs) <= seen, "a job stands behind what it needs"
-        seen.add(job.id)
+        assert set(job.needs) <= visits, "a job stands behind what it needs"
+        visits.add(job.id)
     build = graph.jobs["build/alpha/own/tensorrt==8.6/fp32/H100"]
     assert build.accelerator == "H100"
     assert build.needs[-1] == "check/alpha/own/tensorrt==8.6/fp32", "a graph that differs is not built"
@@ -163,8 +163,8 @@ def test_the_commands_are_trtconv_s_own(folder):
         for step in steps_of(job, cells.models[job.cell.model]):
             command = importlib.import_module(command_module(step.words[0])).command
             flags = {flag for p in command.params for flag in p.opts}
-            given = [w.split("=")[0] for w in spread_lists(list(step.words[1:])) if w.startswith("-")]
-            assert set(given) <= flags, (step.words, set(given) - flags)
+            arguments = [w.split("=")[0] for w in spread_lists(list(step.words[1:])) if w.startswith("-")]
+            assert set(arguments) <= flags, (step.words, set(arguments) - flags)
     assert words(graph, cells, "export/mlp/N=1:2:4") == [(
         "export", f"{folder / 'net.py'}:mlp", "-o", "model.onnx", "--input", "x:float32[N,8]", "--dynamic", "N=1:2:4",
         "--weights", str(folder / "w.safetensors"), "--json",

@@ -76,7 +76,7 @@ def test_sources_are_noted_by_set(location):
 
 def test_many_writers_at_once(tmp_path):
     """Six threads publish the same four keys, readers see whole results only."""
-    location, wins, seen = str(tmp_path / "store"), [], []
+    location, wins, observed = str(tmp_path / "store"), [], []
     source = [write(tmp_path, f"f{i}", f"content {i}" * 1000) for i in range(4)]
 
     def work(number):
@@ -87,7 +87,7 @@ def test_many_writers_at_once(tmp_path):
                 folder = tmp_path / f"out{number}-{i}"
                 folder.mkdir()
                 store.fetch(f"k{i}", folder)
-                seen.append((folder / path.name).read_text() == path.read_text())
+                observed.append((folder / path.name).read_text() == path.read_text())
             wins.append((i, store.publish(f"k{i}", store.keep_files([path]), {})))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
@@ -97,7 +97,7 @@ def test_many_writers_at_once(tmp_path):
         thread.join()
     assert len(wins) == 24
     assert sorted(i for i, won in wins if won) == list(range(4))
-    assert all(seen)
+    assert all(observed)
     assert not os.listdir(tmp_path / "store" / "temporary")
 
 

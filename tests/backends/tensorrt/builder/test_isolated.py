@@ -32,10 +32,10 @@ def test_one_process_builds_several_engines_and_tells_their_errors(tmp_path):
         assert "det0" in "".join(caught.value.details)
         second = process.build(good, QUIET)
         assert process._child.pid == child
-        place = process.place
+        folder = process.place
     assert isinstance(first.plan, bytes)
     assert len(first.plan) == len(second.plan)
-    assert not place.exists()
+    assert not folder.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 

@@ -87,9 +87,9 @@ def test_each_layer_gets_the_type_of_the_graph(typed):
     model, layers, network = typed
     narrow = pin_types(TRT, network, model)
     assert set(narrow) == {layers["r"], layers["y"]}
-    found = {name: layer.precision for name, layer in layers.items()}
+    precisions = {name: layer.precision for name, layer in layers.items()}
     # 'inner' is the parser's own: it takes the type of what it reads. Casts and sizes say their types themselves.
-    assert found == {
+    assert precisions == {
         "r": "float16", "wide": None, "inner": "float32", "square": "float32", "above": "float32", "w": "float32",
         "size": None, "narrow": None, "y": "float16",
     }  # fmt: skip

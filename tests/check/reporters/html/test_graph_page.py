@@ -115,7 +115,7 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
 def requested(page, tmp_path) -> tuple[str, set[str]]:
     """The page's DOM after its scripts ran, and every address that the page (not Chromium itself) asked for."""
     log = tmp_path / f"{page.stem}.net.json"
-    done = subprocess.run(
+    process = subprocess.run(
         [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
          "--disable-background-networking", "--disable-component-update", f"--log-net-log={log}",
          "--virtual-time-budget=20000", "--dump-dom", page.as_uri()],
@@ -123,8 +123,8 @@ def requested(page, tmp_path) -> tuple[str, set[str]]:
     )  # fmt: skip
     # One event per line; what Chromium does for itself has no origin.
     lines = [line for line in log.read_text().splitlines() if '"initiator":"' in line]
-    asked = [line for line in lines if '"initiator":"not an origin"' not in line]
-    return done.stdout, {u for line in asked for u in re.findall(r'"url":"((?:https?|wss?)://[^"]+)"', line)}
+    requests = [line for line in lines if '"initiator":"not an origin"' not in line]
+    return process.stdout, {u for line in requests for u in re.findall(r'"url":"((?:https?|wss?)://[^"]+)"', line)}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
@@ -132,18 +132,18 @@ def requested(page, tmp_path) -> tuple[str, set[str]]:
 def test_in_a_browser_every_node_is_drawn_and_no_request_leaves(tmp_path, length):
     save_model(chain(length), tmp_path / "m.onnx")
     write_graph_page(tmp_path / "m.onnx", tmp_path / "m.html")
-    dom, asked = requested(tmp_path / "m.html", tmp_path)
+    dom, requests = requested(tmp_path / "m.html", tmp_path)
     ready = re.search(r'data-ready="(\d+)"', dom)
     assert ready, dom[-500:]
     assert dom.count('class="node"') == length + 2
     assert len(re.findall(r'class="edge[ "]', dom)) == length + 1 + length // 7
     if length == 450:
         assert int(ready[1]) < 2000, "milliseconds until the picture is complete"
-    assert asked == set()
+    assert requests == set()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 def test_a_request_would_be_seen(tmp_path):
     (tmp_path / "loud.html").write_text('<img src="http://127.0.0.1:9/beacon.png">')
-    _, asked = requested(tmp_path / "loud.html", tmp_path)
-    assert "http://127.0.0.1:9/beacon.png" in asked
+    _, requests = requested(tmp_path / "loud.html", tmp_path)
+    assert "http://127.0.0.1:9/beacon.png" in requests

@@ -23,7 +23,7 @@ reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
 def browse(page, folder, *flags):
     """Open a file headless; returns the DOM after loading and the http(s) addresses that the browser asked for."""
     log = folder / "net.json"
-    done = subprocess.run(
+    process = subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-component-update", "--no-first-run", f"--user-data-dir={folder / 'profile'}",
          f"--log-net-log={log}", "--dump-dom", *flags, f"file://{page}"],
@@ -31,8 +31,8 @@ def browse(page, folder, *flags):
     )  # fmt: skip
     # One event per line; what the browser asks for on its own account (updates, its clock) has no origin.
     events = [line for line in log.read_text(errors="replace").splitlines() if '"initiator":' in line]
-    asked = [line for line in events if '"initiator":"not an origin"' not in line]
-    return done.stdout, {u for line in asked for u in re.findall(r'"url":"(https?://[^"]*)"', line)}
+    requests = [line for line in events if '"initiator":"not an origin"' not in line]
+    return process.stdout, {u for line in requests for u in re.findall(r'"url":"(https?://[^"]*)"', line)}
 
 
 def probe(page, script):
@@ -65,8 +65,8 @@ def big_place(folder):
     layer = {"kind": "conv", "dtype": "float16", "seconds": 1e-5, "tactic": ""}
     layers = [{"name": f"layer {i}", **layer} for i in range(450)]
     comparisons = [comparison(f"y{i}", f"p{j} (N={j} W=4)") for i in range(6) for j in range(13)]
-    made = report(*comparisons, subject=str(folder / "model.trt.onnx"), extras={"heat": heat, "layers": layers})
-    write_reports(made, html=folder / "r.html")
+    full_report = report(*comparisons, subject=str(folder / "model.trt.onnx"), extras={"heat": heat, "layers": layers})
+    write_reports(full_report, html=folder / "r.html")
     return folder / "r.html"
 
 
@@ -135,12 +135,12 @@ def test_no_request_leaves_the_page_and_it_opens_fast(tmp_path):
     probe(page, "document.title='opened '+Math.round(performance.now())")
     best = 99_999
     for _ in range(4):  # the other half of the tests runs beside this one
-        dom, asked = browse(page, tmp_path)
+        dom, requests = browse(page, tmp_path)
         best = min(best, int(re.search(r"<title>opened (\d+)</title>", dom)[1]))
         if best < 2000:
             break
     assert best < 2000
-    assert asked == set()
+    assert requests == set()
     assert dom.count('<svg class="graph"') > 20
 
 
@@ -185,11 +185,11 @@ def test_the_numbers_at_the_top_are_of_one_output_at_one_point():
 
 
 def test_an_edge_over_several_rows_goes_around_the_nodes_between():
-    def made(op, inputs, out):
+    def node(op, inputs, out):
         return {"op": op, "name": op.lower(), "inputs": inputs, "outputs": [out], "attributes": ""}
 
-    chain = [made("Pow", ["x", "two"], "a"), made("Sqrt", ["a"], "b"), made("Add", ["b", "eps"], "c")]
-    svg = draw_nodes([*chain, made("Div", ["x", "c"], "y")])
+    chain = [node("Pow", ["x", "two"], "a"), node("Sqrt", ["a"], "b"), node("Add", ["b", "eps"], "c")]
+    svg = draw_nodes([*chain, node("Div", ["x", "c"], "y")])
     boxes = {
         op: (float(x), float(y), float(w))
         for x, y, w, op in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"[^>]*/><text[^>]*>([^<]+)', svg)

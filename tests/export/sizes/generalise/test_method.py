@@ -43,13 +43,13 @@ SIZES = [(17, 19), (20, 19), (24, 19), (29, 19), (17, 22), (17, 26), (17, 31), (
     ],
 )
 def test_fit_finds_the_expression(value, text):
-    seen = [Observation((("H", h), ("W", w)), value(h, w)) for h, w in SIZES]
-    found = fit(seen)
+    observations = [Observation((("H", h), ("W", w)), value(h, w)) for h, w in SIZES]
+    formula = fit(observations)
     if text is not None:
-        assert str(found) == text
-    if found is not None:
-        assert all(found.at(o.by_name) == o.value for o in seen)
-        assert found.at({"H": 40, "W": 53}) == value(40, 53)
+        assert str(formula) == text
+    if formula is not None:
+        assert all(formula.at(o.by_name) == o.value for o in observations)
+        assert formula.at({"H": 40, "W": 53}) == value(40, 53)
 
 
 def test_fit_refuses_what_it_cannot_express():
@@ -109,7 +109,7 @@ def generalised(module: nn.Module, folder: Path) -> Attempt:
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "messages"),
     [
         (Resized, "25 = (3*H) // 2, 38 = 2*W"),
         (WholeHeight, "the window is the whole axis, so it is ReduceMean over axes [2]"),
@@ -119,16 +119,16 @@ def generalised(module: nn.Module, folder: Path) -> Attempt:
         (Positions, "a row of 19 = W numbers from 0 in steps of 1"),
     ],
 )
-def test_baked_numbers_follow_the_size(module, told, tmp_path):
-    made = generalised(module().eval(), tmp_path)
-    assert made.equal, made.describe()
-    assert any(told in n for n in made.candidate.notes), made.candidate.notes
-    assert any("test_method.py:" in n for n in made.candidate.notes)
+def test_baked_numbers_follow_the_size(module, messages, tmp_path):
+    path = generalised(module().eval(), tmp_path)
+    assert path.equal, path.describe()
+    assert any(messages in n for n in path.candidate.notes), path.candidate.notes
+    assert any("test_method.py:" in n for n in path.candidate.notes)
 
 
 def test_a_branch_is_told_by_the_operations_where_the_graphs_part(tmp_path):
-    made = generalised(Branch().eval(), tmp_path)
-    assert not made.equal
-    assert made.candidate is None
-    assert "Relu" in str(made.error)
-    assert "Tanh" in str(made.error)
+    path = generalised(Branch().eval(), tmp_path)
+    assert not path.equal
+    assert path.candidate is None
+    assert "Relu" in str(path.error)
+    assert "Tanh" in str(path.error)

@@ -28,19 +28,19 @@ def test_the_search_finds_what_overflows():
     model, tolerance = net.model(), Tolerance(rtol=2e-2, atol=2e-2)
     typed = convert_precision(model, "fp16").model
     assert not np.isfinite(run(typed, net.feed)["y"]).all()
-    found = bisect_fp32_nodes(emulated_run(net.feed, threads=1), model, tolerance)
-    kept = {n.output[0] for n in model.graph.node if n.name in found.nodes}
-    assert kept == {"sq", "small"}, "the product and what reads it"
-    assert found.complete
-    assert found.runs <= 16
-    assert error(run(model, net.feed)["y"], run(found.report.model, net.feed)["y"]) < 2e-2
+    search = bisect_fp32_nodes(emulated_run(net.feed, threads=1), model, tolerance)
+    fp32_outputs = {n.output[0] for n in model.graph.node if n.name in search.nodes}
+    assert fp32_outputs == {"sq", "small"}, "the product and what reads it"
+    assert search.complete
+    assert search.runs <= 16
+    assert error(run(model, net.feed)["y"], run(search.report.model, net.feed)["y"]) < 2e-2
 
 
 def test_the_search_with_too_few_runs_still_meets_the_tolerance():
     net, tolerance = BAD_CHAIN, Tolerance(rtol=2e-2, atol=2e-2)
-    found = bisect_fp32_nodes(emulated_run(net.feed, threads=1), net.model(), tolerance, max_runs=5)
-    assert not found.complete
-    assert error(run(net.model(), net.feed)["y"], run(found.report.model, net.feed)["y"]) < 2e-2
+    search = bisect_fp32_nodes(emulated_run(net.feed, threads=1), net.model(), tolerance, max_runs=5)
+    assert not search.complete
+    assert error(run(net.model(), net.feed)["y"], run(search.report.model, net.feed)["y"]) < 2e-2
 
 
 def test_the_search_says_when_nothing_is_to_do_or_nothing_helps():

@@ -12,15 +12,15 @@ W = "float[1,8,1,1] w = {1,2,3,4,5,6,7,8}"
 SIZES = "s = Shape(x) n = Gather(s, i0) h = Gather(s, i2) v = Gather(s, i3) z = Concat<axis=0>(n, eight, h, v) "
 INTS = ", int64[1] i0 = {0}, int64[1] i2 = {2}, int64[1] i3 = {3}, int64[1] eight = {8}, int64[1] one = {1}"
 CASES = [
-    Case("shape of the other", "s = Shape(x) e = Expand(w, s) y = Mul(e, x)", constants=W, gone=("Expand", "Shape")),
-    Case("on the right", "s = Shape(x) e = Expand(w, s) y = Sub(x, e)", constants=W, gone=("Expand",)),
-    Case("sizes one by one", SIZES + "e = Expand(w, z) y = Mul(x, e)", constants=W + INTS, gone=("Expand",)),
-    Case("ones among the sizes", SIZES + "q = Concat<axis=0>(one, eight, h, v) e = Expand(w, q) y = Mul(x, e)", constants=W + INTS, gone=("Expand",)),
+    Case("shape of the other", "s = Shape(x) e = Expand(w, s) y = Mul(e, x)", constants=W, absent=("Expand", "Shape")),
+    Case("on the right", "s = Shape(x) e = Expand(w, s) y = Sub(x, e)", constants=W, absent=("Expand",)),
+    Case("sizes one by one", SIZES + "e = Expand(w, z) y = Mul(x, e)", constants=W + INTS, absent=("Expand",)),
+    Case("ones among the sizes", SIZES + "q = Concat<axis=0>(one, eight, h, v) e = Expand(w, q) y = Mul(x, e)", constants=W + INTS, absent=("Expand",)),
     Case("fewer axes", "s = Shape(x) h = Gather(s, i2) v = Gather(s, i3) z = Concat<axis=0>(h, v) e = Expand(k, z) y = Add(x, e)",
-         constants="float k = {2.0}" + INTS, gone=("Expand",)),
+         constants="float k = {2.0}" + INTS, absent=("Expand",)),
     Case("a condition", "c = Greater(x, o) s = Shape(x) e = Expand(m, s) y = And(e, c)", outputs="bool[a,b,c,d] y",
-         constants="float o = {0.0}, bool[1,8,1,1] m = {1,0,1,1,0,1,0,1}", gone=("Expand",)),
-    Case("a norm", "r = ReduceL2<axes=[1]>(x) s = Shape(x) e = Expand(r, s) k = Add(x, e) y = Relu(k)", gone=("Expand",)),
+         constants="float o = {0.0}, bool[1,8,1,1] m = {1,0,1,1,0,1,0,1}", absent=("Expand",)),
+    Case("a norm", "r = ReduceL2<axes=[1]>(x) s = Shape(x) e = Expand(r, s) k = Add(x, e) y = Relu(k)", absent=("Expand",)),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("to the shape of something larger", "s = Shape(t) e = Expand(w, s) y = Mul(x, e)", "float[1,8,H,W] x, float[N,8,H,W] t", constants=W, skip="not known"),

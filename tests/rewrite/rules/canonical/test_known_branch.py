@@ -21,24 +21,24 @@ def recorded(model):
     model.metadata_props.add(key=SPACE_KEY, value="N=1:2:3 H=13:17:40 W=13:23:40")
 
 
-GONE = {"gone": ("If",), "edit": recorded}
+GONE = {"absent": ("If",), "edit": recorded}
 CASES = [
-    Case("a size of one", f"r = Relu(x) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,1,H] x", "float[p,q] y", ONES, made=("Squeeze",), **GONE),
+    Case("a size of one", f"r = Relu(x) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,1,H] x", "float[p,q] y", ONES, present=("Squeeze",), **GONE),
     Case("another size", f"r = Relu(x) {SIZE} c = Equal(one, d) y = If(c) <{SQUEEZED}>", "float[N,3,H] x", "float[p,q,r] y", ONES, **GONE),
     Case("a range without the number", f"r = Relu(x) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q,r] y", ONES, **GONE),
     Case("turned round, and a linear size", f"r = Relu(x) {SIZE} m = Add(d, one) c = Equal(m, two) k = Not(c) y = If(k) <then_branch = t () => (float[a,b,c] w) {{ w = Neg(r) }}, else_branch = e () => (float[a,b] u) {{ u = Squeeze(r, o) }}>",
-         "float[N,1,H] x", "float[p,q] y", ONES + ", int64[1] two = {2}", made=("Squeeze",), **GONE),
+         "float[N,1,H] x", "float[p,q] y", ONES + ", int64[1] two = {2}", present=("Squeeze",), **GONE),
     Case("a constant of the branch, two nodes, two outputs", f"r = Relu(x) {SIZE} c = Equal(d, one) y, z = If(c) <then_branch = t () => (float[a,b] u, float[a,b] v) <float k = {{3}}> {{ u = Squeeze(r, o) v = Mul(u, k) }}, else_branch = e () => (float[a,b,c] w, float[a,b,c] q) {{ w = Identity(r) q = Neg(w) }}>",
-         "float[N,1,H] x", "float[p,q] y, float[p,q] z", ONES, made=("Mul",), **GONE),
-    Case("a known condition", "y = If(c) <then_branch = t () => (float[a,b,c,d] u) { u = Relu(x) }, else_branch = e () => (float[a,b,c,d] w) { w = Neg(x) }>", constants="bool c = {0}", made=("Neg",), **GONE),
+         "float[N,1,H] x", "float[p,q] y, float[p,q] z", ONES, present=("Mul",), **GONE),
+    Case("a known condition", "y = If(c) <then_branch = t () => (float[a,b,c,d] u) { u = Relu(x) }, else_branch = e () => (float[a,b,c,d] w) { w = Neg(x) }>", constants="bool c = {0}", present=("Neg",), **GONE),
 ]  # fmt: skip
 CASES += [
-    Case("the last of a size that moves", f"{LAST} {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q] y", ONES, made=("Squeeze",), **GONE),
-    Case("the same without a range", f"{LAST} {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q] y", ONES, made=("Squeeze",), gone=("If",)),
+    Case("the last of a size that moves", f"{LAST} {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q] y", ONES, present=("Squeeze",), **GONE),
+    Case("the same without a range", f"{LAST} {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q] y", ONES, present=("Squeeze",), absent=("If",)),
     Case("two before the end", f"r = Slice(x, f, e, o) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,H,W] x", "float[p,q] y",
-         ONES + ", int64[1] f = {-2}, int64[1] e = {-1}", made=("Squeeze",), **GONE),
+         ONES + ", int64[1] f = {-2}, int64[1] e = {-1}", present=("Squeeze",), **GONE),
     Case("all but the first two", f"r = Slice(x, f, e, o) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED}>", "float[N,3,W] x", "float[p,q] y",
-         ONES + ", int64[1] f = {2}, int64[1] e = {9223372036854775807}", made=("Squeeze",), **GONE),
+         ONES + ", int64[1] f = {2}, int64[1] e = {9223372036854775807}", present=("Squeeze",), **GONE),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("a slice that may be cut off", f"r = Slice(x, f, e, o) {SIZE} c = Equal(d, one) y = If(c) <{SQUEEZED.replace('[a,b] u', '[a,b,c] u').replace('Squeeze(r, o)', 'Neg(r)')}>", "float[N,H,W] x", "float[p,q,r] y",

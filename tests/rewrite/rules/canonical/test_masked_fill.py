@@ -16,43 +16,45 @@ CASES = [
         "a number by broadcast",
         "m = Less(x, z) n = NonZero(m) t = Transpose(n) s = Shape(t) c = Gather(s, i0) u = Unsqueeze(c, zero) v = Expand(five, u) y = ScatterND(x, t, v)",
         constants="float z = {0.0}, float five = {5.0}, int64 i0 = {0}, int64[1] zero = {0}",
-        gone=("NonZero", "ScatterND"),
+        absent=("NonZero", "ScatterND"),
     ),
-    Case("computed from itself", OWN + "v = Mul(g, five) w = Sub(v, z) y = ScatterND(x, t, w)", constants=Z, gone=GONE),
+    Case(
+        "computed from itself", OWN + "v = Mul(g, five) w = Sub(v, z) y = ScatterND(x, t, w)", constants=Z, absent=GONE
+    ),
     Case(
         "from another value",
         "m = Less(x, z) n = NonZero(m) t = Transpose(n) g = GatherND(o, t) y = ScatterND(x, t, g)",
         "float[N,8,H,W] x, float[N,8,H,W] o",
         constants=Z,
-        gone=GONE,
+        absent=GONE,
     ),
     Case(
         "two selections",
         "m = Less(x, z) n = NonZero(m) t = Transpose(n) g = GatherND(o, t) k = NonZero(m) u = Transpose(k) h = GatherND(x, u) a = Max(g, h) e = Exp(z) d = Div(a, e) y = ScatterND(x, u, d)",
         "float[N,8,H,W] x, float[N,8,H,W] o",
         constants=Z,
-        gone=GONE,
+        absent=GONE,
     ),
     Case(
         "what torch writes around it",
         OWN
         + "v = Add(g, five) f = Reshape(m, m1) i = Cast<to=7>(f) c = ReduceSum(i, zero) p = Expand(v, c) q = Reshape(p, m1) y = ScatterND(x, t, q)",
         constants=Z + ", int64[1] zero = {0}, int64[1] m1 = {-1}",
-        gone=GONE,
+        absent=GONE,
     ),
     Case(
         "what TorchScript writes around it",
         OWN
         + "v = Mul(g, five) h = Shape(x) e = Expand(m, h) n2 = NonZero(e) t2 = Transpose(n2) r = Reshape(v, m1) k = Shape(t2) c = Gather(k, i0) u = Unsqueeze(c, zero) q = Slice(r, zero, u) y = ScatterND(x, t2, q)",
         constants=Z + ", int64[1] zero = {0}, int64[1] m1 = {-1}, int64 i0 = {0}",
-        gone=GONE,
+        absent=GONE,
     ),
     Case(
         "rows",
         ROWS + "s = Shape(t) k = Gather(s, i0) h = Concat<axis=0>(k, h3) w = Expand(five, h) y = ScatterND(x, t, w)",
         "float[N,8,6,6] x",
         constants=Z + C8,
-        gone=GONE,
+        absent=GONE,
         sizes=({"N": 5}, {"N": 7}, {"N": 12}),
     ),
     Case(
@@ -60,14 +62,14 @@ CASES = [
         ROWS + "g = GatherND(x, t) w = Relu(g) y = ScatterND(x, t, w)",
         "float[N,8,6,6] x",
         constants=Z + C8,
-        gone=GONE,
+        absent=GONE,
         sizes=({"N": 5}, {"N": 7}, {"N": 12}),
     ),
     Case(
         "less a computed number",
         OWN + "c = ReduceMax<keepdims=0>(x) v = Sub(g, c) y = ScatterND(x, t, v)",
         constants=Z,
-        gone=GONE,
+        absent=GONE,
     ),
 ]
 NEAR_MISSES = [

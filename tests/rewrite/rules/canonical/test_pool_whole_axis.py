@@ -6,14 +6,14 @@ from trtconv.rewrite.rules.canonical.pool_whole_axis import RULE
 
 ROWS = "float[N,8,32,W] x"
 CASES = [
-    Case("average over the height", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, gone=("AveragePool",), made=("ReduceMean",)),
-    Case("opset 18", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, opset=18, gone=("AveragePool",)),
-    Case("opset 11", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, opset=11, gone=("AveragePool",)),
-    Case("strides as long", "y = AveragePool<kernel_shape=[32,1],strides=[32,1]>(x)", ROWS, gone=("AveragePool",)),
-    Case("maximum over the width", "y = MaxPool<kernel_shape=[1,32]>(x)", "float[N,8,H,32] x", made=("ReduceMax",)),
-    Case("both axes", "y = AveragePool<kernel_shape=[7,9]>(x)", "float[N,8,7,9] x", gone=("AveragePool",)),
-    Case("one axis and a window", "y = AveragePool<kernel_shape=[32,3],strides=[2,2]>(x)", ROWS, made=("ReduceMean", "AveragePool")),
-    Case("one-dimensional", "y = MaxPool<kernel_shape=[5]>(x)", "float[N,8,5] x", "float[a,b,c] y", made=("ReduceMax",)),
+    Case("average over the height", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, absent=("AveragePool",), present=("ReduceMean",)),
+    Case("opset 18", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, opset=18, absent=("AveragePool",)),
+    Case("opset 11", "y = AveragePool<kernel_shape=[32,1]>(x)", ROWS, opset=11, absent=("AveragePool",)),
+    Case("strides as long", "y = AveragePool<kernel_shape=[32,1],strides=[32,1]>(x)", ROWS, absent=("AveragePool",)),
+    Case("maximum over the width", "y = MaxPool<kernel_shape=[1,32]>(x)", "float[N,8,H,32] x", present=("ReduceMax",)),
+    Case("both axes", "y = AveragePool<kernel_shape=[7,9]>(x)", "float[N,8,7,9] x", absent=("AveragePool",)),
+    Case("one axis and a window", "y = AveragePool<kernel_shape=[32,3],strides=[2,2]>(x)", ROWS, present=("ReduceMean", "AveragePool")),
+    Case("one-dimensional", "y = MaxPool<kernel_shape=[5]>(x)", "float[N,8,5] x", "float[a,b,c] y", present=("ReduceMax",)),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("window shorter than the axis", "y = AveragePool<kernel_shape=[31,1]>(x)", ROWS),

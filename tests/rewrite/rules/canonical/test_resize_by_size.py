@@ -18,11 +18,11 @@ PARTS = "hx = Shape(x) h = Gather(hx, i2) w = Gather(hx, i3) nc = Slice(hx, zero
 JOIN = "uh = Unsqueeze(h2, zero) uw = Unsqueeze(w2, zero) s = Concat<axis=0>(nc, uh, uw) "
 CASES = [
     Case("twice the size becomes scales", PARTS + "h2 = Mul(h, three) w2 = Mul(three, w) " + JOIN + 'y = Resize<mode="linear">(x, , , s)',
-         constants=C, gone=("Concat", "Shape")),
+         constants=C, absent=("Concat", "Shape")),
     Case("through float and floor", PARTS + """hf = Cast<to=1>(h) wf = Cast<to=1>(w) hm = Mul(hf, f2) wm = Mul(wf, f2) ho = Floor(hm)
-         wo = Floor(wm) h2 = Cast<to=7>(ho) w2 = Cast<to=7>(wo) """ + JOIN + 'y = Resize<mode="nearest">(x, , , s)', constants=C, gone=("Concat",)),
+         wo = Floor(wm) h2 = Cast<to=7>(ho) w2 = Cast<to=7>(wo) """ + JOIN + 'y = Resize<mode="nearest">(x, , , s)', constants=C, absent=("Concat",)),
     Case("another tensor's size", """hx = Shape(x) hr = Shape(ref) nc = Slice(hx, zero, two, zero) h2 = Gather(hr, i2) w2 = Gather(hr, i3) """
-         + JOIN + 'y = Resize<mode="linear", coordinate_transformation_mode="align_corners">(x, , , s)', TWO, constants=C, sizes=SIZES, gone=("Unsqueeze", "Slice")),
+         + JOIN + 'y = Resize<mode="linear", coordinate_transformation_mode="align_corners">(x, , , s)', TWO, constants=C, sizes=SIZES, absent=("Unsqueeze", "Slice")),
     Case("sizes for two axes", "hr = Shape<start=2>(ref) y = Resize<mode=\"linear\",axes=[2,3]>(x, , , hr)", TWO, constants=C, opset=18, sizes=SIZES),
     Case("computed sizes for two axes", "hr = Shape<start=2>(ref) k = Div(hr, two) e = Add(k, two) y = Resize<mode=\"linear\",axes=[2,3]>(x, , , e)",
          TWO, constants=C, opset=18, sizes=SIZES),

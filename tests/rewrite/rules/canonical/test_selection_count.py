@@ -8,14 +8,14 @@ from trtconv.rewrite.rules.canonical.selection_count import RULE
 
 C = "float z = {0.5}, int64 i0 = {0}, int64 i1 = {1}"
 ONES = "m = Greater(x, z) n = NonZero(m) "
-NUMBER = {"outputs": "int64 y", "gone": ("NonZero",)}
+NUMBER = {"outputs": "int64 y", "absent": ("NonZero",)}
 CASES = [
     Case("ones", ONES + "s = Shape(n) y = Gather(s, i1)", constants=C, **NUMBER),
     Case("rows of indices", ONES + "t = Transpose(n) s = Shape(t) y = Gather(s, i0)", constants=C, **NUMBER),
     Case("rows of indices, a window of the shape", ONES + "t = Transpose(n) s = Shape<start=0,end=1>(t) y = Squeeze(s)", constants=C, **NUMBER),
     Case("number of values", ONES + "t = Transpose(n) g = GatherND(x, t) y = Size(g)", constants=C, **NUMBER),
     Case("shape of rows", "q = ReduceMax<axes=[1,2,3],keepdims=0>(x) m = Greater(q, z) n = NonZero(m) t = Transpose(n) g = GatherND(x, t) y = Shape(g)",
-         outputs="int64[a] y", constants=C, gone=("NonZero", "GatherND")),
+         outputs="int64[a] y", constants=C, absent=("NonZero", "GatherND")),
     Case("cast mask", "m = Greater(x, z) c = Cast<to=7>(m) n = NonZero(c) s = Shape(n) y = Gather(s, i1)", constants=C, **NUMBER),
 ]  # fmt: skip
 NEAR_MISSES = [
@@ -46,6 +46,6 @@ def test_a_selection_that_is_used_stays():
             ONES + "s = Shape(n) y = Gather(s, i1) w = Abs(n)",
             outputs="int64 y, int64[a,b] w",
             constants=C,
-            made=("NonZero",),
+            present=("NonZero",),
         ),
     )

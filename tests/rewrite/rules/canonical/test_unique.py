@@ -15,12 +15,12 @@ def recorded(model):
     model.metadata_props.add(key=SPACE_KEY, value="N=1:2:3 H=5:9:40")
 
 
-I = {"edit": recorded, "inputs": "int64[N,H] i", "sizes": SIZES, "gone": ("Unique",), "ranges": {"i": (-9, 9)}}  # noqa: E741
+I = {"edit": recorded, "inputs": "int64[N,H] i", "sizes": SIZES, "absent": ("Unique",), "ranges": {"i": (-9, 9)}}  # noqa: E741
 CASES = [
     Case("inverse", "a, b, y = Unique(i)", outputs="int64[a] y", **I),
     Case("inverse, by appearance", "a, b, y = Unique<sorted=0>(i)", outputs="int64[a] y", **I),
     Case("inverse of a line along its axis", "a, b, y = Unique<axis=0>(i)", outputs="int64[a] y", **(I | {"inputs": "int64[H] i"})),
-    Case("inverse of floats", "r = Round(x) a, b, y = Unique(r)", "float[N,H] x", "int64[a] y", sizes=SIZES, gone=("Unique",), edit=recorded),
+    Case("inverse of floats", "r = Round(x) a, b, y = Unique(r)", "float[N,H] x", "int64[a] y", sizes=SIZES, absent=("Unique",), edit=recorded),
     Case("their number", "a = Unique(i) s = Shape(a) y = Gather(s, z)", outputs="int64 y", constants="int64 z = {0}", **I),
     Case("their number by Size", "a = Unique<sorted=0>(i) y = Size(a)", outputs="int64 y", **I),
     Case("both", "a, b, v = Unique(i) s = Shape(a) y = Add(v, s)", outputs="int64[a] y", **(I | {"fires": 2})),

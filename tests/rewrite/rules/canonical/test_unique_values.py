@@ -20,7 +20,7 @@ INTS = {
     "edit": recorded,
     "inputs": "int64[N,H] i",
     "sizes": SIZES,
-    "gone": ("Unique",),
+    "absent": ("Unique",),
     "ranges": {"i": (-9, 9)},
     "target": "tensorrt==8.6",
 }
@@ -30,10 +30,10 @@ CASES = [
     Case("counts", "a, b, c, y = Unique(i)", outputs="int64[u] y", **INTS),
     Case("first places, by appearance", "a, y = Unique<sorted=0>(i)", outputs="int64[u] y", **INTS),
     Case("all four", "a, b, c, d = Unique(i)", outputs="int64[u] a, int64[u] b, int64[v] c, int64[u] d", **INTS),
-    Case("floats along a line", "r = Round(x) y = Unique<axis=0>(r)", "float[H] x", "float[u] y", sizes=SIZES, gone=("Unique",), edit=recorded, target="tensorrt==10"),
+    Case("floats along a line", "r = Round(x) y = Unique<axis=0>(r)", "float[H] x", "float[u] y", sizes=SIZES, absent=("Unique",), edit=recorded, target="tensorrt==10"),
     Case("tensorrt==11", "y = Unique(i)", outputs="int64[u] y", **(INTS | {"target": "tensorrt==11"})),
 ]  # fmt: skip
-NEAR = {k: v for k, v in INTS.items() if k != "gone"}
+NEAR = {k: v for k, v in INTS.items() if k != "absent"}
 NEAR_MISSES = [
     Case("the inverse alone", "a, b, y = Unique(i)", outputs="int64[a] y", **NEAR),
     Case("rows", "y = Unique<axis=0>(i)", outputs="int64[a,b] y", **NEAR, skip="rows"),

@@ -7,22 +7,22 @@ from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.cleanup.drop_identity import RULE
 
 CASES = [
-    Case("Identity", "i = Identity(x) y = Relu(i)", gone=("Identity",)),
-    Case("a chain", "i = Identity(x) j = Identity(i) k = Identity(j) y = Relu(k)", fires=3, gone=("Identity",)),
-    Case("Cast to the same type", "i = Cast<to=1>(x) y = Relu(i)", gone=("Cast",)),
-    Case("Transpose in order", "i = Transpose<perm=[0,1,2,3]>(x) y = Relu(i)", gone=("Transpose",)),
-    Case("Dropout", "i = Dropout(x) y = Relu(i)", gone=("Dropout",)),
+    Case("Identity", "i = Identity(x) y = Relu(i)", absent=("Identity",)),
+    Case("a chain", "i = Identity(x) j = Identity(i) k = Identity(j) y = Relu(k)", fires=3, absent=("Identity",)),
+    Case("Cast to the same type", "i = Cast<to=1>(x) y = Relu(i)", absent=("Cast",)),
+    Case("Transpose in order", "i = Transpose<perm=[0,1,2,3]>(x) y = Relu(i)", absent=("Transpose",)),
+    Case("Dropout", "i = Dropout(x) y = Relu(i)", absent=("Dropout",)),
     Case(
         "Slice of all",
         "i = Slice(x, o, e, a) y = Relu(i)",
         constants="int64[2] o = {0, 0}, int64[2] e = {9223372036854775807, 2147483647}, int64[2] a = {0, 2}",
-        gone=("Slice",),
+        absent=("Slice",),
     ),
     Case(
         "Slice of all in steps",
         "i = Slice(x, o, e, a, a) y = Relu(i)",
         constants="int64[1] o = {0}, int64[1] e = {9223372036854775807}, int64[1] a = {1}",
-        gone=("Slice",),
+        absent=("Slice",),
     ),
 ]
 NEAR_MISSES = [

@@ -15,7 +15,7 @@ from trtconv.rewrite.rules.plugin import plugin_instance_norm, plugin_l2norm, pl
 T = "tensorrt==10"
 C = "int64[1] axis = {1}, float eps = {1e-10}, float big = {1e-3}, float[1,8,1,1] w = {1,2,3,4,5,6,7,8}, float two = {2.0}"
 NORM = "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) v = Div(x, d) "
-MADE = {"made": ("TrtconvL2Norm",), "gone": ("Div", "Sqrt", "ReduceSum"), "target": T, "constants": C}
+MADE = {"present": ("TrtconvL2Norm",), "absent": ("Div", "Sqrt", "ReduceSum"), "target": T, "constants": C}
 B = "float[8] s = {1,2,3,4,5,6,7,8}, float[8] b = {1,0,2,0,-1,0,3,1}"
 CASES = [
     (plugin_l2norm.RULE, Case("with a scale", NORM + "y = Mul(w, v)", **MADE)),
@@ -23,12 +23,12 @@ CASES = [
     (plugin_l2norm.RULE, Case("no scale", "q = Mul(x, x) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)", **MADE)),
     (plugin_l2norm.RULE, Case("inside", "q = Mul(x, x) s = ReduceSum(q, axis) e = Add(s, big) n = Sqrt(e) y = Div(x, n)", **MADE)),
     (plugin_l2norm.RULE, Case("clamped inside", "q = Mul(x, x) s = ReduceSum(q, axis) e = Max(s, big) n = Sqrt(e) y = Div(x, n)", **MADE)),
-    (plugin_instance_norm.RULE, Case("with Relu", "n = InstanceNormalization(x, s, b) y = Relu(n)", constants=B, target=T, made=("TrtconvInstanceNorm",), gone=("Relu",))),
-    (plugin_instance_norm.RULE, Case("Relu of a shared value", "n = InstanceNormalization(x, s, b) r = Relu(n) y = Add(r, n)", constants=B, target=T, made=("TrtconvInstanceNorm", "Relu"))),
-    (plugin_reflection_pad.RULE, Case("four sides", 'y = Pad<mode="reflect">(x, p)', constants="int64[8] p = {0,0,1,2,0,0,3,4}", target=T, gone=("Pad",))),
-    (adaptive_pool.RULE, Case("average", "y = trtconv.TrtconvAdaptivePool<output_size=[7,3],mode=0>(x)", gone=("TrtconvAdaptivePool",), opset=18)),
-    (adaptive_pool.RULE, Case("maximum", "y = trtconv.TrtconvAdaptivePool<output_size=[2,5],mode=1>(x)", gone=("TrtconvAdaptivePool",))),
-    (adaptive_pool.RULE, Case("one row", "y = trtconv.TrtconvAdaptivePool<output_size=[1,4],mode=0>(x)", gone=("TrtconvAdaptivePool",))),
+    (plugin_instance_norm.RULE, Case("with Relu", "n = InstanceNormalization(x, s, b) y = Relu(n)", constants=B, target=T, present=("TrtconvInstanceNorm",), absent=("Relu",))),
+    (plugin_instance_norm.RULE, Case("Relu of a shared value", "n = InstanceNormalization(x, s, b) r = Relu(n) y = Add(r, n)", constants=B, target=T, present=("TrtconvInstanceNorm", "Relu"))),
+    (plugin_reflection_pad.RULE, Case("four sides", 'y = Pad<mode="reflect">(x, p)', constants="int64[8] p = {0,0,1,2,0,0,3,4}", target=T, absent=("Pad",))),
+    (adaptive_pool.RULE, Case("average", "y = trtconv.TrtconvAdaptivePool<output_size=[7,3],mode=0>(x)", absent=("TrtconvAdaptivePool",), opset=18)),
+    (adaptive_pool.RULE, Case("maximum", "y = trtconv.TrtconvAdaptivePool<output_size=[2,5],mode=1>(x)", absent=("TrtconvAdaptivePool",))),
+    (adaptive_pool.RULE, Case("one row", "y = trtconv.TrtconvAdaptivePool<output_size=[1,4],mode=0>(x)", absent=("TrtconvAdaptivePool",))),
 ]  # fmt: skip
 NEAR_MISSES = [
     (plugin_l2norm.RULE, Case("two axes", "n = ReduceL2<axes=[2,3]>(x) d = Add(n, eps) y = Div(x, d)", constants=C, target=T, skip="one axis")),

@@ -24,10 +24,10 @@ def with_weights(shape, points=None, dtype=np.int8):
 BYTES = {"inputs": "uint8[N,16] q, uint8 z", "outputs": "float[a,b] y", "ranges": {"q": (0, 255), "z": (0, 255)}}
 IMAGE = {"inputs": "uint8[N,8,H,W] q, uint8 z", "outputs": "float[a,b,c,d] y", "ranges": {"q": (0, 255), "z": (0, 255)}}
 CASES = [
-    Case("matmul", "i = MatMulInteger(q, w, z) y = Cast<to=1>(i)", edit=with_weights((16, 5)), gone=("MatMulInteger",), **BYTES),
+    Case("matmul", "i = MatMulInteger(q, w, z) y = Cast<to=1>(i)", edit=with_weights((16, 5)), absent=("MatMulInteger",), **BYTES),
     Case("weights with a zero point", "i = MatMulInteger(q, w, z, v) y = Cast<to=1>(i)", edit=with_weights((16, 5), 7, np.uint8), **BYTES),
     Case("a zero point for each column", "i = MatMulInteger(q, w, z, v) y = Cast<to=1>(i)", edit=with_weights((16, 5), [1, 2, 3, 4, 5]), **BYTES),
-    Case("conv", "i = ConvInteger<pads=[1,1,1,1]>(q, w, z) y = Cast<to=1>(i)", edit=with_weights((4, 8, 3, 3)), made=("Conv",), **IMAGE),
+    Case("conv", "i = ConvInteger<pads=[1,1,1,1]>(q, w, z) y = Cast<to=1>(i)", edit=with_weights((4, 8, 3, 3)), present=("Conv",), **IMAGE),
     Case("groups", "i = ConvInteger<group=2>(q, w, z, v) y = Cast<to=1>(i)", edit=with_weights((4, 4, 3, 3), 3), **IMAGE),
 ]  # fmt: skip
 NEAR_MISSES = [

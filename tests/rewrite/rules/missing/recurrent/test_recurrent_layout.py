@@ -23,7 +23,7 @@ def weights(op, directions=1):
     return f"float[N,H,4] x, float[{directions},{rows},4] w, float[{directions},{rows},3] r"
 
 
-S = {"sizes": SIZES, "edit": small, "made": ("Transpose",)}
+S = {"sizes": SIZES, "edit": small, "present": ("Transpose",)}
 BOTH = "float[a,b,c,d] y, float[e,f,g] h"
 CASES = [
     Case(op, f"y, h = {op}<hidden_size=3,layout=1>(x, w, r)", weights(op), BOTH, **S) for op in GATES

@@ -28,7 +28,7 @@ def weighted(model, directions=1, dtype=np.float32, bias=True):
 
 
 def case(name, body, outputs="float[a,b,c,d] y", inputs="float[7,N,4] x", directions=1, bias=True, **options):
-    options = {"gone": ("LSTM",), "target": "tensorrt==8.6", "sizes": SIZES} | options
+    options = {"absent": ("LSTM",), "target": "tensorrt==8.6", "sizes": SIZES} | options
     return Case(name, body, inputs, outputs, edit=partial(weighted, directions=directions, bias=bias), **options)
 
 
@@ -58,7 +58,7 @@ CASES = [
         "states that are zero",
         "s = Shape(x) n = Slice(s, one, two) d = Concat<axis=0>(one, n, three) z = Expand(nought, d) y = LSTM<hidden_size=3>(x, w, r, b, , z, z)",
         constants="int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}, float nought = {0}",
-        gone=("LSTM", "Expand"),
+        absent=("LSTM", "Expand"),
     ),
     case("later opset", "y = LSTM<hidden_size=3>(x, w, r, b)", opset=20),
 ]

@@ -11,14 +11,14 @@ CASES = [
         "h = Shape(x) y = AffineGrid(t, h)",
         "float[N,8,H,W] x, float[N,2,3] t",
         opset=20,
-        gone=("AffineGrid",),
+        absent=("AffineGrid",),
     ),
     Case(
         "corners",
         "h = Shape(x) y = AffineGrid<align_corners=1>(t, h)",
         "float[N,8,H,W] x, float[N,2,3] t",
         opset=20,
-        gone=("AffineGrid",),
+        absent=("AffineGrid",),
     ),
     Case("constant size", "y = AffineGrid(t, s)", "float[2,2,3] t", constants="int64[4] s = {2,3,5,7}", opset=20),
 ]

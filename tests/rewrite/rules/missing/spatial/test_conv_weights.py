@@ -11,7 +11,7 @@ SIZES = (
     {"N": 1, "H": 11, "W": 13, "P": 2, "Q": 3},
     {"N": 3, "H": 17, "W": 8, "P": 5, "Q": 1},
 )
-S = {"sizes": SIZES, "gone": ("Conv",)}
+S = {"sizes": SIZES, "absent": ("Conv",)}
 X = "float[N,8,H,W] x, "
 CASES = [
     Case("filters from the batch", "y = Conv<kernel_shape=[3,3],pads=[1,1,1,1]>(x, w)", X + "float[N,8,3,3] w", **S),

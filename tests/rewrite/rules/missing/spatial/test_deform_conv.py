@@ -44,11 +44,11 @@ def deform(name, attributes, offset, mask=True, groups=1, **kwargs):
 
 
 CASES = [
-    deform("same size", "pads=[1,1,1,1],kernel_shape=[3,3]", "strides=[1,1]", gone=("DeformConv",)),
-    deform("without a mask", "pads=[1,1,1,1]", "strides=[1,1]", mask=False, gone=("DeformConv",)),
-    deform("dilated", "pads=[2,2,2,2],dilations=[2,2]", "strides=[1,1]", gone=("DeformConv",)),
+    deform("same size", "pads=[1,1,1,1],kernel_shape=[3,3]", "strides=[1,1]", absent=("DeformConv",)),
+    deform("without a mask", "pads=[1,1,1,1]", "strides=[1,1]", mask=False, absent=("DeformConv",)),
+    deform("dilated", "pads=[2,2,2,2],dilations=[2,2]", "strides=[1,1]", absent=("DeformConv",)),
     deform("two groups, two offset groups", "pads=[1,1,1,1],group=2,offset_group=2", "strides=[1,1]", groups=2),
-    deform("stride 2", "pads=[1,1,1,1],strides=[2,2]", "strides=[2,2]", gone=("DeformConv",)),
+    deform("stride 2", "pads=[1,1,1,1],strides=[2,2]", "strides=[2,2]", absent=("DeformConv",)),
 ]
 NEAR_MISSES = [
     Case("computed weights", "w = Relu(v) y = DeformConv<pads=[1,1,1,1]>(x, w, o)",

@@ -11,14 +11,14 @@ from trtconv.rewrite.rules.missing.spatial.pool_indices import RULE as INDICES
 TWO = {"inputs": "float[N,8,H,W] x, int64[N,8,H,W] i", "ranges": {"i": (0, 60)}}
 PLAIN = "y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(x, i)"
 CASES = [
-    Case("2x2", PLAIN, gone=("MaxUnpool",), made=("ScatterElements",), **TWO),
-    Case("padded", "y = MaxUnpool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,0,0]>(x, i)", gone=("MaxUnpool",), **TWO),
-    Case("no strides", "y = MaxUnpool<kernel_shape=[3,2]>(x, i)", gone=("MaxUnpool",), **TWO),
+    Case("2x2", PLAIN, absent=("MaxUnpool",), present=("ScatterElements",), **TWO),
+    Case("padded", "y = MaxUnpool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,0,0]>(x, i)", absent=("MaxUnpool",), **TWO),
+    Case("no strides", "y = MaxUnpool<kernel_shape=[3,2]>(x, i)", absent=("MaxUnpool",), **TWO),
     Case("with the size", "h = Shape(x) s = Mul(h, k) y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(x, i, s)",
-         constants="int64[4] k = {1,1,2,2}", gone=("MaxUnpool",), **TWO),
+         constants="int64[4] k = {1,1,2,2}", absent=("MaxUnpool",), **TWO),
     Case("line", "y = MaxUnpool<kernel_shape=[2],strides=[2]>(x, i)", "float[N,8,W] x, int64[N,8,W] i", "float[a,b,c] y",
-         ranges={"i": (0, 60)}, gone=("MaxUnpool",)),
-    Case("8.6", PLAIN, gone=("MaxUnpool",), target="tensorrt==8.6", **TWO),
+         ranges={"i": (0, 60)}, absent=("MaxUnpool",)),
+    Case("8.6", PLAIN, absent=("MaxUnpool",), target="tensorrt==8.6", **TWO),
 ]  # fmt: skip
 POOLED = "v, i = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x) y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(v, i)"
 NEAR_MISSES = [Case("a pool", "y = MaxPool<kernel_shape=[2,2]>(x)")]

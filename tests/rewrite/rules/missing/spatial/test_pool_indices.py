@@ -9,12 +9,12 @@ from trtconv.rewrite.rules.missing.spatial.pool_indices import RULE
 
 BOTH = "float[a,b,c,d] y, int64[a,b,c,d] i"
 CASES = [
-    Case("2x2", "y, i = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)", outputs=BOTH, made=("ArgMax", "MaxPool")),
+    Case("2x2", "y, i = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)", outputs=BOTH, present=("ArgMax", "MaxPool")),
     Case("padded", "y, i = MaxPool<kernel_shape=[3,3],strides=[2,1],pads=[1,1,1,1]>(x)", outputs=BOTH),
-    Case("dilated", "y, i = MaxPool<kernel_shape=[3,2],dilations=[2,3],pads=[1,0,1,0]>(x)", outputs=BOTH, gone=("MaxPool",)),
+    Case("dilated", "y, i = MaxPool<kernel_shape=[3,2],dilations=[2,3],pads=[1,0,1,0]>(x)", outputs=BOTH, absent=("MaxPool",)),
     Case("ceil mode", "y, i = MaxPool<kernel_shape=[3,3],strides=[2,2],ceil_mode=1>(x)", outputs=BOTH),
     Case("column major", "y, i = MaxPool<kernel_shape=[2,3],strides=[2,2],storage_order=1>(x)", outputs=BOTH),
-    Case("indices only", "v, i = MaxPool<kernel_shape=[2,2]>(x)", outputs="int64[a,b,c,d] i", gone=("MaxPool",)),
+    Case("indices only", "v, i = MaxPool<kernel_shape=[2,2]>(x)", outputs="int64[a,b,c,d] i", absent=("MaxPool",)),
     Case("8.6", "y, i = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)", outputs=BOTH, target="tensorrt==8.6"),
     Case("line", "y, i = MaxPool<kernel_shape=[3],strides=[2],pads=[1,0]>(x)", "float[N,8,W] x", "float[a,b,c] y, int64[a,b,c] i"),
     Case("volume", "y, i = MaxPool<kernel_shape=[2,2,2],strides=[2,1,2]>(x)", "float[N,2,7,H,W] x",

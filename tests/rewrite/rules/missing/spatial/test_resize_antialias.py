@@ -12,21 +12,21 @@ CASES = [
         "float[2,8,H,W] x",
         constants="int64[4] s = {2,8,9,11}",
         opset=18,
-        gone=("Resize",),
+        absent=("Resize",),
     ),
     Case(
         "up and down by scales",
         'y = Resize<mode="linear",antialias=1>(x, , s)',
         constants="float[4] s = {1,1,0.6,1.7}",
         opset=18,
-        gone=("Resize",),
+        absent=("Resize",),
     ),
     Case(
         "two axes",
         'y = Resize<mode="linear",antialias=1,axes=[2,3]>(x, , , s)',
         constants="int64[2] s = {7,30}",
         opset=18,
-        gone=("Resize",),
+        absent=("Resize",),
     ),
     Case(
         "cubic",
@@ -34,14 +34,14 @@ CASES = [
         "float[2,8,H,W] x",
         constants="int64[4] s = {2,8,9,11}",
         opset=18,
-        gone=("Resize",),
+        absent=("Resize",),
     ),
     Case(
         "cut at the border",
         'y = Resize<mode="linear",antialias=1,exclude_outside=1>(x, , s)',
         constants="float[4] s = {1,1,0.6,1.7}",
         opset=18,
-        gone=("Resize",),
+        absent=("Resize",),
     ),
 ]
 NEAR_MISSES = [

@@ -19,8 +19,8 @@ def model(attributes, scale, order="x, r"):
 
 
 def case(name, attributes, scale, order="x, r", **more):
-    given = {"target": "tensorrt==8.6", "sizes": EVEN, "constants": f"float[4] s = {{1,1,{scale},{scale}}}"}
-    return Case(name, model(attributes, scale, order), **{**given, **more})
+    options = {"target": "tensorrt==8.6", "sizes": EVEN, "constants": f"float[4] s = {{1,1,{scale},{scale}}}"}
+    return Case(name, model(attributes, scale, order), **{**options, **more})
 
 
 CASES = [
@@ -72,6 +72,6 @@ def test_nearest_by_size_stays_when_all_rules_run(tmp_path):
     source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(model_of(CASES[0]), source)
     rewrite_model(RewriteRequest(source, target, parse_target("tensorrt==8.6")), SilentProgress())
-    made = onnx.load(target).graph.node
-    assert [n.op_type for n in made if n.op_type in ("Resize", "Gather")] == ["Resize"]
-    assert all(len(n.input) == 4 for n in made if n.op_type == "Resize")
+    node = onnx.load(target).graph.node
+    assert [n.op_type for n in node if n.op_type in ("Resize", "Gather")] == ["Resize"]
+    assert all(len(n.input) == 4 for n in node if n.op_type == "Resize")

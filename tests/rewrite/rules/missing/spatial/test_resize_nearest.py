@@ -13,14 +13,14 @@ CASES = (
             "scale 1.7",
             'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , s)',
             constants="float[4] s = {1,1,1.7,1.7}",
-            gone=("Resize",),
+            absent=("Resize",),
             target="tensorrt==8.6",
         ),
         Case(
             "half pixel",
             'y = Resize<mode="nearest">(x, , s)',
             constants="float[4] s = {1,1,0.6,2.3}",
-            gone=("Resize",),
+            absent=("Resize",),
             target="tensorrt==8.6",
         ),
         Case(
@@ -28,7 +28,7 @@ CASES = (
             'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , , s)',
             "float[2,8,H,W] x",
             constants="int64[4] s = {2,8,19,21}",
-            gone=("Resize",),
+            absent=("Resize",),
             target="tensorrt==8.6",
         ),
     ]
@@ -37,7 +37,7 @@ CASES = (
             f"scale {scale} in whole numbers",
             'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , s)',
             constants=f"float[4] s = {{1,1,{scale},{scale}}}",
-            gone=("Resize", "Floor", "Cast"),
+            absent=("Resize", "Floor", "Cast"),
             target="tensorrt==8.6",
         )
         for scale in ("0.33333334", "0.5", "0.4", "2.5", "0.75")
@@ -47,7 +47,7 @@ CASES = (
             f"{mode}, {rounding}",
             f'y = Resize<mode="nearest",coordinate_transformation_mode="{mode}",nearest_mode="{rounding}">(x, , s)',
             constants="float[4] s = {1,1,1.7,0.6}",
-            gone=("Resize",),
+            absent=("Resize",),
             target="tensorrt==8.6",
         )
         for mode, rounding in (
@@ -64,7 +64,7 @@ CASES = (
             'y = Resize<mode="nearest",coordinate_transformation_mode="pytorch_half_pixel",nearest_mode="floor">(x, , , s)',
             "float[2,8,H,W] x",
             constants="int64[4] s = {2,8,1,21}",
-            gone=("Resize",),
+            absent=("Resize",),
             target="tensorrt==8.6",
         ),
     ]
@@ -74,7 +74,7 @@ CASES.append(
         "sizes that FP32 rounds up",
         'y = Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x, , s)',
         constants="float[4] s = {1,1,1.9,1.9}",
-        gone=("Resize",),
+        absent=("Resize",),
         target="tensorrt==8.6",
         sizes=({"N": 1, "H": 10, "W": 20}, {"N": 2, "H": 30, "W": 9}, {"N": 1, "H": 11, "W": 40}),
     )
@@ -112,7 +112,7 @@ def test_near_miss(case):
     (0.5, 1 << 30, None), (float(np.float32(1.9)), 64, (19, 10)), (float(np.float32(0.7)), 64, (7, 10)),
 ])  # fmt: skip
 def test_sizes_as_whole_numbers_at_every_size(scale, high, ratio):
-    found = whole_ratio(scale, 1, high)
-    assert found == ratio
-    if found:
-        assert all(int(np.float32(n) * np.float32(scale)) == n * found[0] // found[1] for n in range(1, high + 1))
+    result = whole_ratio(scale, 1, high)
+    assert result == ratio
+    if result:
+        assert all(int(np.float32(n) * np.float32(scale)) == n * result[0] // result[1] for n in range(1, high + 1))

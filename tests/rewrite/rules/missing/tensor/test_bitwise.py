@@ -22,30 +22,30 @@ def binary(kind):
 
 
 CASES = [
-    Case(f"{op} {mask}", f"y = {op}(i, m)", constants=f"int32 m = {{{mask}}}", gone=(op,), **unary("int32"), **WIDE)
+    Case(f"{op} {mask}", f"y = {op}(i, m)", constants=f"int32 m = {{{mask}}}", absent=(op,), **unary("int32"), **WIDE)
     for op in OPS for mask in (7, 12, 5, 2147483646, -8, -1, 0)
 ] + [
-    Case(f"{op} mask first, {kind}", f"y = {op}(m, i)", constants=f"{kind} m = {{{mask}}}", gone=(op,), **unary(kind), **WIDE)
+    Case(f"{op} mask first, {kind}", f"y = {op}(m, i)", constants=f"{kind} m = {{{mask}}}", absent=(op,), **unary(kind), **WIDE)
     for op in OPS for kind, mask in (("int64", 20), ("int64", -5))
 ] + [
-    Case(f"{op} of two, {kind}", f"y = {op}(i, j)", gone=(op,), **binary(kind), **(BYTES if kind == "uint8" else WIDE))
+    Case(f"{op} of two, {kind}", f"y = {op}(i, j)", absent=(op,), **binary(kind), **(BYTES if kind == "uint8" else WIDE))
     for op in OPS for kind in ("int32", "int64", "uint8")
 ] + [
-    Case(f"{op} of two, 8.6", f"y = {op}(i, j)", gone=(op,), target="tensorrt==8.6", **binary("int64"), **WIDE) for op in OPS
+    Case(f"{op} of two, 8.6", f"y = {op}(i, j)", absent=(op,), target="tensorrt==8.6", **binary("int64"), **WIDE) for op in OPS
 ] + [
-    Case("and, uint8", "y = BitwiseAnd(i, m)", constants="uint8 m = {102}", gone=("BitwiseAnd",), **unary("uint8"), **BYTES),
-    Case("xor, uint8", "y = BitwiseXor(i, m)", constants="uint8 m = {255}", gone=("BitwiseXor",), **unary("uint8"), **BYTES),
-    Case("masks of each column", "y = BitwiseAnd(i, m)", "int32[N,4] i", "int32[a,b] y", "int32[4] m = {1, 2, 4, 8}", gone=("BitwiseAnd",), **WIDE),
-    Case("broadcast", "y = BitwiseOr(i, j)", "int32[N,H] i, int32[W,1,H] j", "int32[a,b,c] y", gone=("BitwiseOr",), **WIDE),
-    Case("not", "y = BitwiseNot(i)", gone=("BitwiseNot",), **unary("int32"), **WIDE),
-    Case("not, uint8", "y = BitwiseNot(i)", gone=("BitwiseNot",), **unary("uint8"), **BYTES),
+    Case("and, uint8", "y = BitwiseAnd(i, m)", constants="uint8 m = {102}", absent=("BitwiseAnd",), **unary("uint8"), **BYTES),
+    Case("xor, uint8", "y = BitwiseXor(i, m)", constants="uint8 m = {255}", absent=("BitwiseXor",), **unary("uint8"), **BYTES),
+    Case("masks of each column", "y = BitwiseAnd(i, m)", "int32[N,4] i", "int32[a,b] y", "int32[4] m = {1, 2, 4, 8}", absent=("BitwiseAnd",), **WIDE),
+    Case("broadcast", "y = BitwiseOr(i, j)", "int32[N,H] i, int32[W,1,H] j", "int32[a,b,c] y", absent=("BitwiseOr",), **WIDE),
+    Case("not", "y = BitwiseNot(i)", absent=("BitwiseNot",), **unary("int32"), **WIDE),
+    Case("not, uint8", "y = BitwiseNot(i)", absent=("BitwiseNot",), **unary("uint8"), **BYTES),
     Case("shift right", 'u = Cast<to=13>(i) s = BitShift<direction="RIGHT">(u, m) y = Cast<to=7>(s)',
-         constants="uint64 m = {3}", gone=("BitShift",), ranges={"i": (0, 200)}, **unary("int64")),
+         constants="uint64 m = {3}", absent=("BitShift",), ranges={"i": (0, 200)}, **unary("int64")),
     Case("shift left", 'u = Cast<to=12>(i) s = BitShift<direction="LEFT">(u, m) y = Cast<to=6>(s)',
-         constants="uint32 m = {3}", gone=("BitShift",), ranges={"i": (-200, 200)}, **unary("int32")),
-    Case("bytes shifted right", 'y = BitShift<direction="RIGHT">(i, m)', constants="uint8 m = {2}", gone=("BitShift",), **unary("uint8"), **BYTES),
-    Case("bytes shifted left", 'y = BitShift<direction="LEFT">(i, m)', constants="uint8 m = {3}", gone=("BitShift",), **unary("uint8"), **BYTES),
-    Case("bytes shifted by several", 'y = BitShift<direction="LEFT">(i, m)', "uint8[N,4] i", "uint8[a,b] y", "uint8[4] m = {0, 1, 7, 4}", gone=("BitShift",), **BYTES),
+         constants="uint32 m = {3}", absent=("BitShift",), ranges={"i": (-200, 200)}, **unary("int32")),
+    Case("bytes shifted right", 'y = BitShift<direction="RIGHT">(i, m)', constants="uint8 m = {2}", absent=("BitShift",), **unary("uint8"), **BYTES),
+    Case("bytes shifted left", 'y = BitShift<direction="LEFT">(i, m)', constants="uint8 m = {3}", absent=("BitShift",), **unary("uint8"), **BYTES),
+    Case("bytes shifted by several", 'y = BitShift<direction="LEFT">(i, m)', "uint8[N,4] i", "uint8[a,b] y", "uint8[4] m = {0, 1, 7, 4}", absent=("BitShift",), **BYTES),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("64 bits without a sign", "y = BitwiseAnd(i, m)", constants="uint64 m = {7}", skip="uint64", opset=18, **unary("uint64")),

@@ -6,11 +6,11 @@ from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.missing.tensor.det import RULE
 
 CASES = [
-    Case("two rows", "y = Det(x)", "float[N,H,2,2] x", "float[a,b] y", gone=("Det",)),
-    Case("three rows", "y = Det(x)", "float[N,3,3] x", "float[a] y", gone=("Det",)),
-    Case("four rows", "y = Det(x)", "float[N,H,4,4] x", "float[a,b] y", gone=("Det",)),
-    Case("one row", "y = Det(x)", "float[N,1,1] x", "float[a] y", gone=("Det",)),
-    Case("8.6", "y = Det(x)", "float[N,4,4] x", "float[a] y", gone=("Det",), target="tensorrt==8.6"),
+    Case("two rows", "y = Det(x)", "float[N,H,2,2] x", "float[a,b] y", absent=("Det",)),
+    Case("three rows", "y = Det(x)", "float[N,3,3] x", "float[a] y", absent=("Det",)),
+    Case("four rows", "y = Det(x)", "float[N,H,4,4] x", "float[a,b] y", absent=("Det",)),
+    Case("one row", "y = Det(x)", "float[N,1,1] x", "float[a] y", absent=("Det",)),
+    Case("8.6", "y = Det(x)", "float[N,4,4] x", "float[a] y", absent=("Det",), target="tensorrt==8.6"),
 ]
 NEAR_MISSES = [
     Case("five rows", "y = Det(x)", "float[N,5,5] x", "float[a] y", skip="rows"),

@@ -11,7 +11,7 @@ CASES = [
         'y = Einsum<equation="bij,bjk,bkl->bil">(p, q, r)',
         "float[N,H,4] p, float[N,4,W] q, float[N,W,3] r",
         "float[a,b,c] y",
-        gone=("Einsum",),
+        absent=("Einsum",),
         target="tensorrt==8.6",
     ),
     Case(
@@ -19,7 +19,7 @@ CASES = [
         'y = Einsum<equation="...ij,...jk->...ik">(p, q)',
         "float[N,2,H,4] p, float[N,2,4,W] q",
         "float[a,b,c,d] y",
-        gone=("Einsum",),
+        absent=("Einsum",),
         target="tensorrt==8.6",
     ),
     Case(
@@ -27,7 +27,7 @@ CASES = [
         'y = Einsum<equation="bii->bi">(p)',
         "float[N,H,H] p",
         "float[a,b] y",
-        gone=("Einsum",),
+        absent=("Einsum",),
         target="tensorrt==10",
     ),
     Case(
@@ -35,7 +35,7 @@ CASES = [
         'y = Einsum<equation="...a,...b">(p, q)',
         "float[N,H] p, float[N,W] q",
         "float[a,b,c] y",
-        gone=("Einsum",),
+        absent=("Einsum",),
         target="tensorrt==8.6",
     ),
 ]

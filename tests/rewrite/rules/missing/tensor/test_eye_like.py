@@ -5,12 +5,12 @@ import pytest
 from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.missing.tensor.eye_like import RULE
 
-X = {"inputs": "float[H,W] x", "gone": ("EyeLike",)}
+X = {"inputs": "float[H,W] x", "absent": ("EyeLike",)}
 CASES = [
     Case("plain", "y = EyeLike(x)", outputs="float[a,b] y", **X),
     Case("above the diagonal", "y = EyeLike<k=2>(x)", outputs="float[a,b] y", **X),
     Case("below it, integers", "y = EyeLike<k=-3,dtype=7>(x)", outputs="int64[a,b] y", **X),
-    Case("a square of integers", "y = EyeLike(i)", "int64[H,H] i", "int64[a,b] y", gone=("EyeLike",)),
+    Case("a square of integers", "y = EyeLike(i)", "int64[H,H] i", "int64[a,b] y", absent=("EyeLike",)),
     Case("8.6", "y = EyeLike(x)", outputs="float[a,b] y", target="tensorrt==8.6", **X),
 ]
 NEAR_MISSES = [

@@ -33,17 +33,17 @@ def test_equal_to_onnx_runtime_at_matrices_that_have_one(rows):
     rng = np.random.default_rng(rows)
     for batch, count in SIZES:
         x = (rng.standard_normal((batch, count, rows, rows)) + 3 * np.eye(rows)).astype(np.float32)
-        got = runner(after)({"x": x})["y"]
-        assert np.allclose(got, runner(before)({"x": x})["y"], rtol=2e-3, atol=2e-4)
-        assert np.abs(got @ x - np.eye(rows)).max() < 1e-2
+        actual = runner(after)({"x": x})["y"]
+        assert np.allclose(actual, runner(before)({"x": x})["y"], rtol=2e-3, atol=2e-4)
+        assert np.abs(actual @ x - np.eye(rows)).max() < 1e-2
 
 
 def test_half_precision_is_computed_in_float32():
     model = model_of(case_of(3, "float16"))
     assert apply(model, (RULE,), "tensorrt==8.6").entries
     x = (np.random.default_rng(0).standard_normal((2, 3, 3, 3)) * 60 + 300 * np.eye(3)).astype(np.float16)
-    got = runner(model)({"x": x})["y"].astype(np.float64)
-    assert np.allclose(got, np.linalg.inv(x.astype(np.float64)), rtol=1e-2, atol=1e-4)
+    actual = runner(model)({"x": x})["y"].astype(np.float64)
+    assert np.allclose(actual, np.linalg.inv(x.astype(np.float64)), rtol=1e-2, atol=1e-4)
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(5, "float"), (2, "double")])

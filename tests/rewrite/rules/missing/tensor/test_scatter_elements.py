@@ -12,7 +12,7 @@ CASES = [
         "float[N,8,H,W] x, int64[N,8,H,5] i, float[N,8,H,5] u",
         ranges={"i": (0, 12)},
         opset=18,
-        gone=("ScatterElements",),
+        absent=("ScatterElements",),
     ),
     Case(
         "maximum, the middle axis",
@@ -21,7 +21,7 @@ CASES = [
         "float[a,b,c] y",
         ranges={"i": (-8, 7)},
         opset=18,
-        gone=("ScatterElements",),
+        absent=("ScatterElements",),
     ),
     Case(
         "product",
@@ -30,7 +30,7 @@ CASES = [
         "float[a] y",
         ranges={"i": (0, 12)},
         opset=18,
-        gone=("ScatterElements",),
+        absent=("ScatterElements",),
     ),
     Case(
         "maximum of integers",
@@ -39,7 +39,7 @@ CASES = [
         "int64[a,b,c] y",
         ranges={"i": (-8, 7), "x": (-9, 9), "u": (-9, 9)},
         opset=18,
-        gone=("ScatterElements",),
+        absent=("ScatterElements",),
     ),
     Case(
         "minimum of integers, 8.6",
@@ -48,7 +48,7 @@ CASES = [
         "int32[a] y",
         ranges={"i": (0, 12), "x": (-9, 9), "u": (-9, 9)},
         opset=18,
-        gone=("ScatterElements",),
+        absent=("ScatterElements",),
         target="tensorrt==8.6",
     ),
 ]

@@ -21,7 +21,7 @@ CASES = [
         "float[a,b] y",
         ranges={"i": (-12, 12)},
         opset=18,
-        gone=("ScatterND",),
+        absent=("ScatterND",),
     ),
     Case(
         "cells",
@@ -30,7 +30,7 @@ CASES = [
         "float[a,b,c] y",
         ranges={"i": (0, 7)},
         opset=18,
-        gone=("ScatterND",),
+        absent=("ScatterND",),
     ),
     Case(
         "full depth",
@@ -39,18 +39,18 @@ CASES = [
         "float[a,b] y",
         ranges={"i": (0, 7)},
         opset=18,
-        gone=("ScatterND",),
+        absent=("ScatterND",),
     ),
 ] + [
     Case(f"{how}, {kind}", f'y = ScatterND<reduction="{how}">(x, i, u)', f"{kind}[H,8] x, int64[W,1] i, {kind}[W,8] u",
-         f"{kind}[a,b] y", ranges={"i": (-12, 12), "x": (-2, 2), "u": (-2, 2)}, opset=18, gone=("ScatterND",), edit=recorded)
+         f"{kind}[a,b] y", ranges={"i": (-12, 12), "x": (-2, 2), "u": (-2, 2)}, opset=18, absent=("ScatterND",), edit=recorded)
     for how, kind in (("max", "float"), ("min", "float"), ("mul", "float"), ("add", "int64"),
                       ("max", "int32"), ("min", "int64"))
 ] + [
     Case("few rows, any number of updates", 'y = ScatterND<reduction="add">(x, i, u)', "int64[30] x, int64[W,1] i, int64[W] u", "int64[a] y",
-         ranges={"i": (0, 29)}, opset=18, gone=("ScatterND",)),
+         ranges={"i": (0, 29)}, opset=18, absent=("ScatterND",)),
     Case("integers on 8.6", 'y = ScatterND<reduction="max">(x, i, u)', "int64[H,8] x, int64[W,1] i, int64[W,8] u",
-         "int64[a,b] y", ranges={"i": (-12, 12)}, opset=18, gone=("ScatterND",), target="tensorrt==8.6", edit=recorded),
+         "int64[a,b] y", ranges={"i": (-12, 12)}, opset=18, absent=("ScatterND",), target="tensorrt==8.6", edit=recorded),
 ]  # fmt: skip
 NEAR_MISSES = [
     Case(

@@ -43,10 +43,10 @@ def test_the_argument_is_within_a_period_and_exact():
     inner = next(n for n in model.graph.node if n.op_type == "Sin").input[0]
     model.graph.output[0].name = inner
     x = np.concatenate([np.linspace(-4e5, 4e5, 40001), np.linspace(-7, 7, 5001)]).astype(np.float32)
-    got = runner(model)({"x": x})[inner].astype(np.float64)
+    actual = runner(model)({"x": x})[inner].astype(np.float64)
     exact = x.astype(np.float64)
     exact = exact - 2 * np.pi * np.round(exact / (2 * np.pi))
     near_edge = np.abs(np.abs(exact) - np.pi) < 1e-2
-    assert np.abs(got).max() < 3.16
-    assert np.abs(got - exact)[~near_edge].max() < 2e-6
+    assert np.abs(actual).max() < 3.16
+    assert np.abs(actual - exact)[~near_edge].max() < 2e-6
     assert abs(sum(PARTS) - 2 * np.pi) < 1e-15

@@ -16,7 +16,7 @@ TWO = {
     "ranges": {"i": (0, 255), "j": (1, 255)},
     "opset": 18,
 }
-ONE = {"inputs": "uint8[N,8,H,W] x", "outputs": "uint8[a,b,c,d] y", "ranges": {"x": (0, 255)}, "made": ("Cast",)}
+ONE = {"inputs": "uint8[N,8,H,W] x", "outputs": "uint8[a,b,c,d] y", "ranges": {"x": (0, 255)}, "present": ("Cast",)}
 ALL = "uint8 k = {7}, int64[1] one = {1}, int64[1] nine = {9}, int64[8] p = {0,0,1,2,0,0,1,0}, int64[4] s = {0,0,1,-1}"
 CASES = [
     Case(op, f"y = {op}(i, j)", **TWO) for op in ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min")
@@ -34,7 +34,7 @@ CASES = [
     Case("Clip", "y = Clip(x, k)", constants=ALL, **ONE),
     Case("MaxPool", "y = MaxPool<kernel_shape=[2,2]>(x)", **ONE),
     Case("8.6", "y = Div(i, j)", target=EIGHT, **TWO),
-    Case("float to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", ranges={"x": (0, 255)}, made=("Mod",)),
+    Case("float to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", ranges={"x": (0, 255)}, present=("Mod",)),
     Case("int to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", "int64[N,H] x", "float[a,b] y", ranges={"x": (-400, 700)}),
     Case("byte to int on 8.6", "y = Cast<to=6>(x)", "uint8[N,H] x", "int32[a,b] y", target=EIGHT, ranges={"x": (0, 255)}),
     Case("int to byte on 8.6 wraps", "y = Cast<to=2>(x)", "int32[N,H] x", "uint8[a,b] y", target=EIGHT, ranges={"x": (-700, 900)}),

@@ -14,28 +14,28 @@ CASES = [
         "y = Attention(q, k, v)",
         "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
         opset=23,
-        gone=("Attention",),
+        absent=("Attention",),
     ),
     Case(
         "causal",
         "y = Attention<is_causal=1>(q, k, v)",
         "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
         opset=23,
-        gone=("Attention",),
+        absent=("Attention",),
     ),
     Case(
         "scale and mask",
         "y = Attention<scale=0.3>(q, k, v, m)",
         "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v, float[H,W] m",
         opset=23,
-        gone=("Attention",),
+        absent=("Attention",),
     ),
     Case(
         "boolean mask",
         "y = Attention(q, k, v, m)",
         "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v, bool[N,1,H,W] m",
         opset=23,
-        gone=("Attention",),
+        absent=("Attention",),
         edit=None,
     ),
     Case(
@@ -44,7 +44,7 @@ CASES = [
         "float[N,H,32] q, float[N,W,16] k, float[N,W,16] v",
         "float[a,b,c] y",
         opset=23,
-        gone=("Attention",),
+        absent=("Attention",),
     ),
 ]
 NEAR_MISSES = [
@@ -83,9 +83,9 @@ QKV = "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v"
 
 def _mask(kind):
     """[5, 7]: the second row attends to nothing, the last to one place."""
-    kept = np.random.default_rng(0).integers(0, 2, (5, 7)).astype(bool)
-    kept[:, 2], kept[1], kept[4] = True, False, np.arange(7) == 6
-    return kept if kind == "bool" else np.where(kept, 0.25, -np.inf).astype(np.float32)
+    mask = np.random.default_rng(0).integers(0, 2, (5, 7)).astype(bool)
+    mask[:, 2], mask[1], mask[4] = True, False, np.arange(7) == 6
+    return mask if kind == "bool" else np.where(mask, 0.25, -np.inf).astype(np.float32)
 
 
 @pytest.mark.parametrize("causal", [0, 1])
@@ -93,17 +93,21 @@ def _mask(kind):
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_a_row_that_is_masked_whole_is_zero(kind, causal, scale):
     case = Case(
-        "rows", f"y = Attention<is_causal={causal}>(q, k, v, m)", f"{QKV}, {kind}[H,W] m", opset=23, gone=("Attention",)
+        "rows",
+        f"y = Attention<is_causal={causal}>(q, k, v, m)",
+        f"{QKV}, {kind}[H,W] m",
+        opset=23,
+        absent=("Attention",),
     )
     random = np.random.default_rng(1)
     feed = {n: (scale * random.standard_normal((2, 4, s, 8))).astype(np.float32) for n, s in (("q", 5), ("k", 7))}
     feed.update(v=random.standard_normal((2, 4, 7, 8)).astype(np.float32), m=_mask(kind))
     before, after = (OnnxRuntimeRunner(m.SerializeToString()) for m in (model_of(case), check_case(RULE, case)))
-    got = after(feed)["y"]
-    assert not got[:, :, 1].any()
+    actual = after(feed)["y"]
+    assert not actual[:, :, 1].any()
     # With a causal mask the last row has nothing left either.
-    assert bool(got[:, :, 4].any()) is not bool(causal)
-    np.testing.assert_allclose(got, before(feed)["y"], rtol=1e-4, atol=1e-4)
+    assert bool(actual[:, :, 4].any()) is not bool(causal)
+    np.testing.assert_allclose(actual, before(feed)["y"], rtol=1e-4, atol=1e-4)
 
 
 def test_masked_places_stay_masked_beside_large_scores_in_half_precision():
@@ -118,8 +122,8 @@ def test_masked_places_stay_masked_beside_large_scores_in_half_precision():
     skip_newer(case)
     model = model_of(case)
     assert len(apply(model, (RULE,), case.target).entries) == 1
-    got = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
-    np.testing.assert_array_equal(got, np.full((1, 4, 2, 8), 0.5, np.float16))
+    actual = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
+    np.testing.assert_array_equal(actual, np.full((1, 4, 2, 8), 0.5, np.float16))
 
 
 WITH_AND_WITHOUT = [([[0.0, -np.inf], [0.0, 1.0]], False), ([[0.0, 1.0], [-np.inf] * 2], True)]
@@ -134,7 +138,7 @@ def test_a_constant_mask_is_looked_at(rows, guarded):
 
     case = Case(
         "constant", "y = Attention(q, k, v, m)", "float[N,4,2,8] q, float[N,4,2,8] k, float[N,4,2,8] v",
-        opset=23, gone=("Attention",), edit=with_mask, sizes=({"N": 1}, {"N": 3}, {"N": 4}),
+        opset=23, absent=("Attention",), edit=with_mask, sizes=({"N": 1}, {"N": 3}, {"N": 4}),
     )  # fmt: skip
     ops = [n.op_type for n in check_case(RULE, case).graph.node]
     assert ("Equal" in ops) is guarded

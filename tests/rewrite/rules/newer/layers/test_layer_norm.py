@@ -11,7 +11,7 @@ CASES = [
         "n, m, i = LayerNormalization<axis=3>(x, s) y = Add(n, m)",
         "float[N,8,H,5] x",
         constants="float[5] s = {2.0,1,3,4,5}",
-        gone=("LayerNormalization",),
+        absent=("LayerNormalization",),
     ),
     Case(
         "all three are outputs",
@@ -19,7 +19,7 @@ CASES = [
         "float[N,8,H,5] x",
         "float[a,b,c,d] y, float[a,b,c,e] m, float[a,b,c,e] i",
         constants="float[5] s = {2.0,1,3,4,5}, float[5] b = {1,1,0,2,3}",
-        gone=("LayerNormalization",),
+        absent=("LayerNormalization",),
     ),
 ]
 NEAR_MISSES = [

@@ -6,7 +6,7 @@ from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.newer.layers.mish import RULE
 
 CASES = [
-    Case("mish", "y = Mish(x)", opset=18, gone=("Mish",), target="tensorrt==8.6"),
+    Case("mish", "y = Mish(x)", opset=18, absent=("Mish",), target="tensorrt==8.6"),
 ]
 NEAR_MISSES = [
     Case("written out already", "s = Softplus(x) t = Tanh(s) y = Mul(x, t)", target="tensorrt==8.6"),

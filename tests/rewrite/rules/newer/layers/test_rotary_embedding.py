@@ -11,7 +11,7 @@ CASES = [
         "y = RotaryEmbedding(x, c, s)",
         "float[N,3,H,8] x, float[N,H,4] c, float[N,H,4] s",
         opset=23,
-        gone=("RotaryEmbedding",),
+        absent=("RotaryEmbedding",),
         target="tensorrt==10",
     ),
     Case(
@@ -19,7 +19,7 @@ CASES = [
         "y = RotaryEmbedding<interleaved=1>(x, c, s)",
         "float[N,3,H,8] x, float[N,H,4] c, float[N,H,4] s",
         opset=23,
-        gone=("RotaryEmbedding",),
+        absent=("RotaryEmbedding",),
         target="tensorrt==10",
     ),
     Case(
@@ -28,7 +28,7 @@ CASES = [
         "float[N,3,H,8] x, float[50,2] c, float[50,2] s, int64[N,H] p",
         opset=23,
         ranges={"p": (0, 49)},
-        gone=("RotaryEmbedding",),
+        absent=("RotaryEmbedding",),
         target="tensorrt==10",
     ),
     Case(
@@ -37,7 +37,7 @@ CASES = [
         "float[N,H,16] x, float[N,H,4] c, float[N,H,4] s",
         "float[a,b,c] y",
         opset=23,
-        gone=("RotaryEmbedding",),
+        absent=("RotaryEmbedding",),
         target="tensorrt==8.6",
     ),
 ]

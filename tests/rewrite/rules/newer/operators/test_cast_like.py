@@ -6,7 +6,7 @@ from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.rewrite.rules.newer.operators.cast_like import RULE
 
 CASES = [
-    Case("to int64", "s = Shape(x) i = CastLike(x, s) y = Cast<to=1>(i)", gone=("CastLike",), target="tensorrt==8.6"),
+    Case("to int64", "s = Shape(x) i = CastLike(x, s) y = Cast<to=1>(i)", absent=("CastLike",), target="tensorrt==8.6"),
 ]
 NEAR_MISSES = [
     Case("a Cast", "i = Cast<to=7>(x) y = Cast<to=1>(i)", target="tensorrt==8.6"),

@@ -8,7 +8,8 @@ from trtconv.rewrite.rules.newer.operators.integer_sign import RULE
 
 OLD = {"target": "tensorrt==8.6", "ranges": {"i": (-9, 9)}}
 CASES = [
-    Case(kind, "y = Sign(i)", f"{kind}[N,H] i", f"{kind}[a,b] y", gone=("Sign",), **OLD) for kind in ("int32", "int64")
+    Case(kind, "y = Sign(i)", f"{kind}[N,H] i", f"{kind}[a,b] y", absent=("Sign",), **OLD)
+    for kind in ("int32", "int64")
 ]
 
 

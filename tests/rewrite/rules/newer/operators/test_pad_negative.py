@@ -9,10 +9,10 @@ from trtconv.rewrite.rules.newer.operators.pad_negative import RULE
 EIGHT = {"target": "tensorrt==8.6"}
 P = "int64[8] p = "
 CASES = [
-    Case("cut and padded", "y = Pad(x, p)", constants=P + "{0,0,-1,2,0,0,-1,2}", made=("Slice", "Pad"), **EIGHT),
+    Case("cut and padded", "y = Pad(x, p)", constants=P + "{0,0,-1,2,0,0,-1,2}", present=("Slice", "Pad"), **EIGHT),
     Case("one axis both ways", "y = Pad(x, p)", constants=P + "{0,0,-2,0,0,0,3,0}", **EIGHT),
     Case("a value", "y = Pad(x, p, v)", constants=P + "{0,-1,0,3,0,1,-4,0}, float v = {7.0}", **EIGHT),
-    Case("cut only", "y = Pad(x, p)", constants=P + "{0,0,-1,-2,0,0,0,-3}", gone=("Pad",), **EIGHT),
+    Case("cut only", "y = Pad(x, p)", constants=P + "{0,0,-1,-2,0,0,0,-3}", absent=("Pad",), **EIGHT),
     Case("mirrored on another axis", 'y = Pad<mode="reflect">(x, p)', constants=P + "{0,0,-1,2,0,0,-2,1}", **EIGHT),
     Case("edge", 'y = Pad<mode="edge">(x, p)', constants=P + "{0,0,-1,2,0,0,0,0}", **EIGHT),
 ]

@@ -11,7 +11,7 @@ CASES = [
         'y = Pad<mode="wrap">(x, p)',
         opset=19,
         constants="int64[8] p = {0,0,1,2,0,0,3,0}",
-        gone=("Pad",),
+        absent=("Pad",),
         target="tensorrt==8.6",
     ),
 ]

@@ -41,8 +41,8 @@ def test_a_third_beside_half_is_not_rounded():
     apply(model, (RULE,), "tensorrt==8.6")
     power = next(n for n in model.graph.node if n.op_type == "Pow")
     assert power.input[1] == "e", "the exponent stays in FP32"
-    made = {o: n for n in model.graph.node for o in n.output}
-    assert made[power.input[0]].attribute[0].i == 1, "the base is widened"
+    node = {o: n for n in model.graph.node for o in n.output}
+    assert node[power.input[0]].attribute[0].i == 1, "the base is widened"
 
 
 def test_not_needed_where_the_parser_casts():

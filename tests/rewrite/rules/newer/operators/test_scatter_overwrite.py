@@ -14,13 +14,13 @@ def recorded(model):
     model.metadata_props.add(key=SPACE_KEY, value="N=1:2:3 H=13:17:40 W=13:23:40")
 
 
-OLD = {"target": "tensorrt==8.6", "gone": ("ScatterElements",), "edit": recorded}
+OLD = {"target": "tensorrt==8.6", "absent": ("ScatterElements",), "edit": recorded}
 CASES = [
     Case("duplicates along the last axis", "y = ScatterElements<axis=1>(x, i, u)", "float[N,5] x, int64[N,H] i, float[N,H] u", "float[a,b] y",
-         ranges={"i": (-5, 4)}, made=("GatherElements",), **OLD),
+         ranges={"i": (-5, 4)}, present=("GatherElements",), **OLD),
     Case("the middle axis", "y = ScatterElements<axis=1>(x, i, u)", "float[N,8,H] x, int64[N,6,H] i, float[N,6,H] u", "float[a,b,c] y", ranges={"i": (-8, 7)}, **OLD),
     Case("the first axis, which moves", "y = ScatterElements<axis=0>(x, i, u)", "float[H,4] x, int64[W,4] i, float[W,4] u", "float[a,b] y", ranges={"i": (-13, 12)}, **OLD),
-    Case("one index", "y = ScatterElements<axis=1>(x, i, u)", "float[N,H,4] x, int64[N,1,4] i, float[N,1,4] u", "float[a,b,c] y", ranges={"i": (-13, 12)}, made=("Where",), **OLD),
+    Case("one index", "y = ScatterElements<axis=1>(x, i, u)", "float[N,H,4] x, int64[N,1,4] i, float[N,1,4] u", "float[a,b,c] y", ranges={"i": (-13, 12)}, present=("Where",), **OLD),
     Case("one index, int32, negative axis", "y = ScatterElements<axis=-1>(x, i, u)", "float[N,H] x, int32[N,1] i, float[N,1] u", "float[a,b] y", ranges={"i": (-13, 12)}, **OLD),
     Case("integers", "y = ScatterElements<axis=0>(x, i, u)", "int64[H] x, int64[W] i, int64[W] u", "int64[a] y", ranges={"i": (0, 12), "x": (-9, 9), "u": (-9, 9)}, **OLD),
 ]  # fmt: skip

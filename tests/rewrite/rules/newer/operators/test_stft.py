@@ -20,7 +20,7 @@ SOUND = {
     "inputs": "float[N,T,1] x",
     "sizes": SIZES,
     "target": "tensorrt==8.6",
-    "gone": ("STFT",),
+    "absent": ("STFT",),
     "ranges": {"x": (-1, 1)},
 }
 
@@ -50,7 +50,7 @@ CASES = [
     Case("tensorrt==10", stft(), constants="int64 s = {8}, int64 l = {16}", edit=hann(16), **(SOUND | {"target": "tensorrt==10"})),
     Case("complex", stft("<onesided=0>"), constants="int64 s = {8}, int64 l = {16}", edit=hann(16), **(SOUND | {"inputs": "float[N,T,2] x"})),
 ]  # fmt: skip
-NEAR = {k: v for k, v in SOUND.items() if k != "gone"}
+NEAR = {k: v for k, v in SOUND.items() if k != "absent"}
 NEAR_MISSES = [
     Case("a step of the input", stft(), constants="int64 l = {16}", edit=hann(16), **(NEAR | {"inputs": "float[N,T,1] x, int64 s"}), skip="step"),
     Case("a window of the input", stft(), constants="int64 s = {8}, int64 l = {16}", **(NEAR | {"inputs": "float[N,T,1] x, float[16] w"}), skip="window"),
@@ -85,10 +85,10 @@ def test_the_sums_are_those_of_fp64(length):
         float
     )
     truth = np.fft.rfft(frames)
-    got = runner(model)({"x": x[..., None]})["y"]
-    assert got.shape == (*truth.shape, 2)
+    actual = runner(model)({"x": x[..., None]})["y"]
+    assert actual.shape == (*truth.shape, 2)
     scale = np.sqrt((np.abs(truth) ** 2).mean())
-    assert np.abs(got[..., 0] + 1j * got[..., 1] - truth).max() < 2e-5 * scale
+    assert np.abs(actual[..., 0] + 1j * actual[..., 1] - truth).max() < 2e-5 * scale
 
 
 def test_quarter_turns_are_exact():
