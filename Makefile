@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-slow lint zoo networks networks-quick power sweep-kill fuzz kill-campaign clean venv
+.PHONY: demo test test-slow lint docs zoo networks networks-quick power sweep-kill fuzz kill-campaign clean venv
 
 venv: $(STAMP)
 
@@ -39,6 +39,16 @@ test-slow: venv
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The documentation as a site in build/site. Every warning is an error, and so is a page that loads something over the
+# network. To look at it: `python -m http.server -d build/site`.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m docs_site.outside build/site
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[docs]'
+	@touch $@
 
 # The conversion zoo: every case through export, rewrite and a TensorRT-RTX build; fails when one got worse.
 zoo: venv

@@ -1,0 +1,120 @@
+"""The pages that are made from the code say all of it, and a built site loads nothing from elsewhere."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+
+import trtconv
+from docs_site.cli_pages import command_pages
+from docs_site.outside import loaded_from_elsewhere, main
+from docs_site.python_pages import KEYWORDS, python_pages
+from tests.docs.pages import ROOT
+from trtconv.cli.main import COMMANDS, cli
+
+
+def commands(group, context, title="trtconv"):
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        yield f"{title} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, click.Context(command), f"{title} {name}")
+
+
+def test_every_command_and_option_has_its_place():
+    pages = dict(command_pages())
+    assert {f"reference/cli/{name}.md" for name in COMMANDS} | {"reference/cli/index.md"} == set(pages)
+    for title, command in commands(cli, click.Context(cli)):
+        page = pages[f"reference/cli/{title.split(' ')[1]}.md"]
+        assert f" {title}\n" in page
+        for option in command.params:
+            if isinstance(option, click.Option) and option.name != "help":
+                assert f"`{option.opts[-1]}`" in page, (title, option.name)
+
+
+def test_help_that_is_not_wrapped_is_code():
+    page = dict(command_pages())["reference/cli/convert.md"]
+    assert "```sh\ntrtconv convert net.py:make_net" in page
+    assert "\b" not in "".join(dict(command_pages()).values())
+
+
+def test_every_name_of_the_door_and_every_option_of_a_call_is_told():
+    pages = dict(python_pages())
+    told = re.findall(r"(?m)^::: [\w.]+\.(\w+)$", "".join(pages.values()))
+    assert sorted(told) == sorted(trtconv.__all__)
+    for _, keywords, _ in KEYWORDS:
+        for name in keywords.__annotations__:
+            assert f"| `{name}` |" in pages["reference/api/options.md"]
+    without_help = [row for row in pages["reference/api/options.md"].splitlines() if row.endswith("|  |")]
+    assert without_help == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<script src="https://cdn.example/x.js"></script>',
+        '<link rel="preload stylesheet" href="//cdn.example/x.css">',
+        '<img src="HTTP://example.com/x.png">',
+        "<style>@import 'https://fonts.example/x.css';</style>",
+        '<p style="background: url(https://example.com/x.png)">',
+        '<svg><image href="https://example.com/x.png"/></svg>',
+    ],
+)
+def test_what_a_page_would_load_is_seen(tmp_path, page, capsys):
+    (tmp_path / "index.html").write_text(f"<!doctype html>{page}")
+    assert main(str(tmp_path)) == 1
+    assert "index.html loads" in capsys.readouterr().err
+
+
+def test_links_to_follow_and_own_files_are_no_loads(tmp_path):
+    (tmp_path / "index.html").write_text(
+        '<a href="https://example.com">x</a><script src="../x.js"></script><img src=x>'
+    )
+    (tmp_path / "x.css").write_text("body { background: url('x.png') }")
+    assert main(str(tmp_path)) == 0
+    (tmp_path / "x.css").write_text("body { background: url(//example.com/x.png) }")
+    assert list(loaded_from_elsewhere(tmp_path)) == [("x.css", "//example.com/x.png")]
+
+
+def test_a_folder_that_is_no_site(tmp_path):
+    assert main(str(tmp_path)) == 2
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="the extra `docs` is not installed")
+    pytest.importorskip("material", reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_loads_nothing(site):
+    assert list(loaded_from_elsewhere(site)) == []
+    for page in ("index", "tutorial/first-conversion", "reference/cli/check", "reference/api/calls", "reference/rules"):
+        assert (site / f"{page}.html").is_file(), page
+    assert "assert_equal" in (site / "reference" / "api" / "calls.html").read_text()
+
+
+@pytest.mark.slow
+def test_no_request_leaves_the_site_in_a_browser(site, tmp_path):
+    chromium = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+    if chromium is None:
+        pytest.skip("no Chromium is installed (apt-get install chromium)")
+    log = tmp_path / "net.json"
+    subprocess.run(
+        [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}",
+         "--virtual-time-budget=8000", "--dump-dom", (site / "index.html").as_uri()],
+        capture_output=True, timeout=120, check=True,
+    )  # fmt: skip
+    # What Chromium asks for on its own account has no origin.
+    asked = [line for line in log.read_text(errors="replace").splitlines() if '"initiator":"' in line]
+    page = [line for line in asked if '"initiator":"not an origin"' not in line]
+    assert {url for line in page for url in re.findall(r'"url":"(https?://[^"]*)"', line)} == set()
