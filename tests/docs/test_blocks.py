@@ -1,4 +1,4 @@
-"""What stands in the code blocks of the pages is of the language that they name, and configs have keys that there are."""
+"""Code blocks of the pages are of the language that they name, and configs have keys that there are."""
 
 import ast
 import textwrap
