@@ -29,7 +29,7 @@ def fenced(language, heading):
 def run_blocks():
     """The `run: |` blocks of the action by the name of their step."""
     steps = re.split(r"\n    - name: ", ACTION)[1:]
-    return {s.splitlines()[0]: re.sub(r"(?m)^ {8}", "", s.split("run: |\n")[1]) for s in steps}
+    return {s.splitlines()[0]: re.sub(r"(?m)^ {8}", "", s.split("run: |\n")[1]) for s in steps if "run: |\n" in s}
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def shell(checkout, script, **environment):
 
 def act(checkout, **inputs):
     """Run the action's check step as GitHub does; returns the process and the outputs."""
-    names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "OPTIONS", "REPRO", "SOURCE_CHECK")
+    names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "BASELINE_ENGINE", "OPTIONS", "REPRO", "SOURCE_CHECK")
     values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true", "SOURCE_CHECK": "true"} | inputs
     files = {n: str(checkout / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     process = shell(checkout, run_blocks()["Check"], **values, **files)
@@ -71,10 +71,10 @@ def act(checkout, **inputs):
 def test_the_action_passes_and_writes_every_report(checkout):
     process, outputs = act(checkout, SUBJECT="out/model.trt.onnx", CONFIG="trtconv.toml", OPTIONS="--rtol 1e-3 -q")
     assert process.returncode == 0, process.stderr
-    assert outputs == {"exit-code": "0", "reports": "reports dir"}
+    assert outputs == {"exit-code": "0", "passed": "true", "reports": "reports dir"}
     folder = checkout / "reports dir"
     names = {p.name for p in folder.iterdir()}
-    assert names == {"report.json", "junit.xml", "report.sarif", "report.md", "report.html"}
+    assert names == {"report.json", "junit.xml", "report.sarif", "report.md", "report.html", "gl-code-quality.json"}
     assert json.loads((folder / "report.json").read_text())["passed"] is True
     assert json.loads((folder / "report.sarif").read_text())["version"] == "2.1.0"
     assert int(ET.parse(folder / "junit.xml").getroot()[0].get("failures")) == 0
@@ -85,7 +85,7 @@ def test_the_action_fails_with_the_code_the_annotation_and_a_repro(checkout):
     write_pair(checkout / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
     process, outputs = act(checkout, SUBJECT="out/model.trt.onnx")
     assert process.returncode == 3
-    assert outputs["exit-code"] == "3"
+    assert (outputs["exit-code"], outputs["passed"]) == ("3", "false")
     assert "::error file=net.py,line=13," in process.stdout
     assert (checkout / "reports dir" / "repro.zip").stat().st_size > 500
     assert "❌" in (checkout / "github_step_summary").read_text()
@@ -115,13 +115,34 @@ def test_every_input_of_the_action_is_used():
 
 
 def test_the_gitlab_script_runs(checkout):
-    block = fenced("yaml", "GitLab")
+    block = re.findall(r"```yaml\n(.*?)```", DOC.split("## GitLab\n")[1], re.S)[1]
     lines = re.findall(r"(?m)^    - (.*)$", block.split("script:")[1].split("artifacts:")[0])
     process = shell(checkout, "\n".join(lines), MODEL="out/model.trt.onnx")
     assert process.returncode == 0, process.stderr
-    for name in ("junit.xml", "report.html", "report.json"):
+    for name in ("junit.xml", "report.html", "quality.json"):
         assert (checkout / name).exists()
         assert name in block.split("artifacts:")[1]
+
+
+def test_the_gitlab_component_runs(checkout):
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    write_pair(checkout / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    text = (ROOT / "templates" / "check.yml").read_text()
+    inputs = yaml.safe_load(text.split("\n---\n")[0])["spec"]["inputs"]
+    values = {name: facts.get("default") for name, facts in inputs.items()} | {"subject": "out/model.trt.onnx"}
+    assert {name for name, value in values.items() if value is None} == set(), "only the subject has no default"
+    assert set(re.findall(r"\$\[\[ inputs\.([\w-]+) \]\]", text)) == set(inputs)
+    filled = re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda m: json.dumps(values[m[1]]).strip('"'), text)
+    job = yaml.safe_load(filled.split("\n---\n")[1])["trtconv-check"]
+    variables = {name: str(value) for name, value in job["variables"].items()}
+    process = shell(checkout, "\n".join(job["script"]), **variables)
+    assert process.returncode == 3, process.stderr
+    for path in job["artifacts"]["reports"].values():
+        assert (checkout / path).is_file()
+    entries = json.loads((checkout / job["artifacts"]["reports"]["codequality"]).read_text())
+    assert ("major", "net.py", 13) in [
+        (e["severity"], e["location"]["path"], e["location"]["lines"]["begin"]) for e in entries
+    ]
 
 
 def test_the_jenkins_script_runs(checkout):
@@ -164,5 +185,101 @@ def test_the_files_are_yaml(name):
 def test_the_snippets_are_yaml():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     blocks = re.findall(r"```yaml\n(.*?)```", DOC, re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert all(isinstance(yaml.safe_load(b), dict) for b in blocks)
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "action.yml"], ids=lambda p: p.name)
+def test_foreign_actions_are_pinned_by_commit(path):
+    uses = re.findall(r"uses: (\S+)(.*)", path.read_text())
+    assert uses or path.name == "action.yml"
+    for action, comment in uses:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), "the version stands beside the commit"
+    pins = {tuple(a.split("@")) for a, _ in uses}
+    assert len({name for name, _ in pins}) == len(pins)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.name)
+def test_workflows_may_only_read_and_keep_no_credentials(path):
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions", {}) in ({}, {"id-token": "write"} if name == "publish" else {})
+        assert job["timeout-minutes"] <= 90
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_the_documented_actions_are_those_that_ours_use():
+    documented = set(re.findall(r"uses: (actions/\S+)", DOC))
+    ours = {a for path in WORKFLOWS for a in re.findall(r"uses: (actions/\S+)", path.read_text())}
+    assert documented <= ours
+
+
+def test_the_images_are_pinned_by_digest():
+    images = re.findall(r"(?m)^FROM (\S+)", (ROOT / "docker" / "Dockerfile").read_text())
+    assert images
+    assert all(re.fullmatch(r"[\w./:-]+@sha256:[0-9a-f]{64}", image) for image in images)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "calls"),
+    [
+        ({}, ["--constraint CHECKOUT/constraints.txt CHECKOUT"]),
+        ({"EXTRAS": "gpu"}, ["--constraint CHECKOUT/constraints.txt CHECKOUT[gpu]"]),
+        (
+            {"EXTRAS": "gpu,sign", "TORCH": "true"},
+            [
+                "--constraint CHECKOUT/constraints.txt --index-url https://download.pytorch.org/whl/cpu torch",
+                "--constraint CHECKOUT/constraints.txt CHECKOUT[gpu,sign,export]",
+            ],
+        ),
+    ],
+)
+def test_the_action_installs_its_own_checkout(checkout, inputs, calls):
+    python = checkout / "bin" / "python"
+    python.write_text('#!/bin/sh\necho "$@" >> calls\n')
+    python.chmod(stat.S_IRWXU)
+    values = {"PYTHON": str(python), "EXTRAS": "", "TORCH": "false", "CHECKOUT": "CHECKOUT"} | inputs
+    process = shell(checkout, run_blocks()["Install trtconv"], **values)
+    assert process.returncode == 0, process.stderr
+    assert (checkout / "calls").read_text().splitlines() == [f"-m pip install --quiet {call}" for call in calls]
+
+
+def test_extras_are_no_requirement(checkout):
+    values = {"PYTHON": "false", "EXTRAS": "x] @ https://example.com/evil.whl", "TORCH": "false", "CHECKOUT": "."}
+    assert shell(checkout, run_blocks()["Install trtconv"], **values).returncode == 2
+
+
+def test_the_tag_that_is_released_is_the_version():
+    import trtconv
+
+    script = re.search(r"run: (test .*)", (ROOT / ".github" / "workflows" / "release.yml").read_text())[1]
+    for tag, code in ((f"v{trtconv.__version__}", 0), ("v0.0.0", 1)):
+        assert subprocess.run(["bash", "-c", script], cwd=ROOT, env={**os.environ, "GITHUB_REF_NAME": tag},
+                              check=False).returncode == code  # fmt: skip
+
+
+def test_the_citation_has_the_version():
+    import trtconv
+
+    assert f"version: {trtconv.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.name)
+def test_the_issue_templates_are_forms(path):
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    form = yaml.safe_load(path.read_text())
+    if path.name == "config.yml":
+        assert all(link["url"].startswith("https://") for link in form["contact_links"])
+        return
+    assert {"name", "description", "body"} <= set(form)
+    assert all(field["type"] in ("markdown", "textarea", "input", "dropdown") for field in form["body"])
+    fields = [field for field in form["body"] if field["type"] != "markdown"]
+    assert len({field["id"] for field in fields}) == len(fields)

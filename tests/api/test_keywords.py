@@ -8,6 +8,7 @@ import pytest
 from trtconv.api import keywords
 from trtconv.api.calls import _CHECK, _CONVERT
 from trtconv.api.keywords import command_line
+from trtconv.check.reporters.registry import REPORTERS
 from trtconv.cli.main import cli
 from trtconv.core.config import Config
 from trtconv.core.errors import InvalidRequestError
@@ -18,7 +19,7 @@ from trtconv.frontend.command_line import CommandLine
 PRINTING = {"verbose", "quiet", "json", "help", "output"}
 OTHER_CALLS = {"layers", "dump", "find_fp32", "target"}
 PARAMETERS = {"input", "dynamic", "against", "module", "subject"}
-REPORTS = {"html", "junit", "sarif", "github", "markdown"}
+REPORTS = {reporter.option.name for reporter in REPORTERS}
 
 
 def options_of(name: str) -> set[str]:

@@ -8,7 +8,8 @@ import click
 import jsonschema
 import pytest
 
-from tests.check.test_room import double, folder
+from tests.check.test_room import double
+from tests.check.test_room import folder as model_folder  # noqa: F401 - a fixture
 from tests.cli.documents import FILES, ROOT, validated
 from trtconv.cli.help_groups import GroupedCommand, join_json
 from trtconv.cli.main import COMMANDS, cli
@@ -19,10 +20,10 @@ RTX = ("--dynamic", "--backend", "tensorrt-rtx")
 
 
 @pytest.fixture
-def folder(folder, monkeypatch):  # noqa: F811
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("TRTCONV_CACHE", str(folder / "cache"))
-    return folder
+def folder(model_folder, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(model_folder)
+    monkeypatch.setenv("TRTCONV_CACHE", str(model_folder / "cache"))
+    return model_folder
 
 
 def commands() -> dict[str, click.Command]:

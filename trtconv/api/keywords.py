@@ -91,6 +91,8 @@ class CheckOptions(EqualOptions, total=False):
     no_source_check: bool
     baseline: PathText
     update_baseline: bool
+    baseline_engine: PathText
+    processes: int
 
 
 def command_line(call: str, kinds: Iterable[type[Any]], keywords: Mapping[str, Any]) -> CommandLine:

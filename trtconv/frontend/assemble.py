@@ -232,14 +232,18 @@ def check_request(config: Config, subject: Path, against: str | LiveModule | Non
 
 
 def check_gate(config: Config, line: CommandLine) -> Gate:
-    """The budgets of the config, and the baseline that the command line names."""
+    """The budgets of the config, and the baseline and the earlier engine that the command line names."""
+    from trtconv.check.gate.in_turn import InTurn
     from trtconv.check.gate.judge import read_gate
 
     options = line.of(GateOptions)
     if options.update_baseline and not options.baseline:
         raise InvalidRequestError("--update-baseline needs --baseline FILE", hint="name the file to write")
     limits = config.check
-    return read_gate(limits.budgets, limits.baseline, options.baseline, update=options.update_baseline)
+    in_turn = InTurn(options.baseline_engine, options.processes) if options.baseline_engine else None
+    return read_gate(
+        limits.budgets, limits.baseline, options.baseline, update=options.update_baseline, in_turn=in_turn
+    )
 
 
 def convert_request(

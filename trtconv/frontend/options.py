@@ -58,6 +58,27 @@ class GateOptions:
         ),
     )
 
+    baseline_engine: Path | None = field(
+        default=None,
+        metadata=option(
+            "--baseline-engine",
+            help="Fail when SUBJECT is slower than this earlier file, measured in turn.",
+            group="Check",
+            form="path",
+        ),
+    )
+    processes: int = field(
+        default=7,
+        metadata=option(
+            "--processes",
+            help="With --baseline-engine: how many processes each of both gets.",
+            group="Check",
+            form="integer",
+            bounds=(4, 100),
+            shows_default=True,
+        ),
+    )
+
 
 @dataclass(frozen=True)
 class ConfigOption:

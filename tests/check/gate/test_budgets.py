@@ -234,7 +234,7 @@ HALF_LAYERS = [
 class Opened:
     """A session that has only layers."""
 
-    def load(self, path, plugins=(), foreign=False):
+    def load(self, path, **options):
         return self
 
     def layers(self, runs):

@@ -20,7 +20,7 @@ REPORTER = Reporter("plain", "Write one line.", ".txt", lambda report, path: pat
 
 
 def test_the_formats():
-    assert [r.name for r in REPORTERS] == ["github", "html", "json", "junit", "markdown", "sarif"]
+    assert [r.name for r in REPORTERS] == ["github", "gl-code-quality", "html", "json", "junit", "markdown", "sarif"]
     suffixes = [r.suffix for r in REPORTERS if r.suffix]
     assert len(set(suffixes)) == len(suffixes)
 

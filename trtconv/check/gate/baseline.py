@@ -40,12 +40,16 @@ RATIOS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier report: its measurements, the largest error per output, and the machine that measured."""
+    """An earlier report: its measurements, the largest error per output, and the machine that measured.
+
+    `history` are the baselines that were written to the same file before it and itself, the oldest first.
+    """
 
     measured: Mapping[str, Measurement]
     errors: Mapping[str, float]
     environment: Mapping[str, str]
     ratios: Mapping[str, float] = field(default_factory=lambda: RATIOS)
+    history: tuple[Mapping[str, Any], ...] = ()
 
 
 def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
@@ -72,7 +76,8 @@ def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:
         )
     try:
         measured = {n: from_dict(m) for n, m in data.get("extras", {}).get("measured", {}).items()}
-        return Baseline(measured, _errors_of(data["comparisons"]), dict(data.get("environment", {})), ratios)
+        history = tuple(dict(entry) for entry in data.get("extras", {}).get("history", ()))
+        return Baseline(measured, _errors_of(data["comparisons"]), dict(data.get("environment", {})), ratios, history)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidRequestError(
             f"the baseline '{path}' is damaged ({type(error).__name__}: {error})",

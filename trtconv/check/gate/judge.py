@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,14 +13,18 @@ from typing import Any
 from trtconv.check.compare.subjects import is_engine
 from trtconv.check.gate.baseline import AGAINST, RATIOS, compare_with_baseline, read_baseline
 from trtconv.check.gate.budgets import NO_BUDGETS, Budgets, judge_budgets, parse_budgets
+from trtconv.check.gate.in_turn import InTurn, compare_in_turn
 from trtconv.check.gate.measure import LATENCY, Measured, measure_again, measure_subject
 from trtconv.check.reporters.json_report import report_dict
 from trtconv.core.artifacts import write_json
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.progress import Progress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.requests import CheckRequest
 
 ALWAYS = ("plugin_nodes",)
+# Baselines that one file remembers.
+MOST_HISTORY = 100
 # Seconds before what was too slow is measured again; it counts when it was too slow each time.
 PAUSES = (0.5, 3.0)
 OF_ENGINES = ("engine_bytes", "build_seconds", "device_memory_bytes", "precision_share")
@@ -33,15 +38,21 @@ class Gate:
     baseline: Path | None = None
     update: bool = False
     ratios: Mapping[str, float] = field(default_factory=lambda: RATIOS)
+    in_turn: InTurn | None = None
 
 
 def read_gate(
-    budgets: Mapping[str, Any], ratios: Mapping[str, Any], baseline: Path | None, *, update: bool = False
+    budgets: Mapping[str, Any],
+    ratios: Mapping[str, Any],
+    baseline: Path | None,
+    *,
+    update: bool = False,
+    in_turn: InTurn | None = None,
 ) -> Gate:
     """The gate of `[check.budgets]` and `[check.baseline]`. Raises InvalidRequestError for a name that is none."""
     from trtconv.check.gate.baseline import parse_ratios
 
-    return Gate(parse_budgets(budgets), baseline, update, parse_ratios(ratios))
+    return Gate(parse_budgets(budgets), baseline, update, parse_ratios(ratios), in_turn)
 
 
 def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress: Progress) -> CheckReport:
@@ -55,6 +66,10 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
         before = [] if gate.update else list(read_baseline(gate.baseline).measured)
         names += [*ALWAYS, *(OF_ENGINES if is_engine(request.subject) else ()), *before]
         names += [LATENCY + "opt"] * (not any(n.startswith(LATENCY) for n in names))
+    if gate.in_turn is not None:
+        points = [name.removeprefix(LATENCY) for name in names if name.startswith(LATENCY)] or ["opt"]
+        points = list(dict.fromkeys(points))
+        report = compare_in_turn(report, request, gate.in_turn, points, gate.ratios["latency_ms"], progress)
     if not names:
         return report
     measured = measure_subject(request, names, progress)
@@ -68,7 +83,7 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
         time.sleep(pause)
         measured = dataclasses.replace(measured, values=measure_again(request, measured.values, slow))
         findings, rows = _judge(report, request, gate, measured)
-    judged = _with(report, findings, rows, measured)
+    judged = _with(report, findings, rows, measured, gate)
     if gate.update and gate.baseline is not None:
         return _update(judged, gate.baseline)
     return judged
@@ -88,19 +103,36 @@ def _judge(
 
 
 def _with(
-    report: CheckReport, findings: tuple[Finding, ...], rows: list[dict[str, Any]], measured: Measured
+    report: CheckReport, findings: tuple[Finding, ...], rows: list[dict[str, Any]], measured: Measured, gate: Gate
 ) -> CheckReport:
     extras = {
         **report.extras,
-        "budgets": rows,
+        "budgets": [*rows, *report.extras.get("budgets", ())],
         "measured": {n: m.as_dict() for n, m in measured.values.items()},
     }
+    if gate.baseline is not None and not gate.update:
+        extras["history"] = list(read_baseline(gate.baseline).history)
     return dataclasses.replace(report, findings=(*report.findings, *findings), extras=extras)
 
 
 def _update(report: CheckReport, path: Path) -> CheckReport:
+    """Write the report as the baseline, with what was measured for those that the file held before."""
     if not report.passed:
         finding = Finding("warning", "budget", f"the baseline '{path}' was left as it is: a failing report is none")
         return dataclasses.replace(report, findings=(*report.findings, finding))
+    try:
+        earlier = read_baseline(path).history if path.is_file() else ()
+    except InvalidRequestError:  # what is replaced may be damaged
+        earlier = ()
+    history = [*earlier, _entry(report)][-MOST_HISTORY:]
+    report = dataclasses.replace(report, extras={**report.extras, "history": history})
     write_json(path, report_dict(report))
     return report
+
+
+def _entry(report: CheckReport) -> dict[str, Any]:
+    return {
+        "when": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "environment": dict(report.environment),
+        "measured": {name: entry["value"] for name, entry in report.extras["measured"].items()},
+    }

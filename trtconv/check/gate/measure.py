@@ -68,7 +68,7 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
         from trtconv.backends.runtime.latency import WARM_UP_S, measure_engine
         from trtconv.backends.select import backend_of
 
-        session = backend_of(request.subject).load(request.subject, plugins=request.plugins, foreign=request.foreign)
+        session = backend_of(request.subject).load(request.subject, **_session_options(request))
         try:
             if not within_profiles(sample, session.profiles):
                 raise InvalidRequestError(f"the point {sample.point} is outside the engine's profiles")
@@ -93,6 +93,10 @@ def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> l
     return [1e3 * percentiles(wall_times(runner, sample.inputs, SECONDS_PER_RUN)).median for _ in range(repeats)]
 
 
+def _session_options(request: CheckRequest) -> dict[str, Any]:
+    return {"plugins": request.plugins, "foreign": request.foreign, "code": request.code}
+
+
 def measure_again(
     request: CheckRequest, before: Mapping[str, Measurement], names: Iterable[str]
 ) -> dict[str, Measurement]:
@@ -115,7 +119,7 @@ def _build_seconds(request: CheckRequest) -> Measurement:
 def _device_memory(request: CheckRequest) -> Measurement:
     from trtconv.backends.select import backend_of
 
-    session = backend_of(_engine(request)).load(request.subject, plugins=request.plugins, foreign=request.foreign)
+    session = backend_of(_engine(request)).load(request.subject, **_session_options(request))
     try:
         return Measurement(float(session.device_memory_bytes))
     finally:
@@ -163,7 +167,7 @@ def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:
     from trtconv.backends.select import backend_of
 
     try:
-        session = backend_of(_engine(request)).load(request.subject, plugins=request.plugins, foreign=request.foreign)
+        session = backend_of(_engine(request)).load(request.subject, **_session_options(request))
     except TrtconvError:
         return []
     try:

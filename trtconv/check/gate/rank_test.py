@@ -30,3 +30,14 @@ def _orderings(high: int, low: int, pairs_below: int) -> int:
     if not high or not low:
         return int(pairs_below == 0)
     return _orderings(high - 1, low, pairs_below) + _orderings(high, low - 1, pairs_below - high)
+
+
+def most_pairs_below(high: int, low: int, significance: float) -> int:
+    """In how many pairs a run of `high` may be the smaller one for the test to say that `high` is larger still.
+
+    Few runs cannot reach the significance: then they must lie wholly apart, which is 0.
+    """
+    total, orderings, pairs = math.comb(high + low, high), 0, -1
+    while pairs < high * low and (orderings := orderings + _orderings(high, low, pairs + 1)) <= significance * total:
+        pairs += 1
+    return max(pairs, 0)
