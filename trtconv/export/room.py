@@ -110,7 +110,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.module.repeatable import require_repeatable
+    from trtconv.export.module.repeatable import require_independent_of_first_call, require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
     from trtconv.export.module.source import load_module
@@ -152,6 +152,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             raise explain_error(error, runner, inner, make) from error
         runner.caches = find_shape_caches(runner, untouched, samples.items)
         require_repeatable(runner, samples.items[0])
+        require_independent_of_first_call(runner, untouched, samples.items)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     choice = choose(Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds))

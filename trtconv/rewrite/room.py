@@ -165,7 +165,7 @@ def _rewrite_and_compare(
     original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, before: Original
 ) -> tuple[onnx.ModelProto, RewriteRecord, Proof | None]:
     model, record = rewrite_graph(original, rules, setting, progress)
-    if not record.entries:
+    if not record.entries and not original.functions:
         return model, record, None
     progress.phase("whole graph", 0, 1)
     whole = before.compare(model)

@@ -64,8 +64,25 @@ def test_a_decision_by_a_range_that_users_feed_is_refused(write_module, export, 
 
 
 def test_a_value_read_without_effect_at_any_point_is_noted(write_module, export):
-    path = write_module(HEAD + "        if 4e7 < x.max().item() < 5e7:\n            x = x * 0\n        return x * 2\n")
+    path = write_module(
+        HEAD + "        if str(x.max().item()) == '1.234e+30':\n            x = x * 0\n        return x\n"
+    )
     result = export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
     (note,) = [n for n in result.notes if "reads values" in n]
     assert "net.py:7 (" in note
     assert "what the module does for other values is not shown" in note
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = x * (0 if 4e7 < x.max().item() < 5e7 else 1)",
+        "x = x * (3 if x[0, 0, 0].item() == 1.5 else 1)",
+        "x = x * {-2: 5.0, 3: 2.0}.get(round(float(x.mean())), 1.0)",
+    ],
+)
+def test_the_numbers_in_the_code_are_fed(write_module, export, line):
+    path = write_module(HEAD + f"        {line}\n        return x * 2\n")
+    with pytest.raises(AccuracyError) as caught:
+        export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
+    assert caught.value.where == "net.py:7"

@@ -130,6 +130,23 @@ def test_state_that_matters_later_is_refused(module):
     assert int(module.calls) < 10
 
 
+class Shrinks(nn.Module):
+    """A weight that changes at each call, by what the norm after it hides."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4, bias=False)
+        self.layer.register_forward_pre_hook(lambda part, inputs: part.weight.data.mul_(0.5))
+
+    def forward(self, x):
+        return torch.nn.functional.normalize(self.layer(x))
+
+
+def test_a_weight_that_a_call_changes_is_state():
+    with pytest.raises(AccuracyError, match="forward changes 'layer.weight' and depends on it"):
+        require_repeatable(*sample(Shrinks()))
+
+
 def exported(tmp_path, name):
     source = ModuleSource("tests.export.module.test_repeatable:make", (("name", name),), base=Path(__file__).parents[3])
     space = parse_space(["N=1:2:5"])

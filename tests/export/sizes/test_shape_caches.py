@@ -7,7 +7,7 @@ from torch import nn
 
 from trtconv.core.errors import AccuracyError
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.module.repeatable import require_repeatable
+from trtconv.export.module.repeatable import require_independent_of_first_call, require_repeatable
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import SymbolicKeys, attributes, find_shape_caches
 from trtconv.proof.points import SamplePoint, sample_inputs
@@ -184,3 +184,33 @@ def test_the_file_follows_the_size(export, write_module, name):
     x = np.random.default_rng(0).normal(size=(3, 2, 7, 4)).astype(np.float32)
     expected = module()(torch.from_numpy(x)).numpy()
     np.testing.assert_allclose(OnnxRuntimeRunner(result.model)({"x": x})["output"], expected, rtol=1e-6)
+
+
+class MadeOnce(nn.Module):
+    """A grid for the first size that comes, stretched to every other."""
+
+    def __init__(self):
+        super().__init__()
+        self.grid = None
+
+    def forward(self, x):
+        if self.grid is None:
+            self.grid = torch.linspace(0, 1, x.shape[3])
+        return x * self.grid.repeat(9)[: x.shape[3]]
+
+
+def test_what_the_first_call_leaves_must_not_matter():
+    for module, passes in ((MadeOnce(), False), (Growing(), True), (Head(), True), (ByKey(), True)):
+        runner = ModuleRunner(module, [INPUT])
+        before = attributes(module)
+        samples = []
+        for seed, (n, h, w) in enumerate(((2, 4, 6), (3, 8, 9), (2, 4, 5))):
+            point = SamplePoint("p", (("N", n), ("H", h), ("W", w)), seed=seed)
+            inputs = sample_inputs([INPUT], point)
+            samples.append(ReferenceSample(point, inputs, runner(inputs)))
+        runner.caches = find_shape_caches(runner, before, samples)
+        if passes:
+            require_independent_of_first_call(runner, before, samples)
+            continue
+        with pytest.raises(AccuracyError, match="forward keeps 'grid' from its first call"):
+            require_independent_of_first_call(runner, before, samples)

@@ -52,3 +52,22 @@ def test_an_if_whose_answer_changes_with_the_size_stays(tmp_path):
       y = If(few)<then_branch = a () => (float[N,8] p) {p = Relu(x)}, else_branch = b () => (float[N,8] q) {q = Neg(x)}>
     }""")
     assert "If" in operators(settle_ifs(model, SETTING, RewriteRecord()))
+
+
+def test_an_if_that_one_pair_of_sizes_decides_stays():
+    """No sampling comes to 13 x 17."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float[H,W] x) => (float[H,W] y) <int64 zero = {0}, int64 one = {1}, int64 area = {221}> {
+      shape = Shape(x)
+      height = Gather(shape, zero)
+      width = Gather(shape, one)
+      product = Mul(height, width)
+      equal = Equal(product, area)
+      y = If(equal)<then_branch = a () => (float[H,W] p) {p = Relu(x)},
+                    else_branch = b () => (float[H,W] q) {q = Neg(x)}>
+    }""")
+    specs = (parse_tensor("x:float32[H,W]"),)
+    wide = Setting(SETTING.target, parse_space(["H=5:8:400 W=6:9:400"]), specs, True)
+    assert "If" in operators(settle_ifs(model, wide, RewriteRecord()))
+    narrow = Setting(SETTING.target, parse_space(["H=5:8:12 W=6:9:400"]), specs, True)
+    assert "If" not in operators(settle_ifs(model, narrow, RewriteRecord()))

@@ -20,8 +20,8 @@ def require_finite_calls(model: onnx.ModelProto, error: Callable[[str], Exceptio
         raise error("a local function is defined twice")
     if not bodies:
         return
-    calls = {key: [k for n in _nodes(f.node) if (k := _key(n)) in bodies] for key, f in bodies.items()}
-    own = {key: sum(1 for _ in _nodes(f.node)) for key, f in bodies.items()}
+    calls = {key: [k for n in walk_nodes(f.node) if (k := _key(n)) in bodies] for key, f in bodies.items()}
+    own = {key: sum(1 for _ in walk_nodes(f.node)) for key, f in bodies.items()}
     sizes: dict[Key, int] = {}
     depths: dict[Key, int] = {}
     for root in bodies:
@@ -39,7 +39,7 @@ def require_finite_calls(model: onnx.ModelProto, error: Callable[[str], Exceptio
                 active[inner] = iter(calls[inner])
     if max(depths.values()) > MAX_CALL_DEPTH:
         raise error(f"local functions call each other over {MAX_CALL_DEPTH} deep")
-    total = sum(sizes.get(_key(n), 1) for n in _nodes(model.graph.node))
+    total = sum(sizes.get(_key(n), 1) for n in walk_nodes(model.graph.node))
     if total > MAX_NODES:
         raise error(f"written out, its local functions make {total} nodes, over {MAX_NODES}")
 
@@ -48,10 +48,10 @@ def _key(node: onnx.NodeProto) -> Key:
     return node.domain, node.op_type, node.overload
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
             for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from _nodes(body.node)
+                yield from walk_nodes(body.node)

@@ -9,19 +9,19 @@ from functools import partial
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.file import load_model
-from trtconv.core.report import OutputComparison
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
-from trtconv.export.branches.value_exits import exits_in_words, value_exits
+from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
+from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.file_sizes import differing_sizes
@@ -29,9 +29,11 @@ from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
+from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
 from trtconv.proof.proving import Verdict, prove
-from trtconv.proof.sampling import Samples, with_rounding, without_breakdown
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import Samples, with_probes, with_rounding, without_breakdown
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
@@ -51,6 +53,12 @@ IN_WHOLE_NUMBERS = (
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
     "int(x.shape[2] * 0.7)), or give ranges with --dynamic without those sizes"
 )
+FIXED_SIZE = (
+    "that line makes a plain number of a size, and the file keeps it: compute it with + - * // % on x.shape, hold "
+    "what depends on the size in a tensor and index it, or fix the size with --dynamic"
+)
+# Paths by size of which the reference keeps a sample.
+MOST_PATHS = 8
 # What torch.export says when Python's own functions on numbers got a size.
 SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function")
 
@@ -90,11 +98,12 @@ def choose(job: Job) -> ChosenExport:
                 [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
                 thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(result),
             )
-        if result.equal:
+        if result.equal and paths is not None:
+            job = with_paths(job, paths)
             job, result = probed(job, result)
             job, result = _allow_for_rounding(job, result)
         if result.equal and way.exporter == "torchscript":
-            result = check_value_branches(job, result)
+            job, result = check_value_branches(job, result, _allow_for_rounding)
         attempts.append(result)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
             waiting = [*cuts_at_one(job, result), *waiting]
@@ -116,6 +125,18 @@ def size_paths(job: Job) -> SizePaths:
     paths = explore_sizes(job.runner, job.request.inputs, space, starts, job.request.source.base)
     job.seconds["paths"] = time.monotonic() - started
     return paths
+
+
+def with_paths(job: Job, paths: SizePaths) -> Job:
+    """The job with a sample on each path through the module: what comes after the export is compared there too."""
+    present = {s.point.dims for s in job.samples.items}
+    seed, samples = job.request.source.seed, []
+    for sizes in paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]:
+        point = SamplePoint("path", tuple({**dict(job.sizes), **sizes}.items()), "random", seed)
+        if point.dims not in present:
+            inputs = job.make(point)
+            samples.append(ReferenceSample(point, inputs, job.runner(inputs)))
+    return replace(job, samples=with_probes(job.samples, job.runner, samples)) if samples else job
 
 
 def ways(request: ExportRequest) -> tuple[Way, ...]:
@@ -140,32 +161,6 @@ def cuts_at_one(job: Job, result: Attempt) -> list[Way]:
         else []
     )
     return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
-
-
-def check_value_branches(job: Job, result: Attempt) -> Attempt:
-    """A recorded run with a note on the branches by value in it; no longer equal when a sample point goes another way.
-
-    torch.export refuses to trace a branch by value, TorchScript records what the values led to, however they left
-    torch. Outputs may be equal by chance where another way is taken: an image of zeros stays one whether it is divided
-    by 255 or not.
-    """
-    items = job.samples.items
-    looked_at = [s.inputs for s in items if s is items[0] or (s.point.values != "random" and not s.point.advisory)]
-    exits = value_exits(job.runner, looked_at)
-    if not exits or result.candidate is None or result.verdict is None:
-        return result
-    for sample in items:
-        if sample.point.advisory or sample.point.values == "random":
-            continue
-        usual = job.make(replace(sample.point, values="random"))
-        if find_fork(job.runner, usual, sample.inputs) is None:
-            continue
-        name, expected = next(iter(sample.outputs.items()))
-        reason = "the module goes another way through its lines there"
-        failure = OutputComparison(name, str(sample.point), False, reason, tuple(expected.shape), ())
-        return replace(result, verdict=replace(result.verdict, failure=failure, at=sample.point))
-    notes = exits_in_words(exits, job.request.source.base)
-    return replace(result, candidate=replace(result.candidate, notes=(*result.candidate.notes, *notes)))
 
 
 def rounds_sizes(result: Attempt) -> bool:
@@ -296,6 +291,8 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
             for v, a in _wrong_attempts(attempts)
         ):
             hint = IN_WHOLE_NUMBERS
+        elif not line and (fixed := fixed_size_line(job, wrong, paths)):
+            line, hint = fixed, FIXED_SIZE
         message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
         return AccuracyError(message, hint=hint, details=details, where=line)
     error = attempts[0].error
@@ -314,8 +311,16 @@ def reading_line(job: Job, wrong: Verdict) -> str | None:
     if failing is None:
         return None
     exits = value_exits(job.runner, [job.samples.items[0].inputs, failing])
-    lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low < leaving.high]
+    lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low != leaving.high]
     return format_frame(lines[0], job.request.source.base) if lines else None
+
+
+def fixed_size_line(job: Job, wrong: Verdict, paths: SizePaths | None) -> str | None:
+    """`net.py:12`: the first line that makes a plain number of a size, where a file is wrong at other sizes."""
+    if wrong.at is None or wrong.at.values != "random" or wrong.at.dims == job.sizes:
+        return None
+    lines = (paths or size_paths(job)).lines
+    return lines[0] if lines else None
 
 
 def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:

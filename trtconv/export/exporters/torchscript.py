@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from trtconv.export.exporters.finish import Origins, finish
@@ -28,12 +29,24 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> Candida
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
     with torch.no_grad(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
-            trace.flat, trace.inputs, str(output), dynamo=False, opset_version=chosen, verbose=True,
+            _recorded(trace), trace.inputs, str(output), dynamo=False, opset_version=chosen, verbose=True,
             input_names=names, output_names=list(trace.outputs), dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
         )  # fmt: skip
     finish(output, trace, _origins(output, trace))
     return Candidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+
+
+def _recorded(trace: Trace) -> Any:
+    """The module to export. The exporter's own recording takes no part that is scripted; torch.jit.trace does.
+
+    The branches and loops of that part are then in the file.
+    """
+    import torch
+
+    if not any(isinstance(part, torch.jit.ScriptModule) for part in trace.flat.modules()):
+        return trace.flat
+    return torch.jit.trace(trace.flat, trace.inputs, check_trace=False)
 
 
 def _origins(output: Path, trace: Trace) -> Origins:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.sizes.shape_caches import Attribute, Slot, as_before_first_call
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.reference import ReferenceSample
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 # A counter is set this far on, which is beyond the number of calls after which any warm-up ends.
 MANY_CALLS = 10_000_000
+# Bytes of weights that are compared before and after a run.
+MOST_WEIGHTS = 64 << 20
+# Shapes at which a first call is tried.
+MOST_SHAPES = 4
 
 
 def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
@@ -45,6 +50,31 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
         changed = [key for key in changed if key not in cached]
     if changed:
         _require_no_use_of(runner, sample, changed)
+
+
+def require_independent_of_first_call(
+    runner: ModuleRunner, before: Mapping[Slot, Attribute], samples: Sequence[ReferenceSample]
+) -> None:
+    """Raise AccuracyError where what the first call left in the module changes what a call with other sizes gives.
+
+    `before` are the attributes from before the first run. A grid that is made once, for the first size, is right for
+    that size alone; which one that is in use, no file knows.
+    """
+    others = {tuple(v.shape for v in s.inputs.values()): s for s in samples if not s.point.advisory}
+    others.pop(tuple(v.shape for v in samples[0].inputs.values()), None)
+    for other in list(others.values())[:MOST_SHAPES]:
+        with as_before_first_call(runner.module, before, runner.caches) as names:
+            if not names:
+                return
+            with runner.caches.emptied():
+                outputs = runner(other.inputs)
+        differs = _difference(other, outputs)
+        if differs is not None:
+            raise AccuracyError(
+                f"forward keeps {', '.join(repr(n) for n in names[:3])} from its first call and depends on it: "
+                f"'{differs.output}' at {other.point} is another one when that is the first call",
+                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
+            )
 
 
 def _is_cache(runner: ModuleRunner, sample: ReferenceSample) -> bool:
@@ -74,13 +104,18 @@ def _difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputCompa
 
 
 def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Each buffer, and each number or tensor that is a plain attribute: its name, and the dict and key to set it by."""
+    """Each buffer, each number or tensor that is a plain attribute, and each parameter unless there are many bytes.
+
+    Given are its name, and the dict and key to set it by.
+    """
     import torch
 
+    small = sum(p.nbytes for p in module.parameters()) <= MOST_WEIGHTS
     for path, part in module.named_modules():
         if isinstance(part, torch.jit.ScriptModule):
             continue
         held = [(part._buffers, n) for n in part._buffers]
+        held += [(part._parameters, n) for n in part._parameters if small]
         held += [(part.__dict__, n) for n in part.__dict__ if not n.startswith("_") and n != "training"]
         for space, name in held:
             value = space[name]

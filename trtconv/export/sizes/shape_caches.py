@@ -134,6 +134,27 @@ def find_shape_caches(
     )
 
 
+@contextmanager
+def as_before_first_call(
+    module: nn.Module, before: Mapping[Slot, Attribute], caches: ShapeCaches
+) -> Iterator[tuple[str, ...]]:
+    """For the time of the block what runs made or changed, and is no cache by shape, is as before the first run.
+
+    Gives the names of those attributes.
+    """
+    after = attributes(module)
+    changed = [a for slot, a in after.items() if not a.same(before.get(slot)) and slot not in caches]
+    try:
+        for attribute in changed:
+            first = before.get(attribute.slot) or replace(attribute, value=MISSING, content=None)
+            container = type(first.value) if type(first.value) in (dict, list) else None
+            _put(first.space, first.name, container(first.content) if container else first.value)
+        yield tuple(a.name for a in changed)
+    finally:
+        for attribute in changed:
+            _put(attribute.space, attribute.name, attribute.value)
+
+
 def _grew(before: Attribute | None, after: Attribute) -> bool:
     return before is not None and isinstance(after.content, dict) and len(after.content) > len(before.content or ())
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
 
+from trtconv.core.model.functions import walk_nodes
 from trtconv.core.model.provenance import MODULE_KEY, SOURCE_KEY, origin_of
 
 # Bodies of trtconv's own plugins stay: they let ONNX Runtime run the node, they are not what is built.
@@ -27,11 +30,30 @@ def inline_functions(model: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
         if output
     }
     old = {output for node in model.graph.node for output in node.output} - set(owners)
+    model = _with_defaults(model, functions)
     result = inliner.inline_selected_functions(model, plugin_functions, exclude=True)
     _give_origins(result.graph, owners, old)
     if not plugin_functions:
         del result.functions[:]
     return result, len(functions)
+
+
+def _with_defaults(model: onnx.ModelProto, functions: Sequence[onnx.FunctionProto]) -> onnx.ModelProto:
+    """The model with each call's missing attributes written at the call: ONNX's inliner forgets a function's defaults.
+
+    A default that a function has for an attribute which it hands on is the same in the call inside.
+    """
+    defaults = {(f.domain, f.name, f.overload): list(f.attribute_proto) for f in functions if f.attribute_proto}
+    if not defaults:
+        return model
+    filled = type(model)()
+    filled.CopyFrom(model)
+    for nodes in (filled.graph.node, *(f.node for f in filled.functions)):
+        for call in walk_nodes(nodes):
+            present = {a.name for a in call.attribute}
+            missing = [a for a in defaults.get((call.domain, call.op_type, call.overload), ()) if a.name not in present]
+            call.attribute.extend(missing)
+    return filled
 
 
 def _give_origins(graph: onnx.GraphProto, owners: dict[str, onnx.NodeProto], old: set[str]) -> None:

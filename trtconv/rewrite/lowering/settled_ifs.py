@@ -2,13 +2,14 @@
 
 The TorchScript exporter writes an If for every `squeeze` and every question about a rank, one inside another, and no
 TensorRT takes nested ones. What such an If asks is a constant, or is worked out from shapes alone: then it is
-evaluated at sizes all over the space, in ONNX Runtime, and where the answer is one and the same the branch goes in
+evaluated at all joint sizes of the space, and where the answer is one and the same the branch goes in
 place of the If. The whole graph is compared afterwards. The rule `known-branch` needs no run, but neither looks into
 nested branches nor behind an If whose branches differ in rank.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -22,8 +23,10 @@ from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.joint_sizes import count_sizes, covering_sizes
+from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_points
 from trtconv.proof.probes.decisions import values_of
+from trtconv.proof.size_arithmetic import NotSizesError, truths
 from trtconv.rewrite.engine.result import LedgerEntry, Proof
 from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, node_text
 from trtconv.rewrite.graph.bodies import bodies_of
@@ -34,8 +37,10 @@ BRANCHES = {True: "then_branch", False: "else_branch"}
 # The size of what these give depends on values, and they draw numbers: no shape behind them is one of sizes alone.
 BY_DATA = ("NonZero", "NonMaxSuppression", "Unique", "Compress", "RandomNormal", "RandomUniform", "Loop", "Bernoulli")
 MOST_TURNS = 64
-# Sizes of one dim that are tried beside the sample points.
+# Where a condition is run, and not evaluated: sizes at both ends of each dim, then others until the seconds are over.
 SCANNED = 6
+FEWEST = 40
+SECONDS = 2.0
 
 
 def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) -> onnx.ModelProto:
@@ -44,7 +49,7 @@ def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) 
         return model
     inlined = 0
     for _ in range(MOST_TURNS):
-        answers = _answers(model, setting)
+        answers = _answers(model, setting, record)
         if not answers:
             break
         for index in sorted(answers, reverse=True):
@@ -56,7 +61,7 @@ def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) 
             entry = LedgerEntry(
                 NAME, WHY, node.name or node.output[0], origin_of(node), "", before, tuple(map(node_text, nodes)),
                 Proof(None, note="compared with the whole graph"),
-                f"the condition is {str(answers[index]).lower()} at every size that was tried",
+                f"the condition is {str(answers[index]).lower()} at every size",
             )  # fmt: skip
             record.entries.append(entry)
             rest = [*model.graph.node[:index], *nodes, *model.graph.node[index + 1 :]]
@@ -69,38 +74,56 @@ def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) 
     return model
 
 
-def _answers(model: onnx.ModelProto, setting: Setting) -> dict[int, bool]:
+def _answers(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) -> dict[int, bool]:
     """By index of an If of the main graph, the one answer that its condition gives."""
     makers = {o: n for n in model.graph.node for o in n.output if o}
-    constants = {t.name for t in model.graph.initializer}
+    constants = {t.name for t in model.graph.initializer} - {i.name for i in model.graph.input}
     conditions = {
         i: n.input[0]
         for i, n in enumerate(model.graph.node)
         if n.op_type == "If" and _by_size(n.input[0], makers, constants)
     }
-    names = list(dict.fromkeys(conditions.values()))
-    if not names:
-        return {}
+    answers = {n: _truths(model, n, setting, record) for n in dict.fromkeys(conditions.values())}
+    return {i: next(iter(answers[n])) for i, n in conditions.items() if len(answers[n]) == 1}
+
+
+def _truths(model: onnx.ModelProto, name: str, setting: Setting, record: RewriteRecord) -> set[bool]:
+    """What a condition comes to at all joint sizes; where its shapes are those of inner values, at those tried."""
     try:
-        run = OnnxRuntimeRunner(_leading_to(model, names).SerializeToString())
-        runs = [run(sample_inputs(setting.specs, p)) for p in _points(setting.space, setting.specs)]
+        return truths(model.graph, name, setting.specs, setting.space)
+    except NotSizesError:
+        pass
+    answers: set[bool] = set()
+    deadline, tried, total = time.monotonic() + SECONDS, 0, count_sizes(setting.space)
+    try:
+        run = OnnxRuntimeRunner(_leading_to(model, [name]).SerializeToString())
+        for point in _points(setting.space, setting.specs):
+            answers.add(bool(np.asarray(run(sample_inputs(setting.specs, point))[name]).reshape(-1)[0]))
+            tried += 1
+            if len(answers) > 1 or (tried >= FEWEST and time.monotonic() > deadline):
+                break
     except TrtconvError:
-        return {}
-    truths = {n: {bool(np.asarray(values[n]).reshape(-1)[0]) for values in runs} for n in names}
-    return {i: next(iter(truths[n])) for i, n in conditions.items() if len(truths[n]) == 1}
+        return set()
+    if tried < total and len(answers) == 1:
+        note = f"the condition '{name}' of an If was worked out at {tried:,} of {total:,} joint sizes"
+        record.notes += [note] if note not in record.notes else []
+    return answers
 
 
-def _points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> list[SamplePoint]:
-    """One point for each of the sizes at which a model is compared, and each dim scanned on its own."""
+def _points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> Iterator[SamplePoint]:
+    """The sizes at which a model is compared, those next to the ends of each dim, then all others while time lasts."""
     points = {p.dims: p for p in sample_points(space, specs) if p.values == "random"}
     opt = next(p for p in points.values() if p.label == "opt")
     for name, dim_range in space.dims:
         values = dim_range.values()
-        scanned = {*values[:SCANNED], *values[-SCANNED:], *values[:: max(1, len(values) // SCANNED)]}
-        for size in sorted(scanned):
+        for size in dict.fromkeys((*values[:SCANNED], *values[-SCANNED:])):
             dims = tuple((n, size if n == name else v) for n, v in opt.dims)
             points.setdefault(dims, replace(opt, label=f"{name}-{size}", dims=dims))
-    return list(points.values())
+    yield from points.values()
+    for sizes in covering_sizes(space, batch_dims(specs)):
+        dims = tuple((n, sizes[n]) for n, _ in opt.dims)
+        if dims not in points:
+            yield replace(opt, label="joint", dims=dims)
 
 
 def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) -> bool:

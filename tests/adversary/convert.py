@@ -1,0 +1,97 @@
+"""`trtconv convert` in process up to the file that the engine is built from, and what the judge says of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.adversary.attack import EQUAL, NOTED, REFUSED, ModuleAttack
+from tests.adversary.judge import Eager, File, compare
+from tests.adversary.values import INFINITE, feeds
+from trtconv.core.errors import TrtconvError
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import CheckRequest, ExportRequest, ModuleSource, RewriteRequest
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.targets import parse_target
+from trtconv.core.tensors import parse_tensor
+
+WRONG = "WRONG"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack came to, in a word and in a line."""
+
+    name: str
+    result: str
+    says: str
+    seconds: float
+
+
+def run(attack: ModuleAttack, folder: Path) -> Outcome:
+    """Convert, then judge. Anything but a TrtconvError is raised."""
+    import torch
+
+    started = time.monotonic()
+    torch.manual_seed(0)
+    module = attack.make()
+    torch.manual_seed(0)
+    fresh = attack.make()
+    try:
+        path, notes = convert(module, attack, folder)
+    except TrtconvError as error:
+        text = " | ".join([error.message, *error.details, f"hint: {error.hint}", f"at {error.where}"])
+        return Outcome(attack.name, REFUSED, text, time.monotonic() - started)
+    result, says = judge(fresh, path, attack, notes)
+    return Outcome(attack.name, result, says, time.monotonic() - started)
+
+
+def convert(module: object, attack: ModuleAttack, folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """The path of the rewritten model and all notes."""
+    from trtconv.check import check_model
+    from trtconv.export import export_model
+    from trtconv.export.live import live_module
+    from trtconv.pipeline import keep_if_equal
+    from trtconv.rewrite import rewrite_model
+
+    live = live_module(module)
+    source = ModuleSource(live.name, live=live, base=Path(__file__).parents[2])
+    specs = tuple(parse_tensor(i) for i in attack.inputs)
+    exported = export_model(
+        ExportRequest(source, specs, parse_space([attack.dims]), folder / "model.onnx"), SilentProgress()
+    )
+    request = RewriteRequest(exported.model, folder / "model.trt.onnx", parse_target(attack.target), **attack.options)
+    rewritten = rewrite_model(request, SilentProgress())
+    report = check_model(CheckRequest(request.output, exported.reference, source_check=False), SilentProgress())
+    keep_if_equal(report, request.output)
+    findings = tuple(f.message for f in report.findings)
+    return request.output, (*exported.notes, *rewritten.notes, *findings)
+
+
+def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ...]) -> tuple[str, str]:
+    """`equal`, or `noted` and `WRONG` with the first point that differs."""
+    eager, file = Eager(module), File(path)
+    points = [(f"own {i}", make()) for i, make in enumerate(attack.feeds)]
+    points += feeds(attack.inputs, attack.dims, attack.kinds)
+    noted = ""
+    with np.errstate(all="ignore"):
+        for label, feed in points:
+            wrong = compare(eager, file, feed)
+            if not wrong:
+                continue
+            infinite = label.endswith(INFINITE)
+            note = next((n for n in notes if tells(n, infinite)), "")
+            if not note:
+                return WRONG, f"{label}: {wrong} | notes: {notes}"
+            noted = noted or f"{label}: {wrong} | {note}"
+    return (NOTED, noted) if noted else (EQUAL, "")
+
+
+def tells(note: str, infinite: bool) -> bool:
+    """True for a note that says where the file may differ."""
+    if infinite:
+        return "infinity" in note
+    return "the module reads values" in note or "decides by values" in note or "size up in a table" in note

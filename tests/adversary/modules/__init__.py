@@ -1,0 +1,1 @@
+"""Modules that attack the promise, by class."""

@@ -1,0 +1,101 @@
+"""More inputs for a module whose values leave torch: a recorded run may hold what they were, and seldom shows it.
+
+Python decides by such a value against numbers that stand in its code. So these are fed: everywhere, one step beside,
+and as the magnitude of random values; and whole powers of ten, both signs, and shifted values, by which maxima, means
+and sums cover the number line.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.module.user_code import Frame
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import nn
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_NUMBERS = 24
+SCALES = (-1.0, 100.0, -100.0, 10.0, -10.0, 1e3, -1e3, 0.1, 1e-2, 1e-4, 1e5, -1e5)
+SHIFTS = (3.0, -3.0, 30.0, -30.0, 300.0, -300.0)
+WHOLE = 32
+
+
+def numbers_in_code(lines: Iterable[Frame], module: nn.Module) -> tuple[float, ...]:
+    """The numbers in the functions that hold these lines, and those that are attributes of the module's parts."""
+    numbers: dict[float, None] = {}
+    for file, line in lines:
+        try:
+            tree = ast.parse(Path(file).read_text())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        holding = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= line <= _end(n)]
+        for node in ast.walk(holding[-1]) if holding else ():
+            numbers.update(dict.fromkeys(_numbers(node)))
+    for part in module.modules():
+        own = (v for k, v in part.__dict__.items() if not k.startswith("_") and k != "training")
+        numbers.update(dict.fromkeys(float(v) for v in own if isinstance(v, (int, float))))
+    return tuple(n for n in numbers if abs(n) < 1e30)[:MOST_NUMBERS]
+
+
+def _end(node: ast.FunctionDef) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _numbers(node: ast.AST) -> Iterator[float]:
+    """A number as it stands in the code, and its negative."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        yield from (float(node.value), -float(node.value))
+
+
+def further_inputs(
+    specs: Sequence[TensorSpec], random: Sequence[Mapping[str, Array]], numbers: Sequence[float]
+) -> Iterator[dict[str, Array]]:
+    """Inputs made of random ones; each within its value range. Integers take each of their first few values."""
+    import numpy as np
+
+    def fed(change: Any, turn: int) -> dict[str, Array]:
+        feed = random[turn % len(random)]
+        return {s.name: _within(s, change(feed[s.name]), feed[s.name]) for s in specs}
+
+    changes: list[Any] = [lambda a: a] * len(random)
+    for number in numbers:
+        beside = (number, np.nextafter(np.float32(number), np.float32(np.inf)), np.float32(number) * np.float32(0.999))
+        changes += [lambda a, n=n: np.full_like(a, n) for n in beside]
+        changes += [lambda a, n=number, f=f: a * (n * f) for f in (0.5, 1.5)]
+    changes += [lambda a, s=s: a * s for s in SCALES]
+    changes += [lambda a, s=s: a + s for s in SHIFTS]
+    changes += [lambda a, c=c: np.sort(a * c, axis=None).reshape(a.shape) * c for c in (1.0, -1.0)]
+    yield from (fed(change, turn) for turn, change in enumerate(changes))
+    yield from _whole_numbers(specs, random[0])
+
+
+def _within(spec: TensorSpec, changed: Array, before: Array) -> Array:
+    """The changed values in the input's dtype and range; only floats are changed."""
+    import numpy as np
+
+    if before.dtype.kind != "f":
+        return before
+    if spec.value_range is not None:
+        changed = np.clip(changed, *spec.value_range)
+    return np.asarray(changed).astype(before.dtype)
+
+
+def _whole_numbers(specs: Sequence[TensorSpec], feed: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Each integer input full of one number after the other, and each mask full of both."""
+    import numpy as np
+
+    for spec in specs:
+        kind = feed[spec.name].dtype.kind
+        if kind not in "iub":
+            continue
+        low, high = (0, 1) if kind == "b" else spec.value_range or (0, 9)
+        for value in itertools.islice(range(int(low), int(high) + 1), WHOLE):
+            yield {**feed, spec.name: np.full_like(feed[spec.name], value)}

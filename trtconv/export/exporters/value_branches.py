@@ -1,0 +1,89 @@
+"""A recorded run is judged where values leave torch: other values may lead the module another way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+from trtconv.core.report import OutputComparison
+from trtconv.export.branches.explain import find_fork
+from trtconv.export.branches.further_values import further_inputs, numbers_in_code
+from trtconv.export.branches.value_exits import Exit, exits_in_words, value_exits
+from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.module.user_code import Frame
+from trtconv.proof.points import BOUNDARY
+from trtconv.proof.proving import prove
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import with_probes
+
+# Seconds for further values; a small module is run some hundred times in them.
+SECONDS = 4.0
+DRAWN = 12
+Allow = Callable[[Job, Attempt], tuple[Job, Attempt]]
+
+
+def check_value_branches(job: Job, result: Attempt, allow: Allow) -> tuple[Job, Attempt]:
+    """A recorded run with a note on the branches by value in it; no longer equal where other values show one.
+
+    torch.export refuses to trace a branch by value, TorchScript records what the values led to, however they left
+    torch. Outputs may be equal by chance where another way is taken: an image of zeros stays one whether it is divided
+    by 255 or not. `allow` measures the module's own rounding where a file differs.
+    """
+    items = job.samples.items
+    looked_at = [s.inputs for s in items if s is items[0] or (s.point.values != "random" and not s.point.advisory)]
+    exits = value_exits(job.runner, looked_at)
+    if not exits or result.candidate is None or result.verdict is None:
+        return job, result
+    for sample in items:
+        if sample.point.advisory or sample.point.values == "random":
+            continue
+        usual = job.make(replace(sample.point, values="random"))
+        if find_fork(job.runner, usual, sample.inputs) is None:
+            continue
+        name, expected = next(iter(sample.outputs.items()))
+        reason = "the module goes another way through its lines there"
+        failure = OutputComparison(name, str(sample.point), False, reason, tuple(expected.shape), ())
+        return job, replace(result, verdict=replace(result.verdict, failure=failure, at=sample.point))
+    if job.request.source.sample is None:
+        job, result = _compared_further(job, result, exits, allow)
+    candidate = result.candidate
+    if not result.equal or candidate is None:
+        return job, result
+    notes = exits_in_words(exits, job.request.source.base)
+    return job, replace(result, candidate=replace(candidate, notes=(*candidate.notes, *notes)))
+
+
+def _compared_further(job: Job, result: Attempt, exits: Mapping[Frame, Exit], allow: Allow) -> tuple[Job, Attempt]:
+    """The first further input at which the file differs is a sample from then on."""
+    if result.candidate is None or result.verdict is None:
+        return job, result
+    job.progress.phase("trying other values where the module reads them")
+    deadline = time.monotonic() + SECONDS
+    specs, first = job.request.inputs, job.samples.items[0].point
+    random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
+    run = OnnxRuntimeRunner(result.candidate.model)
+    for number, feed in enumerate(further_inputs(specs, random, numbers_in_code(exits, job.runner.module))):
+        if time.monotonic() > deadline:
+            break
+        point = replace(first, label=f"other-values-{number + 1}", values=BOUNDARY)
+        try:
+            outputs = job.runner(feed)
+        except TrtconvError:
+            continue
+        sample = ReferenceSample(point, feed, outputs, job.samples.floors_at(point, outputs))
+        if prove(lambda: run, [sample], job.request.tolerance).equal:
+            continue
+        measured = with_probes(job.samples, job.runner, [sample])
+        verdict = prove(lambda: run, measured.items[-1:], job.request.tolerance)
+        if verdict.equal:
+            continue
+        differing = replace(result, verdict=replace(verdict, comparisons=result.verdict.comparisons))
+        if find_fork(job.runner, random[0], feed) is not None:
+            return replace(job, samples=measured), differing
+        allowed_job, allowed = allow(replace(job, samples=measured), differing)
+        if not allowed.equal:
+            return allowed_job, allowed
+    return job, result

@@ -1,0 +1,226 @@
+"""Arithmetic on shapes inside a graph, evaluated with NumPy at all joint sizes at once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.proof.joint_sizes import count_sizes, size_grids
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    # The elements of a vector, or the one of a scalar: each an array over the joint sizes.
+    Elements = list[Array]
+
+FLOATS, INTEGERS, BOOL = (1, 10, 11, 16), (*range(2, 8), 12, 13), 9
+MOST_ELEMENTS = 64
+MOST_EVALUATED = 1 << 25
+PASSED_ON = ("Identity", "Squeeze", "Unsqueeze", "Reshape")
+COMPARING = {
+    "Equal": "equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+}
+
+
+class NotSizesError(Exception):
+    """The value is no arithmetic on shapes and constants."""
+
+
+def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space: ShapeSpace) -> set[bool]:
+    """What a condition comes to over the whole space. Raises NotSizesError where that cannot be evaluated."""
+    import numpy as np
+
+    arithmetic = SizeArithmetic(graph, specs)
+    names = [n for n in space if n in arithmetic.dims(name)]
+    if count_sizes(space, names) > MOST_EVALUATED:
+        raise NotSizesError
+    answers: set[bool] = set()
+    for grids in size_grids(space, names):
+        answers |= {bool(v) for v in np.unique(arithmetic.value(name, grids, np.float32)[0])}
+        if len(answers) == 2:
+            break
+    return answers
+
+
+class SizeArithmetic:
+    """Values of the main graph that follow from the shapes of its inputs and from constants."""
+
+    def __init__(self, graph: onnx.GraphProto, specs: Sequence[TensorSpec]) -> None:
+        self._makers = {name: node for node in graph.node for name in node.output}
+        fed = {i.name for i in graph.input}
+        self._constants = {t.name: t for t in graph.initializer if t.name not in fed}
+        self._specs = {s.name: s for s in specs}
+
+    def dims(self, name: str) -> frozenset[str]:
+        """The names of the dims that a value depends on. Raises NotSizesError."""
+        dim_names: set[str] = set()
+        waiting, visited = [name], {name}
+        while waiting:
+            node = self._makers.get(waiting.pop())
+            if node is None:
+                continue
+            if node.op_type in ("Shape", "Size"):
+                spec = self._specs.get(node.input[0])
+                if spec is None:
+                    raise NotSizesError
+                dim_names.update(d for d in spec.dims if isinstance(d, str))
+                continue
+            gathered = self._gathered_dim(node)
+            if gathered is not None:
+                dim_names.update(gathered)
+                continue
+            new = [i for i in node.input if i and i not in visited]
+            visited.update(new)
+            waiting += new
+        return frozenset(dim_names)
+
+    def _gathered_dim(self, node: onnx.NodeProto) -> set[str] | None:
+        """The one dim that a Gather takes out of a shape; None for another node."""
+        shape = self._makers.get(node.input[0]) if node.op_type == "Gather" else None
+        spec = self._specs.get(shape.input[0]) if shape is not None and shape.op_type == "Shape" else None
+        if spec is None:
+            return None
+        try:
+            places = self._value(node.input[1], {}, float, {})
+        except (NotSizesError, AttributeError):
+            return None
+        start = next((a.i for a in shape.attribute if a.name == "start"), 0) if shape is not None else 0
+        return {d for p in places if isinstance(d := spec.dims[start:][int(p)], str)}
+
+    def value(self, name: str, grids: Mapping[str, Array], kind: type[np.floating[Any]]) -> Elements:
+        """The elements of a value, floats as `kind`. Raises NotSizesError."""
+        return self._value(name, grids, kind, {})
+
+    def _value(self, name: str, grids: Mapping[str, Array], kind: Any, cache: dict[str, Elements]) -> Elements:
+        if name not in cache:
+            cache[name] = self._compute(name, grids, kind, cache)
+        return cache[name]
+
+    def _compute(self, name: str, grids: Mapping[str, Array], kind: Any, cache: dict[str, Elements]) -> Elements:
+        import numpy as np
+
+        node = self._makers.get(name)
+        tensor = self._constants.get(name)
+        if node is not None and node.op_type == "Constant":
+            tensor = next((a.t for a in node.attribute if a.name == "value"), None)
+            numbers = next((a for a in node.attribute if a.name in ("value_int", "value_ints")), None)
+            if numbers is not None:
+                return [np.asarray(i, np.int64) for i in (numbers.ints if numbers.ints else [numbers.i])]
+        if tensor is not None:
+            return _constant(tensor, kind)
+        if node is None:
+            raise NotSizesError
+        if node.op_type == "Shape":
+            return self._shape(node, grids)
+        if node.op_type == "Size":
+            return [np.asarray(functools.reduce(np.multiply, self._shape(node, grids), np.asarray(1, np.int64)))]
+        inputs = [self._value(i, grids, kind, cache) for i in node.input if i]
+        return _apply(node, inputs, kind)
+
+    def _shape(self, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Elements:
+        import numpy as np
+
+        spec = self._specs.get(node.input[0])
+        if spec is None:
+            raise NotSizesError
+        ends = {a.name: a.i for a in node.attribute}
+        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))]
+        # A dim that the value does not depend on in the end has no grid; whatever stands for it is dropped again.
+        return [grids.get(d, np.asarray(1, np.int64)) if isinstance(d, str) else np.asarray(d, np.int64) for d in dims]
+
+
+def _constant(tensor: onnx.TensorProto, kind: Any) -> Elements:
+    import numpy as np
+    from onnx import TensorProto, numpy_helper
+
+    if math.prod(tensor.dims) > MOST_ELEMENTS or tensor.data_location == TensorProto.EXTERNAL:
+        raise NotSizesError
+    values = numpy_helper.to_array(tensor).reshape(-1)
+    if values.dtype == np.float32 and kind is np.float64:
+        # 0.29 in the source is 0.29 in FP32 here; its shortest decimal is what was written.
+        return [np.asarray(float(str(v))) for v in values]
+    if values.dtype.kind not in "iufb":
+        raise NotSizesError
+    return [np.asarray(v.astype(kind) if values.dtype.kind == "f" else v) for v in values]
+
+
+def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
+    import numpy as np
+
+    op = node.op_type
+    attributes = {a.name: a for a in node.attribute}
+    if op in PASSED_ON:
+        return inputs[0]
+    if op == "Concat":
+        return [e for part in inputs for e in part]
+    if op == "Gather":
+        return [inputs[0][int(i)] for i in inputs[1]]
+    if op == "Slice" and len(inputs) > 2 and all(len(part) == 1 for part in inputs[1:]):
+        step = int(inputs[4][0]) if len(inputs) > 4 else 1
+        return inputs[0][slice(int(inputs[1][0]), int(inputs[2][0]), step)]
+    if op == "Cast":
+        to = attributes["to"].i
+        target = kind if to in FLOATS else np.int64 if to in INTEGERS else np.bool_ if to == BOOL else None
+        if target is None:
+            raise NotSizesError
+        return [e.astype(target) for e in inputs[0]]
+    one = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.rint, "Neg": np.negative, "Sqrt": np.sqrt, "Abs": np.abs}
+    two = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum, "Min": np.minimum}
+    with np.errstate(all="ignore"):
+        if op in one:
+            return [np.asarray(one[op](e)) for e in inputs[0]]
+        if op in two and len(inputs) == 2:
+            return _paired(two[op], *inputs)
+        if op == "Div" and len(inputs) == 2:
+            return _paired(_divide, *inputs)
+        if op == "Mod" and len(inputs) == 2:
+            return _paired(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, *inputs)
+        if op in COMPARING and len(inputs) == 2:
+            return _paired(getattr(np, COMPARING[op]), *inputs)
+        if op == "Not":
+            return [~e for e in inputs[0]]
+        if op == "Where" and len({len(i) for i in inputs}) == 1:
+            return [np.where(c, a, b) for c, a, b in zip(*inputs, strict=True)]
+        if op == "ReduceProd" and not attributes.get("axes"):
+            return [np.asarray(functools.reduce(np.multiply, inputs[0]))]
+    raise NotSizesError
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """ONNX's Div: of integers the quotient without its fraction."""
+    import numpy as np
+
+    if a.dtype.kind == "f" or b.dtype.kind == "f":
+        return np.asarray(np.true_divide(a, b))
+    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.maximum(np.abs(b), 1)))
+
+
+def _modulo(a: Array, b: Array) -> Array:
+    """The remainder with the sign of the divisor."""
+    import numpy as np
+
+    if a.dtype.kind == "f" or not np.all(b):
+        raise NotSizesError
+    return np.asarray(np.mod(a, b))
+
+
+def _paired(function: Any, a: Elements, b: Elements) -> Elements:
+    import numpy as np
+
+    if len(a) != len(b) and 1 not in (len(a), len(b)):
+        raise NotSizesError
+    many = max(len(a), len(b))
+    return [np.asarray(function(a[i % len(a)], b[i % len(b)])) for i in range(many)]
