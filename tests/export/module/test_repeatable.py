@@ -143,7 +143,7 @@ class Shrinks(nn.Module):
 
 
 def test_a_weight_that_a_call_changes_is_state():
-    with pytest.raises(AccuracyError, match="forward changes 'layer.weight' and depends on it"):
+    with pytest.raises(AccuracyError, match=r"forward changes 'layer\.weight' and depends on it"):
         require_repeatable(*sample(Shrinks()))
 
 
