@@ -40,7 +40,7 @@ from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
-from trtconv.core.report import CheckReport, Finding, OutputComparison
+from trtconv.core.report import ENGINE_NOT_RUN, CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tolerance import NO_LIMITS
@@ -164,7 +164,7 @@ def _binding(request: CheckRequest) -> tuple[Finding, ...]:
 
 def _unrunnable(request: CheckRequest, error: TrtconvError, bound: tuple[Finding, ...]) -> CheckReport:
     level = "note" if request.allow_unrunnable else "error"
-    finding = Finding(level, "environment", f"the engine was not run here: {error.message}", error.hint or "")
+    finding = Finding(level, "environment", f"{ENGINE_NOT_RUN}: {error.message}", error.hint or "")
     return _not_compared(request, (*bound, finding))
 
 

@@ -10,6 +10,8 @@ from trtconv.core.errors import AccuracyError
 from trtconv.core.tolerance import Tolerance
 
 SCHEMA = 1
+# How the finding begins that a check leaves where an engine cannot run.
+ENGINE_NOT_RUN = "the engine was not run here"
 
 
 @dataclass(frozen=True)

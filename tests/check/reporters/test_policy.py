@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from trtconv.check.reporters.html.graph_data import DrawnGraph
-from trtconv.check.reporters.html.graph_page import graph_html
+from trtconv.check.reporters.html.network.data import DrawnGraph
+from trtconv.check.reporters.html.network.page import graph_html
 from trtconv.check.reporters.html.report import html_text
 from trtconv.core.report import CheckReport
 from trtconv.core.tolerance import NO_LIMITS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.runtime.latency import Latency, clock_state, measure_engine, percentiles
 from trtconv.check.compare.reference_fit import find_reference, require_fit, within_profiles
 from trtconv.check.compare.subjects import is_engine, open_subject
-from trtconv.core.artifacts import beside, require_file
+from trtconv.core.artifacts import beside, require_file, sha256_file
 from trtconv.core.errors import (
     InvalidRequestError,
     MissingDependencyError,
@@ -35,7 +35,8 @@ DEFAULT_POINTS = ("min", "opt", "max")
 class BenchReport:
     """All latencies, the reasons for those that could not be measured, and the state of the clocks before and after.
 
-    `warnings` are those of opening and running the engine: it was tuned on another GPU, say.
+    `subject_sha256` ties it to the file that was measured. `warnings` are those of opening and running the engine: it
+    was tuned on another GPU, say.
     """
 
     subject: str
@@ -43,11 +44,13 @@ class BenchReport:
     failed: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     clocks: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    subject_sha256: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; seconds as they are."""
         return {
             "subject": self.subject,
+            "subject_sha256": self.subject_sha256,
             "latencies": [entry.as_dict() for entry in self.latencies],
             "failed": dict(self.failed),
             "warnings": list(self.warnings),
@@ -87,7 +90,8 @@ def bench_model(
     if module is not None:
         torch_latencies, failed = _torch_latencies(module, samples, seconds, progress)
         latencies += torch_latencies
-    return BenchReport(str(subject), tuple(latencies), failed, warnings, (before, clock_state()))
+    clocks = (before, clock_state())
+    return BenchReport(str(subject), tuple(latencies), failed, warnings, clocks, sha256_file(subject))
 
 
 def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:

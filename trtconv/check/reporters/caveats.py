@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trtconv.core.report import CheckReport
+from trtconv.core.report import ENGINE_NOT_RUN, CheckReport
 
 MOST_MISSED = 10
 
@@ -14,9 +14,17 @@ def remarks(report: CheckReport) -> str:
     words = []
     if report.extras.get("sources", {}).get("status") == "not compared":
         words.append("sources not compared (--no-source-check)")
+    if engine_not_run(report):
+        words.append("but the engine was not run here")
     if is_weak(report):
         words.append("but it shows little: see the warnings")
     return "".join(f", {w}" for w in words)
+
+
+def engine_not_run(report: CheckReport) -> bool:
+    """True when an engine belongs to the verdict that this machine could not run: only its graph was compared."""
+    notes = (f.message for f in report.findings if f.kind == "environment" and f.level == "note")
+    return any(message.startswith(ENGINE_NOT_RUN) for message in notes)
 
 
 def is_weak(report: CheckReport) -> bool:

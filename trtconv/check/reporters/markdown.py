@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.caveats import engine_not_run, is_weak, missed_lines, power_line, remarks
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
@@ -26,7 +26,7 @@ def _verdict(report: CheckReport) -> str:
         mark, word = ("✅", "fits the target") if report.passed else ("❌", f"has {len(report.errors)} errors")
         return f"### {mark} `{_code(report.subject)}` {word}"
     if report.passed:
-        mark = "⚠️" if is_weak(report) else "✅"
+        mark = "⚠️" if is_weak(report) or engine_not_run(report) else "✅"
         return f"### {mark} `{_code(report.subject)}` equals the reference at {points} sample points{remarks(report)}"
     if not report.comparisons:
         return f"### ⚠️ `{_code(report.subject)}` was not compared"

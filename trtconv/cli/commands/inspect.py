@@ -44,7 +44,7 @@ def command(file: Path, layers: bool, html: Path | None, allow_code: tuple[str, 
         facts = onnx_facts(file, layers=layers)
         raw = raw_onnx_facts(file, layers=layers) if json else {}
     if html:
-        from trtconv.check.reporters.html.graph_page import write_graph_page
+        from trtconv.check.reporters.html.network.page import write_graph_page
 
         write_graph_page(file, html, named_code(allow_code))
         facts["picture"] = str(html)

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.caveats import engine_not_run, is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.html.page_latency import latency_facts
+from trtconv.check.reporters.html.page_networks import network_pair
+from trtconv.check.reporters.html.page_precision import precision_facts
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
 from trtconv.check.reporters.html.page_tune import tune_facts, tune_verdict
 from trtconv.check.reporters.html.svg_space import space_picture
@@ -54,6 +57,9 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "heat": _heat(report),
         "rewrites": rewrite_groups(ledger),
         "rejected": rejected_groups(ledger),
+        "networks": network_pair(subject, ledger),
+        "latency": latency_facts(report),
+        "precision": precision_facts(report),
         "layers": _layers(report),
         "environment": _environment(report, subject),
     }
@@ -93,6 +99,8 @@ def _verdict(report: CheckReport) -> dict[str, str]:
         return {"state": "good" if report.passed else "bad", "word": word, "text": text}
     if report.passed:
         text = f"equals the reference at {points} sample points{remarks(report)}"
+        if engine_not_run(report):
+            return {"state": "open", "word": "Graph equal, engine not run", "text": text}
         return {"state": "open" if is_weak(report) else "good", "word": "Passed", "text": text}
     if bad:
         text = f"differs from the reference at {bad} of {points} sample points"
@@ -119,7 +127,16 @@ def _cell(comparison: Any, tolerance: float) -> dict[str, Any]:
     title = comparison.reason or f"max abs {comparison.max_abs:.3g}, cosine {comparison.cosine:.7f}"
     if comparison.max_abs is not None and comparison.at:
         title += f"; largest at {list(comparison.at)}: {comparison.expected_at:.6g} / {comparison.actual_at:.6g}"
-    return {"level": level, "text": text, "title": title}
+    return {"level": level, "text": text, "title": title, "allowed": _allowed_text(comparison)}
+
+
+def _allowed_text(comparison: Any) -> str:
+    """`8 % of 3.7e-06`: the largest share of what is allowed, and what is allowed at the median element."""
+    share, allowed = comparison.max_share, comparison.allowed
+    if share is None or allowed is None or not math.isfinite(share):
+        return ""
+    percent = f"{100 * share:.0f} %" if share >= 0.01 or not share else "<1 %"
+    return f"{percent} of {allowed:.1e}"
 
 
 def _space(subject: Path) -> ShapeSpace:

@@ -26,6 +26,20 @@ for (const frame of document.querySelectorAll(".picture")) {
     event.preventDefault();
     zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, event.clientX, event.clientY);
   }, { passive: false });
+  frame.addEventListener("keydown", (event) => {
+    const step = 0.15, box = svg.getBoundingClientRect(), x = box.left + box.width / 2, y = box.top + box.height / 2;
+    if (event.key === "+") zoom(1 / 1.3, x, y);
+    else if (event.key === "-") zoom(1.3, x, y);
+    else if (event.key === "0") { view = [...home]; show(); }
+    else {
+      const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (!move) return;
+      view[0] += move[0] * step * view[2];
+      view[1] += move[1] * step * view[3];
+      show();
+    }
+    event.preventDefault();
+  });
   frame.addEventListener("dblclick", () => { view = [...home]; show(); });
   frame.addEventListener("pointerdown", (event) => {
     pointers.set(event.pointerId, event);

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from trtconv.check.reporters.html.network.page import script
 from trtconv.check.reporters.html.page_facts import page_facts
 from trtconv.check.reporters.html.policy import security_policy
 from trtconv.core.errors import MissingDependencyError
@@ -15,11 +17,17 @@ FOLDER = "trtconv.check.reporters.html"
 
 def html_text(report: CheckReport) -> str:
     """The page. Reads the manifests and the ledger beside the subject; what is missing there is left out."""
-    return render("report.html.jinja", **page_facts(report))
+    facts = page_facts(report)
+    networks = ("dagre.min.js", "view.js", "pair.js") if facts["networks"] else ()
+    scripts = (package_text("report.js"), *(script(name) for name in networks))
+    return render("report.html.jinja", scripts=scripts, **facts)
 
 
-def render(template: str, *, package: str = FOLDER, **values: Any) -> str:
-    """Fill a template of `package`; `inside(name)` in it puts a file of that package or of this one inside."""
+def render(template: str, *, package: str = FOLDER, scripts: Sequence[str] = (), **values: Any) -> str:
+    """Fill a template of `package`; `inside(name)` in it puts a file of that package or of this one inside.
+
+    Only `scripts` run on the page.
+    """
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -37,8 +45,8 @@ def render(template: str, *, package: str = FOLDER, **values: Any) -> str:
         return Markup(package_text(name, owner))
 
     environment.globals["inside"] = inside
-    policy = security_policy(package_text("report.js"))
-    return environment.get_template(template).render(policy=policy, **values)
+    policy = security_policy(*scripts)
+    return environment.get_template(template).render(policy=policy, scripts=scripts, **values)
 
 
 def package_text(name: str, package: str = FOLDER) -> str:

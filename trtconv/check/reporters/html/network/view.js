@@ -1,11 +1,12 @@
 "use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// Draws a network into `root`, whose parts are named by data-part: svg, view, nodes, edges, state, detail, in, out, all,
+// and, where there are any, find and kinds. `data` is what graph_data of page.py makes.
+function drawNetwork(root, data) {
   const SVG = "http://www.w3.org/2000/svg";
-  const svg = document.querySelector("svg"), view = document.getElementById("view");
-  const nodeLayer = document.getElementById("nodes"), edgeLayer = document.getElementById("edges");
-  const state = document.getElementById("state"), detail = document.getElementById("detail");
-  const BLOCK = 110, GAP = 46;
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const svg = part("svg"), view = part("view"), nodeLayer = part("nodes"), edgeLayer = part("edges");
+  const state = part("state"), detail = part("detail");
+  const BLOCK = 110, GAP = 46, tip = svg.querySelector("marker").id;
 
   const make = (tag, attributes, text) => {
     const e = document.createElementNS(SVG, tag);
@@ -93,15 +94,17 @@
 
   const slowest = Math.max(0, ...nodes.map((n) => n.s));
   function drawNode(n) {
-    const g = make("g", { class: "node" + (n.r ? " rule" : ""), transform: `translate(${n.x.toFixed(1)} ${n.y.toFixed(1)})`, tabindex: "0", role: "button", "aria-label": `${n.o} ${n.n}` });
+    const g = make("g", { class: "node" + (n.r ? " rule" : ""), transform: `translate(${n.x.toFixed(1)} ${n.y.toFixed(1)})`, tabindex: "-1", role: "button", "aria-label": `${n.o} ${n.sub}`.trim() });
     const w = n.width, h = n.height;
     g.append(make("rect", { class: "box", x: -w / 2, y: -h / 2, width: w, height: h, rx: 6 }));
     g.append(make("rect", { class: "bar", x: -w / 2, y: -h / 2, width: 5, height: h, rx: 2, style: `fill:${colour(n.o)}` }));
     if (n.s) g.append(make("rect", { class: "bar", x: -w / 2, y: h / 2 - 3, width: (w * n.s / slowest).toFixed(1), height: 3, style: "fill:var(--mark)" }));
-    g.append(make("text", { x: 0, y: -2 }, n.o));
+    g.append(make("text", { x: 0, y: -2 }, `${n.o} `));
     g.append(make("text", { x: 0, y: 12, class: "sub" }, n.sub));
     g.addEventListener("click", () => pick(n));
-    g.addEventListener("keydown", (event) => { if (event.key === "Enter") pick(n); });
+    g.addEventListener("keydown", (event) => walk(event, n));
+    g.addEventListener("focus", () => { if (g.matches(":focus-visible")) reveal(n); });
+    if (nodeLayer.childElementCount === 0) g.setAttribute("tabindex", "0");
     n.element = g;
     nodeLayer.append(g);
   }
@@ -109,7 +112,7 @@
   function drawEdge(e) {
     if (drawn.has(e.k) || nodes[e.a].x === undefined || nodes[e.b].x === undefined) return;
     drawn.add(e.k);
-    e.element = make("path", { class: "edge" + (e.points ? "" : " far"), d: path(e), "marker-end": "url(#tip)" });
+    e.element = make("path", { class: "edge" + (e.points ? "" : " far"), d: path(e), "marker-end": `url(#${tip})` });
     e.element.append(make("title", {}, `${e.name} ${e.dims}`));
     edgeLayer.append(e.element);
     const short = e.dims.replace(/^[a-z0-9]+\[/, "").replace(/]$/, "");
@@ -118,6 +121,25 @@
       const n = e.points.length, m = n <= 3 ? e.points[n >> 1] : [0, 1].map((k) => (e.points[n - 2][k] + e.points[n - 1][k]) / 2);
       edgeLayer.append(make("text", { class: "dims", x: m[0].toFixed(1), y: m[1].toFixed(1) }, short.replace(/,/g, "×")));
     }
+  }
+
+  // One stop of the Tab key for the whole picture; arrows go on from node to node in the order of the graph.
+  function walk(event, n) {
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(n); return; }
+    const at = order.indexOf(n.i);
+    const to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: order.length - 1 }[event.key];
+    const other = to === undefined ? undefined : nodes[order[to]];
+    if (!other || !other.element) return;
+    event.preventDefault();
+    n.element.setAttribute("tabindex", "-1");
+    other.element.setAttribute("tabindex", "0");
+    other.element.focus();
+  }
+  function reveal(n) {
+    const b = box(), x = tx + scale * n.x, y = ty + scale * n.y;
+    if (scale < 0.5) scale = 0.8;
+    else if (x > 0 && y > 0 && x < b.width && y < b.height) return;
+    tx = b.width / 2 - scale * n.x; ty = b.height / 2 - scale * n.y; apply();
   }
 
   let picked = null;
@@ -182,14 +204,14 @@
   });
   for (const name of ["pointerup", "pointercancel"]) addEventListener(name, (event) => fingers.delete(event.pointerId));
   svg.addEventListener("click", (event) => { if (moved > 6) event.stopPropagation(); }, true);
-  document.getElementById("in").onclick = () => zoom(1.3, box().width / 2, box().height / 2);
-  document.getElementById("out").onclick = () => zoom(1 / 1.3, box().width / 2, box().height / 2);
-  document.getElementById("all").onclick = () => fit(true);
+  part("in").onclick = () => zoom(1.3, box().width / 2, box().height / 2);
+  part("out").onclick = () => zoom(1 / 1.3, box().width / 2, box().height / 2);
+  part("all").onclick = () => fit(true);
 
   const mark = (test) => { for (const n of nodes) n.element && n.element.classList.toggle("off", test !== null && !test(n)); };
   let hits = [], turn = 0;
-  const find = document.getElementById("find");
-  find.addEventListener("input", () => {
+  const find = part("find");
+  if (find) find.addEventListener("input", () => {
     const word = find.value.trim().toLowerCase();
     hits = word ? nodes.filter((n) => `${n.o} ${n.n} ${n.f.map((f) => f[1]).join(" ")}`.toLowerCase().includes(word)) : [];
     turn = 0;
@@ -197,16 +219,17 @@
     mark(word ? (n) => set.has(n) : null);
     state.textContent = word ? `${hits.length} found` : "";
   });
-  find.addEventListener("keydown", (event) => { if (event.key === "Enter" && hits.length) { show(hits[turn++ % hits.length]); find.focus(); } });
+  if (find) find.addEventListener("keydown", (event) => { if (event.key === "Enter" && hits.length) { show(hits[turn++ % hits.length]); find.focus(); } });
 
   const counts = new Map();
   for (const n of nodes) counts.set(n.o, (counts.get(n.o) || 0) + 1);
   let only = "";
-  for (const [op, count] of [...counts].sort((a, b) => b[1] - a[1])) {
+  const kinds = part("kinds");
+  if (kinds) for (const [op, count] of [...counts].sort((a, b) => b[1] - a[1])) {
     const item = document.createElement("li"), button = document.createElement("button");
     button.textContent = `${op} ${count}`; button.style.borderLeftColor = colour(op);
     button.onclick = () => { only = only === op ? "" : op; mark(only ? (n) => n.o === only : null); };
-    item.append(button); document.getElementById("kinds").append(item);
+    item.append(button); kinds.append(item);
   }
 
   const order = ordered(), parts = blocks(order);
@@ -222,7 +245,7 @@
     } while (next < parts.length && performance.now() < until);
     state.textContent = next < parts.length ? `laying out ${next} of ${parts.length}` : "";
     if (next < parts.length) requestAnimationFrame(step);
-    else document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    else root.dataset.ready = String(Math.round(performance.now()));
   }
   if (nodes.length) step(); else state.textContent = "no nodes";
-})();
+}

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.check.reporters.html.network.dims import infer_dims
 from trtconv.core.artifacts import require_file
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 
@@ -145,26 +146,13 @@ def _dtype_text(kind: int) -> str:
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, str]:
-    """`float32[N,3,H,W]` by tensor name; what the file does not say is inferred where the weights are at hand."""
-    import contextlib
-
-    import onnx
-
-    values = [*model.graph.value_info, *model.graph.input, *model.graph.output]
-    inner = sum(len(n.output) for n in model.graph.node)
-    if len(model.graph.value_info) < inner // 2 and not external_files(model):
-        # A picture without dims is better than none.
-        with contextlib.suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
-            values = [*onnx.shape_inference.infer_shapes(model).graph.value_info, *values]
-    return {v.name: _value_text(v) for v in values if v.type.HasField("tensor_type")}
-
-
-def _value_text(value: onnx.ValueInfoProto) -> str:
-    kind = value.type.tensor_type
-    # `unk__3` is how shape inference calls what it does not know.
-    names = ["?" if d.dim_param.startswith("unk__") else d.dim_param or "?" for d in kind.shape.dim]
-    dims = [str(d.dim_value) if d.HasField("dim_value") else n for d, n in zip(kind.shape.dim, names, strict=True)]
-    return f"{_dtype_text(kind.elem_type)}[{','.join(dims)}]" if kind.elem_type else ""
+    """`float32[N,3,H/2,W/2]` by tensor name."""
+    space = signature(model).space
+    return {
+        name: f"{_dtype_text(kind)}[{','.join(map(str, dims))}]"
+        for name, (kind, dims) in infer_dims(model, space).items()
+        if kind
+    }
 
 
 def _of_engine(path: Path, code: EngineCode) -> DrawnGraph:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trtconv.check.reporters.html.graph_data import DrawnGraph, read_graph
+from trtconv.check.reporters.html.network.data import DrawnGraph, read_graph
 from trtconv.check.reporters.html.policy import security_policy
 from trtconv.core.artifacts import write_report_text
 from trtconv.core.trust.trust import NO_CODE, EngineCode
@@ -27,11 +27,11 @@ def graph_html(graph: DrawnGraph) -> str:
     """The page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    dagre, own = script("dagre.min.js"), script("graph_page.js")
+    scripts = tuple(script(name) for name in ("dagre.min.js", "view.js", "page.js"))
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("graph_page.html.jinja").render(
+    return environment.get_template("page.html.jinja").render(
         title=graph.title, facts=graph.facts, nodes=len(graph.nodes), edges=len(graph.edges),
-        data=embed_json(graph_data(graph)), script=own, dagre=dagre, policy=security_policy(dagre, own),
+        data=embed_json(graph_data(graph)), scripts=scripts, policy=security_policy(*scripts),
     )  # fmt: skip
 
 

@@ -1,0 +1,2 @@
+"use strict";
+drawNetwork(document.body, JSON.parse(document.getElementById("data").textContent));

@@ -1,0 +1,49 @@
+"""The whole network before and after the rewrite, for the page; what was replaced, and by what, is marked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trtconv.check.reporters.html.network.data import DrawnGraph, read_graph
+from trtconv.check.reporters.html.network.page import embed_json, graph_data
+from trtconv.core.artifacts import beside
+from trtconv.core.errors import TrtconvError
+
+# Two of these make a page of about 3 MiB.
+MOST_NODES = 3000
+
+
+def network_pair(subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Before and after: `which`, `title`, `nodes`, `edges`, `marked`, `data`; empty where a file is missing."""
+    exported, rewritten = (subject.with_name(beside(subject, s).name) for s in (".onnx", ".trt.onnx"))
+    if not exported.is_file() or not rewritten.is_file():
+        return []
+    try:
+        before, after = read_graph(exported), read_graph(rewritten)
+    except TrtconvError:
+        return []
+    if max(len(before.nodes), len(after.nodes)) > MOST_NODES:
+        return []
+    return [_drawn("before", _with_replaced(before, ledger)), _drawn("after", after)]
+
+
+def _with_replaced(graph: DrawnGraph, ledger: Mapping[str, Any]) -> DrawnGraph:
+    """The exported graph, whose nodes carry the rule that replaced them."""
+    rules = {node["name"]: entry["rule"] for entry in ledger.get("entries", ()) for node in entry.get("before", ())}
+    nodes = tuple(
+        dataclasses.replace(node, rule=rules[node.name], facts=(("replaced by rule", rules[node.name]), *node.facts))
+        if node.name in rules and node.op not in ("Input", "Output")
+        else node
+        for node in graph.nodes
+    )
+    return dataclasses.replace(graph, nodes=nodes)
+
+
+def _drawn(which: str, graph: DrawnGraph) -> dict[str, Any]:
+    return {
+        "which": which, "title": graph.title, "nodes": len(graph.nodes), "edges": len(graph.edges),
+        "marked": sum(bool(node.rule) for node in graph.nodes), "data": embed_json(graph_data(graph)),
+    }  # fmt: skip
