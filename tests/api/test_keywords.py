@@ -69,7 +69,7 @@ def test_values_become_what_the_command_line_gives():
         ("convert", (BuildRequest,), {"precision": "fp17"}, "precision must be one of"),
         ("convert", (BuildRequest,), {"timing_cache": 3}, "timing_cache must be a path, got 3"),
         ("convert", (BuildRequest,), {"workspace": True}, "workspace must be a text, got True"),
-        ("convert", (ModuleSource,), {"arg": {"model": object()}}, "is no plain value"),
+        ("convert", (ModuleSource,), {"arg": {"model": object()}}, "is not a plain value"),
     ],
     ids=lambda v: str(v) if isinstance(v, str) else "",
 )

@@ -53,7 +53,7 @@ def test_header_of_both_families():
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"", "is empty"), (plan()[:20], "is cut off"), (bytes(99), "is no Ten"), (b"hello", "is no Ten")],
+    [(b"", "is empty"), (plan()[:20], "is cut off"), (bytes(99), "is not a Ten"), (b"hello", "is not a Ten")],
 )
 def test_files_that_are_no_engines(tmp_path, data, words):
     path = tmp_path / "bad.engine"

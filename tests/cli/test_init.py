@@ -1,4 +1,4 @@
-"""`trtconv init`: what it reads off a module that is no image network."""
+"""`trtconv init`: what it reads off a module that is not an image network."""
 
 from pathlib import Path
 

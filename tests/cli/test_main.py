@@ -132,7 +132,7 @@ def test_files_that_onnx_reads_as_text(name, capsys, tmp_path):
     (tmp_path / name).write_text('{"advisory": []}')
     code, _, err = trtconv("inspect", str(tmp_path / name), capsys=capsys)
     assert code == 2
-    assert "is no ONNX model" in err
+    assert "is truncated or not an ONNX model" in err
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_file_that_is_no_onnx_is_one_error(command, capsys, tmp_path):
     path.write_text("not a model, but a text that somebody saved under this name")
     code, _, err = trtconv(command, str(path), capsys=capsys)
     assert code == 2
-    assert "is no ONNX model" in err
+    assert "is truncated or not an ONNX model" in err
 
 
 def test_convert_without_a_module_says_what_to_name(capsys):

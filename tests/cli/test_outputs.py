@@ -219,7 +219,7 @@ def test_a_repro_replaces_neither_its_input_nor_a_foreign_readme(trtconv, model,
     code, _, err = trtconv("repro", inside, "-o", tmp_path / "repro")
     assert (code, "is the input" in err) == (2, True), err
     code, _, err = trtconv("repro", model, "-o", tmp_path)
-    assert (code, "no part of a repro" in err) == (2, True), err
+    assert (code, "is not part of a repro" in err) == (2, True), err
     assert snapshot(tmp_path) == before
 
 

@@ -124,7 +124,7 @@ def test_broken_json_is_one_error(tmp_path):
     with pytest.raises(InvalidRequestError, match="not readable JSON"):
         read_json(tmp_path / "m.json", "manifest")
     (tmp_path / "m.json").write_text("[1]")
-    with pytest.raises(InvalidRequestError, match="it holds no object"):
+    with pytest.raises(InvalidRequestError, match="it is not a JSON object"):
         read_json(tmp_path / "m.json", "manifest")
 
 

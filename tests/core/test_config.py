@@ -26,7 +26,7 @@ def test_a_config_is_read_with_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[model\n", "is no TOML"),
+        ("[model\n", "is not TOML"),
         ('[model]\nmodul = "a"\n', "unknown key 'model.modul'. Did you mean 'module'"),
         ("[modle]\n", "unknown key 'modle'. Did you mean 'model'"),
         ('[export]\nopset = "x"\n', "'export.opset'"),

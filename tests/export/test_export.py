@@ -275,7 +275,7 @@ def test_exported_program(export, write_module, tmp_path):
     result = export("net.pt2", IMAGES, "N=1:2:4 H=16:24:40 W=16:32:48")
     assert [s.name for s in signature(onnx.load(result.model)).outputs] == ["features", "mean"]
     (tmp_path / "bad.pt2").write_bytes(b"nothing")
-    with pytest.raises(InvalidRequestError, match="no exported program"):
+    with pytest.raises(InvalidRequestError, match="is not an exported program"):
         export("bad.pt2", IMAGES, SPACE)
 
 

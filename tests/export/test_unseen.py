@@ -39,7 +39,7 @@ class WholeNumbers(nn.Module):
 
 
 class TwoDims(nn.Module):
-    """TorchScript records it, since a length from the values is no size that torch.export takes."""
+    """TorchScript records it, since a length from the values is not a size that torch.export takes."""
 
     def forward(self, x, lengths):
         y = x[:, :, : int(lengths.max())]

@@ -53,7 +53,7 @@ def test_a_twin_that_computes_something_else_is_not_believed(tmp_path):
     original = FileOriginal(path)
     original({"x": X, "state": X})
     model = onnx.load(path)
-    # In FP64 this is no rounding: 0.1 seven times over.
+    # In FP64 this is not a rounding: 0.1 seven times over.
     model.graph.node[0].op_type = "Sub"
     onnx.save(model, path)
     assert original.exact() is None

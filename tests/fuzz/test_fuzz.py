@@ -42,7 +42,7 @@ def test_what_fuzzing_found_stays_mended(path, tmp_path):
 
 
 def test_findings_are_findings(tmp_path):
-    """The oracle sees an exception that is no TrtconvError, and a reader that hangs."""
+    """The oracle sees an exception that is not a TrtconvError, and a reader that hangs."""
 
     def broken(value, folder):
         raise KeyError(value)

@@ -109,7 +109,7 @@ def test_a_plugin_library_that_does_not_load(tmp_path, engine_file):
     source = tmp_path / "empty.c"
     source.write_text("int nothing(void) { return 0; }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(tmp_path / "libempty.so"), str(source)], check=True)
-    with pytest.raises(TrtconvError, match="is no plugin library"):
+    with pytest.raises(TrtconvError, match="is not a plugin library"):
         engine_file(model, plugins=(tmp_path / "libempty.so",))
 
 
@@ -146,7 +146,7 @@ def test_engines_that_do_not_belong_here(tmp_path, engine_file):
         backend_of(engine).load(engine)
 
     engine.write_bytes(b"no engine at all" * 8)
-    with pytest.raises(InvalidRequestError, match="is no TensorRT engine"):
+    with pytest.raises(InvalidRequestError, match="is not a TensorRT engine"):
         backend_of(engine).load(engine)
 
 

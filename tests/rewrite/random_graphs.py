@@ -87,7 +87,7 @@ def binary(g: RandomGraph) -> str:
 
 
 def divided(g: RandomGraph) -> str:
-    """A division that is no norm, but whose parts look like one."""
+    """A division that is not a norm, but whose parts look like one."""
     return g.op("Div", g.pick(), g.op("Add", g.op("Abs", g.pick()), g.const(np.float32(0.5))))
 
 

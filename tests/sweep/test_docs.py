@@ -89,8 +89,8 @@ def test_the_manifest_fits_kuberay_s_fields():
     ("change", "message"),
     [
         (lambda d: d["spec"].update(entryPoint="x"), ".spec.entryPoint: unknown"),
-        (lambda d: d["spec"].update(backoffLimit="1"), ".spec.backoffLimit: '1' is no int"),
-        (lambda d: d["spec"]["rayClusterSpec"]["workerGroupSpecs"][0].update(groupName=3), "groupName: 3 is no str"),
+        (lambda d: d["spec"].update(backoffLimit="1"), ".spec.backoffLimit: '1' is not an int"),
+        (lambda d: d["spec"]["rayClusterSpec"]["workerGroupSpecs"][0].update(groupName=3), "groupName: 3 is not a str"),
         (lambda d: d.update(kind="RayJobs"), ".kind: 'RayJobs'"),
     ],
 )

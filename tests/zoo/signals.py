@@ -27,7 +27,7 @@ class Spectrogram(nn.Module):
 
 
 class LogMel(nn.Module):
-    """A speech front end: frames that are no power of two, a shorter window, mel bands, clamped below the peak."""
+    """A speech front end: frames that are not a power of two, a shorter window, mel bands, clamped below the peak."""
 
     def __init__(self, frame: int = 40, window: int = 30) -> None:
         super().__init__()

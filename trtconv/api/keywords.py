@@ -140,7 +140,7 @@ def _json(option: Option, value: Any) -> str:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidRequestError(
-            f"the factory argument {value!r} is no plain value", hint="call the factory, and pass the module itself"
+            f"the factory argument {value!r} is not a plain value", hint="call the factory, and pass the module itself"
         ) from error
 
 

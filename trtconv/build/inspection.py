@@ -17,7 +17,7 @@ from trtconv.core.trust.trust import NO_CODE, EngineCode
 def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE) -> dict[str, Any]:
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
-    Raises InvalidRequestError when the file is no engine; or is not the one that its manifest describes, or the
+    Raises InvalidRequestError when the file is not an engine; or is not the one that its manifest describes, or the
     manifest was edited; a missing manifest is stated.
     """
     header = read_plan_header(path)

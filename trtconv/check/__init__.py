@@ -1,4 +1,4 @@
-"""The check room: an ONNX file or an engine against what the original module computed."""
+"""The check room: compares an ONNX file or an engine with what the original module computed."""
 
 from trtconv.check.room import check_model
 

@@ -153,7 +153,7 @@ def _files(request: CheckRequest, reference: str) -> dict[str, str]:
 
 
 def _binding(request: CheckRequest) -> tuple[Finding, ...]:
-    """Does the reference belong to the subject, and the engine to a model? Said in words where nothing tells."""
+    """Findings where the reference is not the subject's, or where nothing records what an engine was built from."""
     if not request.subject.exists():
         return ()
     if is_engine(request.subject) and request.foreign and not manifest_path(request.subject).exists():

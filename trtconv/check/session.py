@@ -58,7 +58,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Free what the runner holds."""
+        """Release the runner's resources."""
         self.subject.close()
 
 

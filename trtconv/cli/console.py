@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A rich console; plain text and no line folding when it is no terminal. NO_COLOR is respected by rich."""
+    """A rich console; plain text and no line folding when it is not a terminal. NO_COLOR is respected by rich."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

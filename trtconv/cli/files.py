@@ -17,7 +17,7 @@ _SPECS = ("module", "against", "sample")
 class FilePath(click.Path):
     """A path of the command line; `role` is read, file, report, folder, `folder or file` or update (read and written).
 
-    A report may go to `-`, a device or a FIFO, what is no report may not.
+    A report may go to `-`, a device or a FIFO, other outputs may not.
     """
 
     def __init__(self, role: str) -> None:
@@ -71,7 +71,7 @@ def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], s
         if kind.role == "report":
             require_report_path(path)
         elif kind.role == "folder" and path.exists() and not path.is_dir():
-            raise InvalidRequestError(f"the output '{path}' is no directory", hint="name a folder")
+            raise InvalidRequestError(f"the output '{path}' is not a directory", hint="name a folder")
         elif kind.role == "file" or (kind.role == "folder or file" and not path.is_dir()):
             require_writable(path)
     paths = [path for _, path in outputs if str(path) != "-"]

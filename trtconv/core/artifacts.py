@@ -28,7 +28,7 @@ def require_file(path: Path, what: str) -> Path:
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
-        # torch and ONNX Runtime take no other names.
+        # torch and ONNX Runtime accept no other names.
         shown = str(path).encode(errors="replace").decode()
         raise InvalidRequestError(f"the name of {what} '{shown}' is not UTF-8", hint="rename it") from error
     if path.is_dir():
@@ -41,7 +41,7 @@ def require_file(path: Path, what: str) -> Path:
         )
     if not path.is_file():
         # /dev/zero never ends, and a FIFO may never begin.
-        raise InvalidRequestError(f"{what} '{path}' is no regular file", hint="name a file")
+        raise InvalidRequestError(f"{what} '{path}' is not a regular file", hint="name a file")
     if not os.access(path, os.R_OK):
         raise InvalidRequestError(f"{what} '{path}' cannot be read", hint="check its permissions")
     return path
@@ -76,7 +76,7 @@ def _prefix(path: Path) -> str:
 
 
 def out_of_space(error: BaseException | None) -> OSError | None:
-    """The error of a full disk, a quota or a file size limit, itself or behind those that were raised from it."""
+    """The error of a full disk, a quota or a file size limit: `error` itself or one of its causes."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return error
@@ -92,7 +92,7 @@ def unwritable(path: Path, error: OSError) -> InvalidRequestError:
 
 @contextmanager
 def creating_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder and those above it. What is new and still empty at the end, since something failed, goes away."""
+    """Create a folder and its parents; those that are still empty at the end, after a failure, are removed."""
     new = [p for p in (folder, *folder.parents) if not p.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -183,9 +183,9 @@ def read_json(path: Path, what: str = "file") -> dict[str, Any]:
     try:
         data = parse_json(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict):
-            raise ValueError("it holds no object")
+            raise ValueError("it is not a JSON object")
     except (ValueError, OSError, RecursionError) as error:
-        raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint="make it again") from error
+        raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint="create it again") from error
     return data
 
 

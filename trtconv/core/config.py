@@ -158,7 +158,7 @@ def read_config(path: Path) -> Config:
         line = error.object[: error.start].count(b"\n") + 1
         raise InvalidRequestError(f"'{path}' is not UTF-8 in line {line}", hint="save it as UTF-8") from error
     except ValueError as error:
-        raise InvalidRequestError(f"'{path}' is no TOML: {error}", hint="see `trtconv help config`") from error
+        raise InvalidRequestError(f"'{path}' is not TOML: {error}", hint="see `trtconv help config`") from error
     return dataclasses.replace(validate_config(data, str(path)), path=path)
 
 

@@ -30,7 +30,7 @@ class DType:
         return self.kind == "float"
 
     def limits(self) -> tuple[float, float]:
-        """The least and the largest value, of 64-bit integers those that a float64 holds without rounding."""
+        """The smallest and largest value; for 64-bit integers, those that a float64 holds without rounding."""
         if self.kind == "bool":
             return 0.0, 1.0
         if self.kind == "int":

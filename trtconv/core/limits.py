@@ -36,7 +36,7 @@ class Limits:
 
 
 def read_limits(environment: Mapping[str, str] = os.environ) -> Limits:
-    """The limits out of the environment. Raises InvalidRequestError for what is no size or no number of seconds."""
+    """The limits out of the environment. Raises InvalidRequestError for what is not a size or no number of seconds."""
     memory, seconds = environment.get(MEMORY, ""), environment.get(TIME, "")
     available = machine_bytes()
     return Limits(

@@ -29,5 +29,5 @@ def _format(value: Any) -> str:
     try:
         text = str(value)
     except ValueError:  # an integer of over 4,300 digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= 40 else text[:40] + "..."

@@ -1,4 +1,4 @@
-"""What a room tells while it works. The CLI draws it on stderr; a library caller gets silence."""
+"""What a room reports while it works. The CLI draws it on stderr; a library caller gets silence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Progress(Protocol):
         """What the stage is doing now, `completed` of `total` steps (0 of 0 when unknown)."""
 
     def note(self, text: str) -> None:
-        """Something the user should know that is no error."""
+        """Something the user should know that is not an error."""
 
     def warn(self, text: str) -> None:
         """Something that will probably hurt the user later."""

@@ -44,7 +44,7 @@ class TensorSpec:
         if not least <= low <= high <= most:
             range_text = f"{_number(low)}:{_number(high)}"
             raise InvalidRequestError(
-                f"the value range {range_text} of input '{self.name}' is no range of {self.dtype.name}",
+                f"the value range {range_text} of input '{self.name}' is not a valid {self.dtype.name} range",
                 hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}",
             )
 

@@ -34,9 +34,9 @@ class Tolerance:
         }
         for name, (value, low, high) in limits.items():
             if value is not None and not low <= value <= high:
-                end = f"to {high:g}" if high == 1.0 else "up"
+                bounds = f"from {low:g} to {high:g}" if high == 1.0 else "finite and non-negative"
                 raise InvalidRequestError(
-                    f"the tolerance {name} = {value} is no limit", hint=f"write a number from {low:g} {end}"
+                    f"tolerance {name} must be {bounds}, got {value}", hint="write another number"
                 )
 
     def over(self, other: Tolerance | None) -> Tolerance:

@@ -1,4 +1,4 @@
-"""What an export hands back."""
+"""What an export returns."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _require_tensor(path: Path, value: onnx.ValueInfoProto, override: TensorSpec
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         raise InvalidRequestError(
-            f"the input '{value.name}' of '{path}' is no tensor",
+            f"the input '{value.name}' of '{path}' is not a tensor",
             hint="sequences, maps and optionals cannot enter an "
             "engine: cut the graph behind them (`trtconv rewrite --script`)",
         )

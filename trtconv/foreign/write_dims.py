@@ -44,7 +44,7 @@ def fix_inputs(model: onnx.ModelProto, fixed: Sequence[TensorSpec]) -> None:
     """Make constants of the inputs that the user fixed and of those with a default, in place."""
     from onnx import numpy_helper
 
-    # An input with a default (older files list every weight as one) is no input of an engine either.
+    # An input with a default (older files list every weight as one) is not an input of an engine either.
     names = {s.name for s in fixed} | {t.name for t in model.graph.initializer}
     inputs = [v for v in model.graph.input if v.name not in names]
     del model.graph.input[:]

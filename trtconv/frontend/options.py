@@ -1,4 +1,4 @@
-"""Options that a command line and a Python call give alike, and that are no fields of a request."""
+"""Options that a command line and a Python call give alike, and that are not fields of a request."""
 
 from __future__ import annotations
 

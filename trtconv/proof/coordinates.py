@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # One unit in the last place of a coordinate, relative to the length of its axis.
 MOVED_BY = 2.0**-23
-# `align_corners` does not use the scales; `nearest` decides, which is no noise.
+# `align_corners` does not use the scales; `nearest` decides, which is not noise.
 BY_SCALE = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric")
 SMOOTH = ("linear", "cubic")
 

@@ -51,7 +51,7 @@ TIES = 4.0
 FEWEST_POINTS = 3
 # The typical error of a column is one that this share of the points stays under.
 MOST_POINTS = 0.75
-# Decisions that flip at more than this share of the elements at random values are no accidents of rounding.
+# Decisions that flip at more than this share of the elements at random values are not accidents of rounding.
 MOST_FLIPS = 0.01
 # A magnitude at one point is not taken for less than this share of that at the points with random values.
 LEAST_SHARE = 16.0
@@ -222,7 +222,7 @@ def _with_own(noise: Array, errors: Array, exact: Array, random: bool) -> Array:
     flips = exact & (errors > 0)
     share = flips.sum() / max(1, np.broadcast_to(exact, errors.shape).sum())
     if random:
-        # One step where it was measured, unless steps are all over: that is no accident of rounding.
+        # One step where it was measured, unless steps are all over: that is not an accident of rounding.
         stable = flips.sum() > 1 and share > MOST_FLIPS
         own = np.where(exact, 0.0 if stable else errors / TYPICAL, own)
     elif share > RARE:

@@ -85,7 +85,7 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
 
 
 def read_reference_info(path: Path) -> ReferenceInfo:
-    """Read the header only. Raises InvalidRequestError when the file is no reference."""
+    """Read the header only. Raises InvalidRequestError for any other file."""
     from safetensors import SafetensorError, safe_open
 
     require_file(path, "reference")
@@ -97,7 +97,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
             f"'{path}' is not a reference file of trtconv", hint="export the module again to make one"
         ) from error
     if not isinstance(header, dict):
-        raise _damaged(path, "its header is no table")
+        raise _damaged(path, "its header is not a table")
     if header.get("schema") != SCHEMA:
         raise InvalidRequestError(
             f"the reference '{path}' has schema {header.get('schema')}, this trtconv reads {SCHEMA}",

@@ -44,7 +44,7 @@ def measured_errors(
 def rounding_errors(exact: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
     """By output |own precision - FP64|; empty when the original cannot be run in FP64, without what stayed FP32 there.
 
-    Elements that are not finite on either side are left out: an overflow is no rounding and is compared as it is.
+    Elements that are not finite on either side are left out: an overflow is not rounding and is compared as it is.
     """
     import numpy as np
 

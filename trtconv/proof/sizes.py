@@ -73,10 +73,10 @@ def affordable(
             size = input_bytes(specs, chosen)
         cost = size * seconds_per_byte
         if point.label not in ALWAYS and cost > left:
-            notes.append(f"not compared at {point}: comparing took {budget.total:.0f} s before it")
+            notes.append(f"not compared at {point}: the {budget.total:.0f} s for comparing were used up")
             continue
         if chosen != point:
-            notes.append(f"{point} is compared with a batch of 1: the whole is too large for one run")
+            notes.append(f"{point} is compared with a batch of 1: the full batch is too large for one run")
         left -= cost
         chosen_points.setdefault((chosen.dims, chosen.values), chosen)
     return tuple(chosen_points.values()), tuple(notes)

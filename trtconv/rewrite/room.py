@@ -57,7 +57,7 @@ MAX_PASSES = 4
 def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     """Rewrite a model for its target, prove each rewrite, write the model and the ledger beside it.
 
-    Raises InvalidRequestError for an unknown rule name, a file that is no ONNX or an output that cannot be written.
+    Raises InvalidRequestError for an unknown rule name, a file that is not ONNX or an output that cannot be written.
     """
     started = time.perf_counter()
     ledger = beside(request.output, ".rewrites.json")

@@ -26,7 +26,7 @@ def parse_drop(text: str, metric: Metric) -> Drop:
     """Parse `0.5%` or `0.1`.
 
     Percent are points of a metric that is a share (top1, miou, map: 0.985 may drop to 0.980 by 0.5%), and of FP32's own
-    value for others. Raises InvalidRequestError for what is no number from 0 up.
+    value for others. Raises InvalidRequestError for what is not a number from 0 up.
     """
     percent = text.strip().endswith("%")
     try:
@@ -48,7 +48,7 @@ class Contract:
     drop: Drop
 
     def holds(self, value: float, reference: float) -> bool:
-        """True where a value keeps the contract; NaN does not. Rounding of the metric's own sums is no drop."""
+        """True where a value keeps the contract; NaN does not. Rounding of the metric's own sums is not a drop."""
         return value >= self.drop.below(reference) - 1e-9
 
     def __str__(self) -> str:

@@ -108,4 +108,4 @@ def read_chosen(path: Path) -> Candidate:
             tuple(map(str, choice["rest_fp32"])),
         )
     except (KeyError, TypeError) as error:
-        raise InvalidRequestError(f"'{path}' is no ledger of trtconv tune", hint="name a model.tune.json") from error
+        raise InvalidRequestError(f"'{path}' is not a ledger of trtconv tune", hint="name a model.tune.json") from error

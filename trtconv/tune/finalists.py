@@ -142,7 +142,7 @@ def _emulated(examiner: Examiner, contract: Contract, candidate: Candidate) -> F
 def _timed(
     examiner: Examiner, contract: Contract, candidate: Candidate, stopwatch: Stopwatch, progress: Progress
 ) -> Finalist:
-    """The engine's own outputs are judged: a builder's mistake is no drop that emulation would show."""
+    """The engine's own outputs are judged: a builder's mistake is not a drop that emulation would show."""
     cost = examiner.models.cost(candidate)
     progress.phase(f"{stopwatch.name} of {candidate}")
     with private_temporary_folder("candidate") as folder:

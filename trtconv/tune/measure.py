@@ -66,7 +66,7 @@ class Examiner:
         self.passes = 0
 
     def baseline(self, part: str) -> Measured:
-        """FP32 itself. Raises InvalidRequestError where its metric is no number."""
+        """FP32 itself. Raises InvalidRequestError where its metric is not a number."""
         measured = self.measure(Candidate(), part)
         if measured.value == WORST:
             raise InvalidRequestError(

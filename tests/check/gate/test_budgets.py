@@ -144,7 +144,7 @@ def test_ratios_are_checked():
 
 def test_a_file_that_is_no_report_is_refused(tmp_path):
     (tmp_path / "b.json").write_text("{}")
-    with pytest.raises(InvalidRequestError, match="no report of `trtconv check`"):
+    with pytest.raises(InvalidRequestError, match="is not a report of `trtconv check`"):
         read_baseline(tmp_path / "b.json")
 
 
@@ -171,7 +171,7 @@ def test_a_failing_report_never_becomes_the_baseline(tmp_path):
     file = tmp_path / "baseline.json"
     result = check(CheckRequest(path), gate=Gate(baseline=file, update=True))
     assert not file.exists()
-    assert any("a failing report is none" in f.message for f in result.findings)
+    assert any("is unchanged: the new report fails" in f.message for f in result.findings)
 
 
 def test_plugin_nodes_are_counted_at_their_lines(tmp_path):

@@ -58,7 +58,9 @@ def test_every_entry_of_a_table_has_evidence_and_can_be_asked(path):
     names = {s.name for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""}
     assert data["opset_evidence"]
     for name, entry in data["ops"].items():
-        assert name in names or "Swish" not in names, f"{name} is no operator (an older onnx does not know them all)"
+        assert name in names or "Swish" not in names, (
+            f"{name} is not an operator (an older onnx does not know them all)"
+        )
         assert entry["evidence"].strip(), name
     for construct in data["constructs"]:
         assert construct["evidence"].strip()
@@ -106,7 +108,7 @@ def test_what_8_6_gets_wrong_without_a_word_is_an_error_at_the_line(tmp_path, mo
     report = judged(tmp_path, model, "tensorrt==8.6")
     (node,) = report.refused
     assert node.status == "wrong"
-    assert "without a word" in node.message
+    assert "silently" in node.message
     assert report.exit_code == 4
     finding = next(f for f in report.findings if f.node == "the_node")
     assert (finding.level, finding.source, finding.module) == ("error", "net.py:7", "body.layer")
@@ -252,5 +254,5 @@ def test_a_report_is_plain_data(tmp_path):
 
 def test_a_file_that_is_no_model(tmp_path):
     (tmp_path / "m.onnx").write_text("no")
-    with pytest.raises(InvalidRequestError, match="is no ONNX model"):
+    with pytest.raises(InvalidRequestError, match="is truncated or not an ONNX model"):
         check_target(tmp_path / "m.onnx", parse_target("tensorrt==10"))

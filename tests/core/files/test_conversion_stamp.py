@@ -98,7 +98,7 @@ def test_a_damaged_stamp_is_no_stamp(folder, text):
 
 
 def test_without_a_stamp(tmp_path):
-    assert read_stamp(tmp_path, COMMAND) == (None, "there is no earlier conversion here")
+    assert read_stamp(tmp_path, COMMAND) == (None, "no earlier conversion was found here")
 
 
 def test_it_loads_nothing_heavy_and_is_fast(folder):

@@ -115,7 +115,7 @@ def test_one_observation_tells_nothing():
         return {"y": (sizes["N"], sizes["H"])}
 
     space = covering_space(parse_space(["N=1:1:2 H=37:37:37 W=8:8:8"]), {"H": 8})
-    with pytest.raises(InvalidRequestError, match="how the outputs follow H cannot be told"):
+    with pytest.raises(InvalidRequestError, match="cannot tell how the outputs depend on H"):
         cropped_axes(outputs, SPECS, space, {"H": 8})
 
 

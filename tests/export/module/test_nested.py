@@ -1,4 +1,4 @@
-"""A TransformerEncoder that packs its batch: the zeros at padded positions are no part of any graph."""
+"""A TransformerEncoder that packs its batch: the zeros at padded positions are not part of any graph."""
 
 import pytest
 

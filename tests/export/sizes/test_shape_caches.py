@@ -87,7 +87,7 @@ class Recording(nn.Module):
 
 
 class Stale(nn.Module):
-    """Keeps what came with the size, which is no cache: another input of that size would give something else."""
+    """Keeps what came with the size, which is not a cache: another input of that size would give something else."""
 
     def __init__(self):
         super().__init__()

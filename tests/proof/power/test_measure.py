@@ -142,7 +142,7 @@ def test_the_scale_is_that_of_a_column_where_it_has_elements():
     wrong[..., 4] *= 1.1
     assert effect_of({"y": values}, {"y": wrong}, {}).size > 0.05
     few = np.asarray([[100.0, 1e-6]])
-    assert effect_of({"y": few}, {"y": few + 1e-6}, {}).size < 1e-7, "two elements are no columns"
+    assert effect_of({"y": few}, {"y": few + 1e-6}, {}).size < 1e-7, "two elements are not columns"
 
 
 def test_integers_and_infinities_that_change_have_no_size():

@@ -187,5 +187,5 @@ def test_what_the_target_has_not():
 
 
 def test_integers_are_not_quantised():
-    with pytest.raises(InvalidRequestError, match="'s' is no float tensor"):
+    with pytest.raises(InvalidRequestError, match="'s' is not a float tensor"):
         insert_qdq(model("h = MatMul(x, w) s = Shape(h) y = Relu(h)"), {"s": Quantization((1.0,))}, RTX)

@@ -58,7 +58,7 @@ def test_what_the_file_says_of_its_values_follows_their_types():
 
 
 def test_an_input_with_a_default_stays_one():
-    """The caller may override it, so it is no weight: it comes as FP32 and is cast."""
+    """The caller may override it, so it is not a weight: it comes as FP32 and is cast."""
     model = cases.EINSUM.model()
     model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [4, 5]))
     typed = convert_precision(model, "fp16").model

@@ -103,7 +103,7 @@ def test_many_writers_at_once(tmp_path):
 
 def test_locations_that_cannot_be(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidRequestError, match="is no directory"):
+    with pytest.raises(InvalidRequestError, match="is not a directory"):
         open_storage(str(tmp_path / "file"))
     pytest.importorskip("fsspec", reason="fsspec is not installed")
     with pytest.raises(InvalidRequestError, match="cannot be opened"):

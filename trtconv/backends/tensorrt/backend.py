@@ -252,7 +252,7 @@ def _require_types(types: dict[str, int], settings: EngineSettings, capabilities
 
 
 def _set_opt(trt: Any, engine: Any, context: Any, settings: EngineSettings) -> bool:
-    """Give a context the shapes of opt, without which 8.6 tells no types; False where a shape is an input's value."""
+    """Give a context the shapes of opt, without which 8.6 reports no types; False where a shape is an input's value."""
     if context is None or any(t.host for t in engine_tensors(trt, engine)):
         return False
     context.set_optimization_profile_async(0, 0)
@@ -273,7 +273,7 @@ def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Ca
     del context, engine
     low_dtype = precision_named(settings.precision).dtype
     count, plain = layers_of_type(layers, low_dtype), layers_of_type(layers, "float32")
-    # Where the inspector tells no types at all, nothing is claimed.
+    # Where the inspector reports no types at all, nothing is claimed.
     if plain and not count:
         raise UnsupportedError(
             f"{capabilities} built {settings.model} in fp32 although {settings.precision} was asked for",

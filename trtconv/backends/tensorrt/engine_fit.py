@@ -38,7 +38,7 @@ class EngineFile:
 def read_engine(engine: Path, *, foreign: bool = False, verified: VerifiedSet | None = None) -> EngineFile:
     """Read an engine and its manifest; `foreign` takes an engine that has none.
 
-    Raises InvalidRequestError when the file is no engine, is cut off, has no manifest or is not the one that its
+    Raises InvalidRequestError when the file is not an engine, is cut off, has no manifest or is not the one that its
     manifest describes, UntrustedError when its bytes are not those that `verified` vouches for.
     """
     require_file(engine, "engine")

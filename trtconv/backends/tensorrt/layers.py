@@ -90,7 +90,7 @@ def with_times(layers: tuple[LayerInfo, ...], seconds: Mapping[str, float]) -> t
 def layers_of_type(layers: tuple[LayerInfo, ...], dtype: str) -> int:
     """How many layers write or read a tensor of that float type, or run a kernel whose name says that type.
 
-    8.6 tells no types of tensors for an engine with dynamic shapes, but a tactic's name holds `f16f16` or `f32f32`.
+    8.6 reports no types of tensors for an engine with dynamic shapes, but a tactic's name holds `f16f16` or `f32f32`.
     """
     word = {"float32": "f32f32", "float16": "f16f16", "bfloat16": "bf16bf16"}.get(dtype, dtype)
     return sum(

@@ -107,7 +107,9 @@ def read_engine_manifest(engine: Path, *, verify: bool = True, plan: bytes | Non
 def parse_engine_manifest(data: dict[str, Any], path: Path) -> EngineManifest:
     """The manifest out of its JSON; `path` is named where it raises InvalidRequestError."""
     if data.get("schema") != SCHEMA:
-        raise InvalidRequestError(f"'{path}' is no engine manifest of schema {SCHEMA}", hint="build the engine again")
+        raise InvalidRequestError(
+            f"'{path}' is not an engine manifest of schema {SCHEMA}", hint="build the engine again"
+        )
     require_seal(data, path, "build the engine again")
     try:
         return _from_json(data)
@@ -124,7 +126,7 @@ def _from_json(data: dict[str, Any]) -> EngineManifest:
         (k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None
     )
     if wrong is not None:
-        raise TypeError(f"{wrong} is no text")
+        raise TypeError(f"{wrong} is not text")
     fields |= {
         "inputs": tuple(_tensor(t) for t in data["inputs"]),
         "outputs": tuple(_tensor(t) for t in data["outputs"]),

@@ -44,7 +44,7 @@ def parse_plan_header(data: bytes) -> PlanHeader | None:
 
 
 def read_plan_header(path: Path) -> PlanHeader:
-    """Read the header of an engine file. Raises InvalidRequestError when it is no engine."""
+    """Read the header of an engine file. Raises InvalidRequestError when it is not an engine."""
     require_file(path, "engine")
     with open(path, "rb") as stream:
         data = stream.read(HEADER_BYTES)
@@ -52,11 +52,11 @@ def read_plan_header(path: Path) -> PlanHeader:
 
 
 def plan_header(path: Path, data: bytes) -> PlanHeader:
-    """The header of an engine file's first bytes, or all of them. Raises InvalidRequestError when it is no engine."""
+    """The header of an engine file, from its first bytes or all. Raises InvalidRequestError if it is not an engine."""
     header = parse_plan_header(data)
     if header is None:
         size = len(data)
         begun = {data[:4], data[:4][::-1]} & set(_FAMILIES)
-        kind = "is empty" if size == 0 else "is cut off" if begun else "is no TensorRT engine"
+        kind = "is empty" if size == 0 else "is cut off" if begun else "is not a TensorRT engine"
         raise InvalidRequestError(f"'{path}' {kind}", hint="build it again with `trtconv build`")
     return header

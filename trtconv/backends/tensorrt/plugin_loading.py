@@ -84,7 +84,7 @@ def require_loadable(path: Path, major: int) -> ctypes.CDLL:
         if not hasattr(library, symbol) and not (major == 10 and hasattr(library, _ENTRY[8])):
             _close(library)
             raise TrtconvError(
-                f"'{path}' is no plugin library for TensorRT {major}: it has no {symbol}",
+                f"'{path}' is not a plugin library for TensorRT {major}: it has no {symbol}",
                 hint="build it for this TensorRT's major version",
             )
     return library

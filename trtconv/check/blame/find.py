@@ -93,7 +93,7 @@ def _run_graph(graph: Path, request: CheckRequest, sample: ReferenceSample) -> t
 
 
 def locate_stop(graph: Path, sample: ReferenceSample, ort_message: str) -> Finding | None:
-    """An error at the node that ONNX Runtime's words name; None when they name none of the graph."""
+    """An error at the node that ONNX Runtime's message names; None when it names no node of the graph."""
     named = named_node(load_model(graph), ort_message)
     if named is None:
         return None

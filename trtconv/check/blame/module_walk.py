@@ -35,7 +35,7 @@ class ModuleTensor:
 
 
 def leaving_tensors(model: onnx.ModelProto) -> tuple[ModuleTensor, ...]:
-    """Submodules whose nodes hand on exactly one tensor that is no size, in the order in which that is made.
+    """Submodules whose nodes hand on exactly one tensor other than a size, in the order in which it is computed.
 
     Where two submodules share the tensor (one calls the other last), both are there.
     """

@@ -50,7 +50,7 @@ def origins_of(subject: Path, comparisons: Iterable[OutputComparison]) -> dict[s
 
 
 def named_node(model: onnx.ModelProto, ort_message: str) -> tuple[str, Origin] | None:
-    """Name and origin of the node that ONNX Runtime's words name."""
+    """Name and origin of the node that ONNX Runtime's message names."""
     name_match = _NAMED.search(ort_message)
     node = next((n for n in model.graph.node if n.name == name_match[1]), None) if name_match else None
     if node is None:

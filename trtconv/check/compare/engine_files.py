@@ -1,4 +1,4 @@
-"""Does an engine belong to the files beside it? Answered from its manifest, so without a GPU."""
+"""Checks that an engine belongs to the files beside it, from its manifest and therefore without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trtconv check --layers`: where inside the network does the engine begin to differ?
+"""`trtconv check --layers`: the first place inside the network at which the engine differs.
 
 The engine is built again with inner tensors as outputs and compared with ONNX Runtime tensor by tensor, in graph
 order. When that engine is right although the plain one is wrong, a fusion is to blame: outputs break fusions, so the

@@ -1,4 +1,4 @@
-"""What a check compares with where it is no reference file: samples that are made while the check runs."""
+"""What a check compares with where it is not a reference file: samples that are made while the check runs."""
 
 from __future__ import annotations
 

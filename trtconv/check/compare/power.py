@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
     Compare = Callable[[ReferenceSample, Mapping[str, Array]], tuple[OutputComparison, ...]]
 
-# A change under one rounding of the type is no fault: 2^-11 for fp16, 2^-8 for bf16.
+# A change under one rounding of the type is not a fault: 2^-11 for fp16, 2^-8 for bf16.
 _UNIT = {p.name: p.unit_roundoff for p in HALVES}
 # Under this share the verdict says so. In half precision twenty roundings of the type hide a layer that is off by 1 %.
 LEAST_SHARE, LEAST_SHARE_OF_HALVES = 0.9, 0.5

@@ -1,4 +1,4 @@
-"""Does a reference belong to a subject? Answered by names, dtypes and shapes before anything runs."""
+"""Checks that a reference fits a subject, by names, dtypes and shapes, before anything runs."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
 
 
 def require_finite(sample: ReferenceSample) -> Finding | None:
-    """A warning when the module itself gives NaN at a point that is no NaN point: equality there shows little."""
+    """A warning when the module itself gives NaN at a point that is not a NaN point: equality there shows little."""
     import numpy as np
 
     if sample.point.advisory:

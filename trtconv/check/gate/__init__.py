@@ -1,1 +1,1 @@
-"""Budgets and baselines: what `trtconv check` fails with besides wrong numbers."""
+"""Budgets and baselines: what makes `trtconv check` fail besides wrong numbers."""

@@ -68,11 +68,11 @@ def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
 
 
 def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:
-    """Read a JSON report. Raises InvalidRequestError when it is none."""
+    """Read a JSON report. Raises InvalidRequestError for any other file."""
     data = read_json(path, "baseline")
     if data.get("kind") != "check" or data.get("schema") != SCHEMA:
         raise InvalidRequestError(
-            f"'{path}' is no report of `trtconv check` with schema {SCHEMA}", hint="make one with --update-baseline"
+            f"'{path}' is not a report of `trtconv check` with schema {SCHEMA}", hint="make one with --update-baseline"
         )
     try:
         measured = {n: from_dict(m) for n, m in data.get("extras", {}).get("measured", {}).items()}
@@ -98,7 +98,7 @@ def _errors_of(comparisons: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 def compare_with_baseline(
     report: CheckReport, measured: Mapping[str, Measurement], baseline: Baseline
 ) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
-    """Findings for what got worse, and a row per quantity that both have."""
+    """Findings for what got worse, and a row per quantity that both reports have."""
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
     elsewhere = _other_machine(report.environment, baseline.environment)
@@ -168,5 +168,5 @@ def _worse(name: str, now: str, then: str, ratio: float) -> Finding:
 def _other_machine(now: Mapping[str, str], then: Mapping[str, str]) -> str:
     for name in ("gpu", "cpu"):
         if name in then and now.get(name) != then[name]:
-            return f"it was made on {then[name]}, this is {now.get(name, f'a machine without a {name}')}"
+            return f"it was recorded on {then[name]}, this is {now.get(name, f'a machine without a {name}')}"
     return ""

@@ -95,7 +95,7 @@ def bench_model(
 
 
 def chosen_samples(path: Path, points: Sequence[str]) -> list[ReferenceSample]:
-    """The samples with the asked labels; where a label was merged into an equal point, that point stands for it."""
+    """The samples with the requested labels; where a label was merged into an equal point, that point stands for it."""
     info = read_reference_info(path)
     labels = [p.label for p in info.points]
     sizes = {which: info.space.pick(which) for which in DEFAULT_POINTS}

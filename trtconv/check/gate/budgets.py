@@ -49,7 +49,7 @@ NO_BUDGETS = Budgets()
 
 def parse_budgets(data: Mapping[str, Any]) -> Budgets:
     """Read the table of the config. Sizes may be text (`"64MiB"`); `latency_ms` is a number, which holds at opt, or a
-    table by sample point. Raises InvalidRequestError for an unknown name or a value that is no limit."""
+    table by sample point. Raises InvalidRequestError for an unknown name or an invalid limit."""
     options = list(Budgets.__dataclass_fields__)
     for name in data:
         if name not in options:
@@ -85,7 +85,7 @@ def judge_budgets(
 ) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:  # fmt: skip
     """Findings for what is over its limit or could not be measured, and a row per limit for the reports.
 
-    `missing` says why a measurement could not be made; then the limit is not met in silence.
+    `missing` says why a measurement could not be made; the limit is then reported, not silently passed.
     """
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Budgets and baseline laid over a report: what `trtconv check` fails with besides wrong numbers."""
+"""Budgets and baseline applied to a report: what makes `trtconv check` fail besides wrong numbers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_gate(
     update: bool = False,
     in_turn: InTurn | None = None,
 ) -> Gate:
-    """The gate of `[check.budgets]` and `[check.baseline]`. Raises InvalidRequestError for a name that is none."""
+    """The gate of `[check.budgets]` and `[check.baseline]`. Raises InvalidRequestError for an unknown name."""
     from trtconv.check.gate.baseline import parse_ratios
 
     return Gate(parse_budgets(budgets), baseline, update, parse_ratios(ratios), in_turn)
@@ -118,7 +118,7 @@ def _with(
 def _update(report: CheckReport, path: Path) -> CheckReport:
     """Write the report as the baseline, with what was measured for those that the file held before."""
     if not report.passed:
-        finding = Finding("warning", "budget", f"the baseline '{path}' was left as it is: a failing report is none")
+        finding = Finding("warning", "budget", f"the baseline '{path}' is unchanged: the new report fails")
         return dataclasses.replace(report, findings=(*report.findings, finding))
     try:
         earlier = read_baseline(path).history if path.is_file() else ()

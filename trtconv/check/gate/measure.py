@@ -20,7 +20,7 @@ from trtconv.core.precision import TYPED
 from trtconv.core.progress import Progress
 from trtconv.core.requests import CheckRequest
 
-# Seven medians: three may be disturbed and their median and its spread still stand.
+# Seven medians: three may be disturbed, and their median and its spread still hold.
 REPEATS = 7
 SECONDS_PER_RUN = 0.1
 # The first of the repeats has warmed the GPU up; a new context needs a few runs only.
@@ -32,14 +32,14 @@ MOVES = ("Reformat", "NoOp")
 
 @dataclass(frozen=True)
 class Measured:
-    """What could be measured by name, and for the others the reason."""
+    """The measurements by name, and why the others could not be made."""
 
     values: Mapping[str, Measurement] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def measure_subject(request: CheckRequest, names: Iterable[str], progress: Progress) -> Measured:
-    """Measure the named quantities (see `Budgets.limits`); one that cannot be measured here gets a reason."""
+    """Measure the named quantities (see `Budgets.limits`); for one that cannot be measured here, record why."""
     values: dict[str, Measurement] = {}
     missing: dict[str, str] = {}
     quantities = list(dict.fromkeys(names))
@@ -171,7 +171,7 @@ def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:
     except TrtconvError:
         return []
     try:
-        # A run sets the shapes, without which 8.6 tells no types.
+        # A run sets the shapes, without which 8.6 reports no types.
         layers = session.layers(1)
     except TrtconvError:
         return []
@@ -188,7 +188,7 @@ def _float_layers(request: CheckRequest) -> list[tuple[str, str]]:
 
 def _engine(request: CheckRequest) -> Path:
     if not is_engine(request.subject):
-        raise InvalidRequestError(f"'{request.subject.name}' is no engine")
+        raise InvalidRequestError(f"'{request.subject.name}' is not an engine")
     return request.subject
 
 

@@ -1,4 +1,4 @@
-"""What is wrong, one entry per thing to mend: the same list for SARIF, GitHub annotations, Markdown and HTML."""
+"""What is wrong, one entry per thing to fix: the same list for SARIF, GitHub annotations, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?\Z")
 
 @dataclass(frozen=True)
 class Problem:
-    """`kind` is an error kind (`accuracy`, `budget`, ...); `file` is empty and `line` 0 where the place is unknown."""
+    """`kind` is an error kind (`accuracy`, `budget`, ...); `file` is empty and `line` 0 where the line is unknown."""
 
     level: str
     kind: str
@@ -35,13 +35,13 @@ class Problem:
 
 
 def split_source(source: str) -> tuple[str, int]:
-    """`net.py:42` as (`net.py`, 42); (``, 0) when it is no such place."""
+    """`net.py:42` as (`net.py`, 42); (``, 0) for any other text."""
     match = _PLACE.match(source)
     return (match["file"], int(match["line"])) if match else ("", 0)
 
 
 def relative_path(path: str) -> str:
-    """A path inside of the working directory as seen from there, with slashes: what code hosts can place."""
+    """A path inside the working directory relative to it, with slashes, as code hosts expect."""
     file_path = Path(path)
     if file_path.is_absolute() and file_path.is_relative_to(Path.cwd()):
         file_path = file_path.relative_to(Path.cwd())

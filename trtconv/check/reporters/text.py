@@ -1,4 +1,4 @@
-"""The report for a terminal; the same words as plain text where it is none."""
+"""The report for a terminal; the same text without styling elsewhere."""
 
 from __future__ import annotations
 

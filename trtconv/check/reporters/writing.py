@@ -1,4 +1,4 @@
-"""Writing the reports that were asked for."""
+"""Writing the requested reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which a model fails, each as a question that can be asked of a part of it."""
+"""The ways in which a model fails, each as a test that can be run on a part of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Failure(Protocol):
         """accuracy, run, build or engine."""
 
     def ask(self, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
-        """The reason why this model fails."""
+        """Why this model fails."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RunFailure:
     kind: str = "run"
 
     def ask(self, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
-        """The words of ONNX Runtime."""
+        """ONNX Runtime's error message."""
         from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
         try:
@@ -96,7 +96,7 @@ class BuildFailure:
     arithmetic: Arithmetic = FP32_ENGINE
 
     def ask(self, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
-        """The builder's words, or the first output that differs."""
+        """The builder's message, or the first output that differs."""
         from trtconv.backends.protocol import EngineSettings
         from trtconv.backends.select import choose_backend
         from trtconv.core.progress import SilentProgress

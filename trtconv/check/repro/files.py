@@ -36,7 +36,7 @@ FILES = ("repro.onnx", "repro.reference.safetensors", "inputs.npz", "expected.np
 
 
 def require_repro_output(output: Path, read: Sequence[Path]) -> None:
-    """Raise InvalidRequestError where a repro cannot go: it would replace a file that is read, or that is no repro."""
+    """Raise InvalidRequestError if a repro would replace an input, or a file that is not part of a repro."""
     if output.suffix == ".zip":
         require_writable(output)
         require_distinct((output,), read)
@@ -46,7 +46,7 @@ def require_repro_output(output: Path, read: Sequence[Path]) -> None:
     require_distinct([output / name for name in FILES], read)
     old = [name for name in FILES if (output / name).exists()]
     if old and "repro.onnx" not in old:
-        raise InvalidRequestError(f"'{output / old[0]}' exists and is no part of a repro", hint="name another folder")
+        raise InvalidRequestError(f"'{output / old[0]}' exists and is not part of a repro", hint="name another folder")
 
 
 def write_repro(
@@ -90,7 +90,7 @@ def _fill(
 
 
 def versions() -> dict[str, str]:
-    """Versions of what may matter, of those that are installed."""
+    """Versions of the installed packages that may matter."""
     installed = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
         try:

@@ -37,7 +37,7 @@ class NodeFacts:
         return self.attributes.get(name, default)
 
     def input(self, index: int) -> str:
-        """The name of an input, empty when it is not given."""
+        """The name of an input, empty when it is omitted."""
         return self.inputs[index] if index < len(self.inputs) else ""
 
 
@@ -86,7 +86,7 @@ class GraphFacts:
         return name in self.fed
 
     def dtype(self, name: str) -> str:
-        """The element type of a value, empty when not known; ONNX's own word for what trtconv has no name for."""
+        """The element type of a value, empty when not known; ONNX's own name for a type that trtconv does not know."""
         import onnx
 
         number = self.types.get(name, (0, None))[0]

@@ -1,6 +1,6 @@
-"""Will a target take this graph? Answered node by node without a GPU, at the module's line.
+"""Whether a target supports a graph: a verdict per node, without a GPU, at the module's source line.
 
-`tensorrt-rtx` is asked itself where it is installed: its parser runs anywhere. For TensorRT 8.6, 10 and 11 (and RTX
+Where `tensorrt-rtx` is installed, its own parser decides, since it runs anywhere. For TensorRT 8.6, 10 and 11 (and RTX
 where it is absent) the tables of `support/` answer, each entry with its evidence.
 """
 
@@ -109,7 +109,7 @@ def check_target(
     """Judge every node of `model` for `target`; with `rewriter`, of what the rewrite rules make of it.
 
     With `sizes` the graph is also run in ONNX Runtime over its recorded shape space, to find sizes for which it is
-    undefined. Raises InvalidRequestError when the file is no ONNX model.
+    undefined. Raises InvalidRequestError when the file is not an ONNX model.
     """
     progress = progress or SilentProgress()
     original = load_model(model)
@@ -138,7 +138,7 @@ def _too_new(model: onnx.ModelProto, target: Target, table: SupportTable) -> tup
     opset = signature(model).opset
     if not target.facts.drops_newer_opsets or opset <= table.max_opset:
         return ()
-    message = f"the graph has opset {opset}; {target} drops what came after {table.max_opset} without a word"
+    message = f"the graph has opset {opset}; {target} silently drops what came after {table.max_opset}"
     return (Finding("error", "unsupported", message, f"rewrite it: trtconv rewrite --target {target}"),)
 
 

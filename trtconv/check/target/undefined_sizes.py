@@ -1,4 +1,4 @@
-"""For which sizes of its shape space is a graph undefined, and which multiple would make it defined?
+"""Finds the sizes of its shape space at which a graph is undefined, and the multiple that would make it defined.
 
 Each dim is run through sizes that divide by different powers of two, the others held at a size that works. What
 fails is explained by the simplest rule that fits every run: a multiple, a least size, a largest size, or equality
@@ -36,7 +36,7 @@ COST = 256
 
 @dataclass(frozen=True)
 class Undefined:
-    """One dim's failing sizes, the rule that explains them (a sentence), and the first failure's words."""
+    """One dim's failing sizes, the rule that explains them (a sentence), and the first failure's message."""
 
     dim: str
     failing: tuple[int, ...]

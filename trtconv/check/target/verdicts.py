@@ -41,7 +41,7 @@ class NodeVerdict:
 
 
 def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportTable) -> NodeVerdict:
-    """What the table of the target says of a node."""
+    """The verdict of the target's table on a node."""
     if node.domain:
         return _foreign(node, target)
     entry = table.ops.get(node.op)
@@ -56,7 +56,7 @@ def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: Su
         )
     if not entry.supported:
         remedy = f"see whether a rule replaces it: trtconv rewrite --target {target} --explain"
-        return NodeVerdict.of(node, "refused", f"{target} has no {what}", remedy=remedy, evidence=entry.evidence)
+        return NodeVerdict.of(node, "refused", f"{target} lacks {what}", remedy=remedy, evidence=entry.evidence)
     if entry.since and _older(target, entry.since):
         since = ".".join(map(str, entry.since))
         return NodeVerdict.of(
@@ -70,7 +70,7 @@ def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: Su
         if construct.before and not _older(target, construct.before):
             continue
         if construct.matches(node, graph):
-            silence_text = ", without a word" if construct.effect == "wrong" else ""
+            silence_text = ", silently" if construct.effect == "wrong" else ""
             return NodeVerdict.of(
                 node,
                 construct.effect,
@@ -121,8 +121,8 @@ def _older(target: Target, version: tuple[int, ...]) -> bool:
 
 
 def refusal(node: NodeFacts, message: str, table: NodeVerdict) -> NodeVerdict:
-    """A refusal in the parser's own words, with what the table knows to do about it."""
+    """A refusal in the parser's own words, with the table's remedy."""
     what = f"{node.op} '{node.name or node.outputs[0]}'"
     has_remedy = table.status in ("refused", "wrong")
-    remedy = table.remedy if has_remedy else "see `trtconv rewrite --explain` for why no rule changed it"
+    remedy = table.remedy if has_remedy else "see `trtconv rewrite --explain` for why no rule rewrote it"
     return NodeVerdict.of(node, "refused", f"{what}: {message}", remedy=remedy, evidence="the parser itself")

@@ -72,7 +72,7 @@ def parse_preprocess(text: str) -> Preprocess:
 
 
 def read_image(path: Path, how: Preprocess) -> Array:
-    """One image as float32 [C,H,W] or [H,W,C]. Raises InvalidRequestError for a file that is no image."""
+    """One image as float32 [C,H,W] or [H,W,C]. Raises InvalidRequestError for a file that is not an image."""
     import numpy as np
 
     try:

@@ -1,4 +1,4 @@
-"""Has anything changed since the last `trtconv convert` into this folder? If not, there is nothing to do.
+"""Whether anything changed since the last `trtconv convert` into this folder; if not, there is nothing to do.
 
 A conversion leaves a stamp with its command, every file that it read (the module's source, what that imports, weights,
 data: seen by an audit hook), what is installed, and size and time of the files that it wrote. The next one compares
@@ -52,7 +52,7 @@ class FilesRead:
         if not self._on or event != "open":
             return
         path, mode, flags = arguments
-        # os.open has flags and no mode; what is opened for writing (a lock) is no source of anything.
+        # os.open has flags and no mode; what is opened for writing (a lock) is not a source of anything.
         writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(str(mode)) & set("wax+")
         if isinstance(path, str) and not writes:
             self.paths.add(path)
@@ -60,7 +60,7 @@ class FilesRead:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What the last conversion said: the summary's lines and data."""
+    """What the last conversion printed: the summary's lines and data."""
 
     lines: tuple[tuple[str, str], ...]
     data: Mapping[str, Any]
@@ -95,13 +95,13 @@ def read_stamp(output: Path, command: Mapping[str, Any]) -> tuple[Stamp | None, 
     try:
         data = parse_json((output / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None, "there is no earlier conversion here"
+        return None, "no earlier conversion was found here"
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        return None, "the earlier conversion is of another trtconv"
+        return None, "the earlier conversion was made by a different trtconv"
     if data.get("command") != _plain(command):
-        return None, "the command is another one"
+        return None, "the command is different"
     if data.get("environment") != environment_key():
-        return None, "what is installed changed"
+        return None, "the installed packages changed"
     try:
         return _compared(output, data)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -115,7 +115,7 @@ def _compared(output: Path, data: Mapping[str, Any]) -> tuple[Stamp | None, str]
             return None, f"'{name}' changed"
     for name, facts in data["written"].items():
         if _times(output / name) != facts:
-            return None, f"'{output / name}' is not as it was written"
+            return None, f"'{output / name}' was changed after it was written"
     # Size and time can be put back; what is said to be unchanged, and proven, is compared by content.
     if data["set"] != _set(output):
         return None, f"the files in '{output}' are not those of one conversion"

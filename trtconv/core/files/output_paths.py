@@ -1,4 +1,4 @@
-"""Which paths may be written: regular files that are no input of the same command, each named once."""
+"""Which paths may be written: regular files that are not inputs of the same command, each named once."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 def parent_arguments() -> tuple[str, str]:
     """What the parent appends to the child's command line, for `end_with_parent`.
 
-    The kernel's signal comes when the *thread* that started the child ends, so that it is asked for in the main thread
+    The kernel's signal comes when the *thread* that started the child ends, so it is requested in the main thread
     alone.
     """
     return str(os.getpid()), "signal" if threading.current_thread() is threading.main_thread() else "pipe"

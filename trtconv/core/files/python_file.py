@@ -1,4 +1,4 @@
-"""A Python file that the user names: rules, plugin descriptions. It runs once, and nothing else is looked for."""
+"""A Python file that the user names: rules, plugin descriptions. It runs once; nothing else is searched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def load_python(file: Path, what: str) -> ModuleType:
     require_file(file, what)
     spec = importlib.util.spec_from_file_location(f"trtconv_user_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise InvalidRequestError(f"'{file}' is no Python file", hint="name a file that ends in .py")
+        raise InvalidRequestError(f"'{file}' is not a Python file", hint="name a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""What `trtconv inspect` says of an ONNX file; weights are not read."""
+"""What `trtconv inspect` reports about an ONNX file; weights are not read."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Signature:
 
 
 def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
-    """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is no ONNX.
+    """Load a model; external weights stay on disk unless `weights`. Raises InvalidRequestError when it is not ONNX.
 
     What later steps rely on is checked here, once for all of them (`require_form`), and dims of inputs get names that
     can be typed (`name_dims`).
@@ -62,7 +62,7 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
 
 
 def load_weights(model: onnx.ModelProto, folder: Path) -> None:
-    """Read the external weights from `folder` into the model. Raises InvalidRequestError when they are not whole."""
+    """Read the external weights from `folder` into the model. Raises InvalidRequestError if one is cut off."""
     import onnx.external_data_helper
 
     outside = [t for t in all_tensors(model.graph) if t.data_location == onnx.TensorProto.EXTERNAL]
@@ -72,19 +72,19 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
     try:
         onnx.external_data_helper.load_external_data_for_model(model, str(folder))
         for tensor in outside:
-            # onnx before 1.18 takes what there is.
+            # onnx before 1.18 accepts a truncated file.
             expected_bytes = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
             if len(tensor.raw_data) < expected_bytes:
                 raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {expected_bytes}")
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(
-            f"the external weights in '{folder}' cannot be read: {error}", hint="copy them whole beside the model"
+            f"the external weights in '{folder}' cannot be read: {error}", hint="copy all of them beside the model"
         ) from error
 
 
 def _no_model(path: Path) -> InvalidRequestError:
     return InvalidRequestError(
-        f"'{path}' is no ONNX model, or is cut off", hint="name a file that `trtconv export` wrote, or copy it again"
+        f"'{path}' is truncated or not an ONNX model", hint="name a file that `trtconv export` wrote, or copy it again"
     )
 
 
@@ -213,7 +213,7 @@ def tensor_spec(value: onnx.ValueInfoProto) -> TensorSpec:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         raise InvalidRequestError(
-            f"'{value.name}' is no tensor", hint="sequences and optionals cannot go into an engine"
+            f" '{value.name}' is not a tensor", hint="sequences and optionals cannot go into an engine"
         )
     dims: list[Dim] = []
     for index, dim in enumerate(kind.shape.dim):

@@ -49,7 +49,7 @@ class _Schema(NamedTuple):
 
 
 def require_form(model: onnx.ModelProto, path: Path) -> None:
-    """Raise InvalidRequestError naming the node or tensor for which a model is no well-formed ONNX."""
+    """Raise InvalidRequestError naming the node or tensor for which  a model is not well-formed ONNX."""
     try:
         _Form(path, {o.domain: o.version for o in model.opset_import}).check(model)
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def require_form(model: onnx.ModelProto, path: Path) -> None:
 
 def _malformed(path: Path, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"'{path}' is no valid ONNX model: {what}", hint="export it again, or repair it with the tool that wrote it"
+        f"'{path}'  is not a valid ONNX model: {what}", hint="export it again, or repair it with the tool that wrote it"
     )
 
 
@@ -207,10 +207,10 @@ class _Form:
         if own == "s" and schema is not None:
             self._text(what, lambda: (attribute.s.decode(),))
         if own == "s" and attribute.name == "equation" and schema is not None:
-            # Shape inference of onnx takes no end of time for thousands of dots.
+            # onnx's shape inference takes practically forever for thousands of dots.
             terms = attribute.s.decode().replace(" ", "").replace("->", ",", 1).split(",")
             if not all(map(_EINSUM_TERM.fullmatch, terms)):
-                raise self._fail(f"{what} is no equation of Einsum")
+                raise self._fail(f"{what} is not an Einsum equation")
         if own in ("t", "tensors"):
             for tensor in (attribute.t,) if own == "t" else attribute.tensors:
                 self._tensor(tensor, f"tensor in {what}")
@@ -260,7 +260,7 @@ class _Form:
         length = int(entries.get("length", needed))
         if length != needed:
             raise self._fail(f"{label} has {length} bytes of external data, its dims need {needed}")
-        # Weights that are absent, or cut off, are told by what reads them.
+        # Missing or truncated weights are reported by whatever reads them.
 
 
 def _label(node: onnx.NodeProto, index: int) -> str:

@@ -15,12 +15,12 @@ LOW_NAMES = (*HALF_NAMES, *sorted(QUANTISED_NAMES, reverse=True))
 
 
 def parse_precisions(text: str) -> tuple[str, ...]:
-    """Parse `fp16,int8`. Raises InvalidRequestError for a name that is no low precision."""
+    """Parse `fp16,int8`. Raises InvalidRequestError for a name that is not a low precision."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for name in names:
         if name not in LOW_NAMES:
             raise InvalidRequestError(
-                f"'{name}' is no precision to search in{did_you_mean(name, LOW_NAMES)}",
+                f"'{name}' is not a precision to search in{did_you_mean(name, LOW_NAMES)}",
                 hint="one or more of " + ",".join(LOW_NAMES),
             )
     if not names:

@@ -29,7 +29,7 @@ def cropped_axes(
     unobserved = next((n for n in multiples if not shapes_by_dim[n]), None)
     if unobserved is not None:
         raise InvalidRequestError(
-            f"how the outputs follow {unobserved} cannot be told: {base[unobserved]} is defined after padding, and the "
+            f"cannot tell how the outputs depend on {unobserved}: {base[unobserved]} is defined after padding, and the "
             f"multiples of {multiples[unobserved]} above are not",
             hint="use --align",
         )
@@ -71,7 +71,7 @@ def _no_ratio(output: str, axis: int, growing: list[str], sizes: Mapping[str, in
     shown = ", ".join(f"{v} at {k}" for k, v in sizes.items())
     dims = " and ".join(growing)
     return InvalidRequestError(
-        f"output '{output}' cannot be cut back after padding: its axis {axis} is no constant multiple of one dim but "
+        f"output '{output}' cannot be cut back after padding: its axis {axis} is not proportional to one dim but "
         f"follows {dims} ({shown})",
         hint="use --align, or return outputs that keep the layout of the input",
     )

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
 
 
 def parse_padding(text: str) -> Padding:
-    """The padding out of its JSON. Raises InvalidRequestError when it is none."""
+    """The padding read from its JSON. Raises InvalidRequestError for anything else."""
     try:
         data = parse_json(text)
         inputs = tuple(
@@ -115,7 +115,7 @@ def parse_padding(text: str) -> Padding:
         )
         return Padding(inputs, tuple(CroppedAxis(**o) for o in data["outputs"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequestError(f"the recorded padding is damaged: {error}", hint="make the model again") from error
+        raise InvalidRequestError(f"the recorded padding is damaged: {error}", hint="create the model again") from error
 
 
 def padded_inputs(

@@ -77,7 +77,7 @@ class ShapeSpace:
 
 
 def require_size(text: str, owner: str) -> None:
-    """Raise InvalidRequestError for digits of a size that no tensor can have."""
+    """Raise InvalidRequestError for a size larger than any tensor can have."""
     if len(text.lstrip("0")) > len(str(LARGEST_SIZE)) or int(text) > LARGEST_SIZE:
         raise InvalidRequestError(
             f"the size {text[:30]} of {owner} is too large", hint=f"the largest is {LARGEST_SIZE}"
@@ -101,7 +101,7 @@ def parse_range(text: str, name: str = "dim") -> DimRange:
     multiple = int(match["multiple"] or 1)
     if multiple < 1:
         raise InvalidRequestError(
-            f"the multiple of {name} in '{text}' must be at least 1", hint="write MIN:OPT:MAX where every size will do"
+            f"the multiple of {name} in '{text}' must be at least 1", hint="write MIN:OPT:MAX to allow every size"
         )
     if not low <= opt <= high:
         raise InvalidRequestError(

@@ -47,7 +47,7 @@ class NodeView(Protocol):
         """An attribute as a Python value."""
 
     def input(self, index: int) -> str:
-        """The name of an input, empty when it is not given."""
+        """The name of an input, empty when it is omitted."""
 
 
 class GraphView(Protocol):
@@ -80,7 +80,7 @@ class GraphView(Protocol):
 
 
 def holds(condition: Mapping[str, Any], node: NodeView, graph: GraphView) -> bool:
-    """Whether one condition holds. Raises KeyError for a condition that does not exist (a test reads all tables)."""
+    """Whether a condition holds. Raises KeyError for an unknown condition (a test reads all tables)."""
     kind = next(k for k in condition if k in _KINDS)
     return bool(_KINDS[kind](condition, node, graph))
 

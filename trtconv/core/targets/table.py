@@ -25,7 +25,7 @@ class OperatorSupport:
 
 @dataclass(frozen=True)
 class Construct:
-    """A way to use operators that a target refuses (`refused`) or computes wrongly without a word (`wrong`).
+    """A way to use operators that a target refuses (`refused`) or silently computes wrongly (`wrong`).
 
     `before` is the first version in which that is over.
     """
@@ -45,7 +45,7 @@ class Construct:
 
 @dataclass(frozen=True)
 class SupportTable:
-    """Everything that is known of one target."""
+    """Everything known about one target."""
 
     name: str
     max_opset: int

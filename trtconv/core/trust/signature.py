@@ -187,13 +187,13 @@ def _signed_names(bundle: bytes) -> dict[str, str]:
     predicate = payload["predicate"]
     form = predicate["serialization"]
     if payload["predicateType"] != PREDICATE or (form["method"], form["hash_type"]) != ("files", "sha256"):
-        raise ValueError("it is no signature of files by SHA-256")
+        raise ValueError("it is not a signature of files by SHA-256")
     digests = {r["name"]: r["digest"] for r in predicate["resources"] if r["algorithm"] == "sha256"}
     if len(digests) != len(predicate["resources"]):
         raise ValueError("it names a file twice, or by another hash")
     for name in digests:
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise ValueError(f"it names '{name}', which is no file beside it")
+            raise ValueError(f"it names '{name}', which is not a file beside it")
     return digests
 
 

@@ -1,4 +1,4 @@
-"""A branch on a condition that is no bound of one dim (`H % 2 == 0`, `H == 44`): both sides, and an If on it."""
+"""A branch on a condition other than a bound of one dim (`H % 2 == 0`, `H == 44`): both sides, and an If on it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def condition_nodes(
 ) -> list[onnx.NodeProto]:
     """Nodes that compute the guard from the inputs' shapes into the boolean scalar `result`.
 
-    Raises NoConditionError for an operation that ONNX has not.
+    Raises NoConditionError for an operation that ONNX lacks.
     """
     writer = _Writer(specs, graph)
     try:
@@ -97,7 +97,7 @@ class _Writer:
             return self.operation(OPERATORS[type(tree.ops[0])], self.value(tree.left), right)
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in CALLS:
             return self.operation(CALLS[tree.func.id], *(self.value(a) for a in tree.args))
-        raise NoConditionError(f"{ast.unparse(tree)} is no condition that ONNX can compute")
+        raise NoConditionError(f"{ast.unparse(tree)} is not a condition that ONNX can compute")
 
     def operation(self, op: str, *inputs: str) -> str:
         if op == "NotEqual":

@@ -1,4 +1,4 @@
-"""One way to export, tried: a file with its verdict, or the error that came instead."""
+"""One attempt to export: a file with its verdict, or the error that was raised instead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Export = Callable[[Trace, Path, int | None], Candidate]
 
 @dataclass(frozen=True)
 class Job:
-    """What is exported and where to: everything that an attempt needs."""
+    """What is exported and to where: everything that an attempt needs."""
 
     request: ExportRequest
     runner: ModuleRunner
@@ -82,7 +82,7 @@ class Way:
 
     @property
     def folder(self) -> str:
-        """A name of its own for its files."""
+        """The folder name for its files."""
         flags = (self.symbolic, self.generalises, self.splits)
         return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
 
@@ -185,11 +185,11 @@ def requirements(text: str) -> str:
             continue
         multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
         if value.isdigit():
-            constraints.append(f"{name} has to be {value}")
+            constraints.append(f"{name} must be {value}")
         elif multiple:
-            constraints.append(f"{name} has to be a multiple of {multiple[1]}")
+            constraints.append(f"{name} must be a multiple of {multiple[1]}")
         elif bounds or "max=" in value:
             constraints.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
         else:
-            constraints.append(f"{name} has to be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
+            constraints.append(f"{name} must be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
     return "the module was traced for some sizes only: " + "; ".join(constraints) if constraints else ""

@@ -260,7 +260,7 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
         here = str(job.samples.items[0].point)
         kind = "the size" if by_size else "the values of the inputs"
         return AccuracyError(
-            f"the way through the module depends on {kind}: {fork.describe(here, at, base)}",
+            f"the path through the module depends on {kind}: {fork.describe(here, at, base)}",
             hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
             "by tensor operations, or give ranges with --dynamic for which one way holds",
             details=details,

@@ -131,7 +131,7 @@ def dynamic_shapes(trace: Trace) -> Any:
     """The space as torch.export's dims: `k * Dim` for a multiple, and one Dim for a name that several inputs share.
 
     A dim that only one input axis has is a named Dim as well: with a name torch.export refuses to make it static,
-    which `Dim.AUTO` would do without a word.
+    which `Dim.AUTO` would do silently.
     """
     from torch.export import Dim
 

@@ -1,4 +1,4 @@
-"""What both exporters get and give."""
+"""What both exporters take and return."""
 
 from __future__ import annotations
 

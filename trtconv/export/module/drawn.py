@@ -1,4 +1,4 @@
-"""Random numbers in an exported file: what they do to its outputs is seen by running it twice."""
+"""Random numbers in an exported file: running it twice shows what they do to its outputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def judge_random_file(
         note = f"{shown}; '{sample.point}' twice gave outputs within the tolerance of each other"
         return replace(candidate, notes=(*candidate.notes, note)), verdict
     expected = sample.outputs[differs.output]
-    reason = f"{shown}, so that '{differs.output}' is another one at every run: take the random tensor as an input"
+    reason = f"{shown}, so '{differs.output}' differs from run to run: take the random tensor as an input"
     failure = OutputComparison(differs.output, str(sample.point), False, reason, tuple(expected.shape), ())
     return candidate, replace(verdict, failure=failure, at=sample.point)
 

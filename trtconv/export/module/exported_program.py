@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_program(path: Path) -> nn.Module:
-    """The module of an exported program. Raises InvalidRequestError when the file is none."""
+    """The module of an exported program. Raises InvalidRequestError for any other file."""
     return _with_names(read_program(path))
 
 
@@ -41,7 +41,7 @@ def read_program(path: Path) -> Any:
     except Exception as error:
         text = str(error).strip().splitlines()
         raise InvalidRequestError(
-            f"'{path}' is no exported program of this torch: {text[0][:200] if text else type(error).__name__}",
+            f"'{path}' is not an exported program of this torch: {text[0][:200] if text else type(error).__name__}",
             hint="write it with torch.export.save(torch.export.export(...), path)",
         ) from error
     return program
@@ -85,7 +85,7 @@ def _no_code_from_the_file(archive: ProgramArchive) -> Iterator[None]:
         return plain(*args, **{**options, "weights_only": True})
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise pickle.UnpicklingError("an object that is no tensor")
+        raise pickle.UnpicklingError("an object that is not a tensor")
 
     def only_sizes(deserializer: Any, expression: Any, *args: Any, **options: Any) -> Any:
         # The archive's JSON was checked; this also holds for what comes by another way, such as a pickled fake tensor.

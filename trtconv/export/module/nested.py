@@ -29,6 +29,6 @@ def nested_hint(module: nn.Module) -> str:
     if not names:
         return ""
     return (
-        f"'{names[0]}' returns zeros at padded positions where torch takes its nested tensors, which ONNX has not: "
+        f"'{names[0]}' returns zeros at padded positions where torch takes its nested tensors, which ONNX lacks: "
         "build it with nn.TransformerEncoder(..., enable_nested_tensor=False); multiply by the mask where zeros matter"
     )

@@ -16,12 +16,12 @@ NOISY = ("torch", "onnxscript", "onnx_ir", "onnx", "onnx_diagnostic")
 
 @dataclass(frozen=True)
 class Noise:
-    """What was said meanwhile, each line once, in order."""
+    """What was logged meanwhile, each line once, in order."""
 
     lines: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Keep the first line of `text` unless it was said before."""
+        """Keep the first line of `text` unless it was logged before."""
         line = next((part.strip() for part in text.splitlines() if part.strip()), "")
         if line and line not in self.lines:
             self.lines.append(line[:400])

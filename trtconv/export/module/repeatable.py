@@ -1,4 +1,4 @@
-"""A module is compared with its file only when it agrees with itself: noise would pass for rounding."""
+"""A module is compared with its file only if it is repeatable: noise would pass for rounding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     if differs is not None:
         much = f" by up to {differs.max_abs:.3g}" if differs.max_abs is not None else f" ({differs.reason})"
         raise AccuracyError(
-            f"the module gives another '{differs.output}' when it is run again on the same inputs: it differs{much} "
+            f"the module returns a different '{differs.output}' when run again on the same inputs: it differs{much} "
             f"at {sample.point}",
             hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
             "the state as an input, or make the module deterministic in eval mode",
@@ -87,7 +87,7 @@ def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: l
     with _set_elsewhere(runner.module, changed):
         try:
             differs = _difference(sample, runner(sample.inputs))
-            what = f"'{differs.output}' is another one" if differs is not None else ""
+            what = f"'{differs.output}' changes" if differs is not None else ""
         except TrtconvError as error:
             what = f"it raises ({error.message})"
     if what:

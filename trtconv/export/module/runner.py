@@ -114,7 +114,7 @@ class ModuleRunner:
 
 
 def forward_of(module: nn.Module) -> Callable[..., Any]:
-    """The function whose signature tells the inputs' names."""
+    """The function whose signature has the inputs' names."""
     named = getattr(module, "named_forward", None)
     chosen: Callable[..., Any] = named if callable(named) else module.forward
     return chosen

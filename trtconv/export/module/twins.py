@@ -120,7 +120,7 @@ def _moved_coordinates() -> Any:
             if name in UPSAMPLING:
                 self.count += 1
                 return _upsampled(func, UPSAMPLING[name], args, dict(kwargs or {}))
-            # Nearest (1) decides, and is no noise.
+            # Nearest (1) decides, and is not noise.
             if name in SAMPLING and args[2] != 1:
                 self.count += 1
                 x, grid, *rest = args

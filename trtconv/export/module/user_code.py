@@ -1,4 +1,4 @@
-"""Finding the line of the user's code in tracebacks and in the stack texts that the exporters keep."""
+"""Finds the line of the user's code in tracebacks and in the stack texts that the exporters keep."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def torchscript_frames(text: str) -> list[Frame]:
 
 
 def blame(error: BaseException, base: Path) -> str | None:
-    """The user's `file:line` that an exception speaks of: in its traceback, its text or its causes'; or None."""
+    """The user's `file:line` that an exception points at: in its traceback, its text or its causes'; or None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SyntaxError) and cause.filename:

@@ -19,7 +19,7 @@ SHOWN = 12
 def load_weights(module: nn.Module, path: Path) -> None:
     """Put the weights of a safetensors file or a state dict into the module.
 
-    Raises InvalidRequestError when the file is none of these, when a key is missing or extra (all are listed), or
+    Raises InvalidRequestError for any other file, when a key is missing or extra (all are listed), or
     when a shape differs. A missing key is fine when its tensor is tied to one that is there.
     """
     require_file(path, "weights file")
@@ -73,7 +73,7 @@ def _read_safetensors(path: Path) -> dict[str, torch.Tensor]:
         tensors: dict[str, torch.Tensor] = load_file(str(path))
         return tensors
     except (SafetensorError, OSError) as error:
-        raise InvalidRequestError(f"'{path}' is no safetensors file: {error}") from error
+        raise InvalidRequestError(f"'{path}' is not a safetensors file: {error}") from error
 
 
 def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
@@ -90,11 +90,11 @@ def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
         ) from error
     except MemoryError:
         raise
-    # What is no file of torch ends its reader anywhere: an empty one with an IndexError.
+    # torch's reader raises anything for a file that is not its own: an IndexError for an empty one.
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise InvalidRequestError(
-            f"'{path}' is no state dict of torch: {reason}", hint="save module.state_dict() again"
+            f"'{path}' is not a torch state dict: {reason}", hint="save module.state_dict() again"
         ) from error
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(loaded, Mapping) and isinstance(loaded.get(wrapper), Mapping):

@@ -1,1 +1,1 @@
-"""Reading `.pt2` files of strangers: what torch is given was checked before, byte for byte."""
+"""Reading untrusted `.pt2` files: everything that torch is given has been checked, byte for byte."""

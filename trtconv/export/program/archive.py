@@ -76,7 +76,7 @@ class ProgramArchive:
             name = entry.filename.removeprefix(root)
             if not entry.filename.startswith(root) or not pattern.fullmatch(name):
                 raise self._refusal(
-                    f"its member '{entry.filename:.120}' is no part of a program of tensors and could run code"
+                    f"its member '{entry.filename:.120}' is not part of a program of tensors and could run code"
                 )
             if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
                 raise self._refusal(f"its member '{entry.filename:.120}' is compressed, which torch does not write")
@@ -86,7 +86,7 @@ class ProgramArchive:
 
     def _refusal(self, why: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"'{self._path}' is no exported program that can be read safely: {why}",
+            f"'{self._path}' is not an exported program that can be read safely: {why}",
             hint="write it with torch.export.save(torch.export.export(...), path), without custom objects",
         )
 
@@ -141,7 +141,7 @@ class ProgramArchive:
         except SchemaError as error:
             raise self._refusal(f"in '{name}' at {error.where}, {error.text!r:.160} {error.why}") from error
         except (ValueError, RecursionError) as error:
-            raise self._refusal(f"'{name}' is no JSON: {str(error)[:120]}") from error
+            raise self._refusal(f"'{name}' is not JSON: {str(error)[:120]}") from error
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

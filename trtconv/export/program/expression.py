@@ -81,7 +81,7 @@ def _by_kind(node: ast.AST, level: int) -> int:
         return max(_constant_bits(n, level) for n in (node.left, *node.comparators))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return _call(node, node.func.id, level)
-    raise ValueError(f"holds {type(node).__name__}, which no size has")
+    raise ValueError(f"holds {type(node).__name__}, which a size cannot have")
 
 
 def _number(value: object) -> int:
@@ -91,17 +91,17 @@ def _number(value: object) -> int:
         return max(1, value.bit_length())
     if isinstance(value, float):
         return 64
-    raise ValueError(f"holds the constant {value!r:.40}, which no size has")
+    raise ValueError(f"holds the constant {value!r:.40}, which a size cannot have")
 
 
 def _call(node: ast.Call, name: str, level: int) -> int:
     if name in ("Symbol", "Float"):
         return _leaf(node, name)
     if name not in _FUNCTIONS:
-        raise ValueError(f"calls '{name}', which no size does")
+        raise ValueError(f"calls '{name}', which a size cannot do")
     keywords = [k for k in node.keywords if k.arg != "evaluate" or not isinstance(k.value, ast.Constant)]
     if keywords:
-        raise ValueError(f"calls '{name}' with keywords, which no size does")
+        raise ValueError(f"calls '{name}' with keywords, which a size cannot do")
     if name in _POWERS and len(node.args) == 2:
         return _power(node.args[0], node.args[1], level)
     return 1 + sum(_constant_bits(a, level) for a in node.args)

@@ -35,7 +35,7 @@ def require_operator(text: str) -> None:
         return
     name = _OVERLOAD.fullmatch(text)
     if name is None or name[1] not in _NAMESPACES:
-        raise ValueError("is no operator of torch")
+        raise ValueError("is not a torch operator")
     _require_overload(name[1], name[2], name[3])
 
 
@@ -44,6 +44,6 @@ def _require_overload(namespace: str, operator: str, overload: str) -> None:
 
     value = getattr(getattr(getattr(torch.ops, namespace), operator, None), overload, None)
     if not isinstance(value, torch._ops.OpOverload):
-        raise ValueError("is no operator of this torch")
+        raise ValueError("is not an operator of this torch")
     if any("file" in a.name or "path" in a.name for a in value._schema.arguments):
         raise ValueError("is an operator that reads or writes files")

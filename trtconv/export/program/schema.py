@@ -41,7 +41,7 @@ class SchemaError(ValueError):
 
 def _require_name(text: str) -> None:
     if not _NAME.fullmatch(text) or keyword.iskeyword(text):
-        raise ValueError("is no name")
+        raise ValueError("is not a name")
 
 
 def _require_name_or_nothing(text: str) -> None:
@@ -65,10 +65,10 @@ def _anything(text: str) -> None:
     """Text that torch keeps as text: a message, an argument of an operator."""
 
 
-_require_qualified = _matching(_QUALIFIED, "no name of a weight or a module")
+_require_qualified = _matching(_QUALIFIED, "not the name of a weight or a module")
 _require_plain = _matching(_PLAIN, "no plain word")
-_require_symbol = _matching(SYMBOL, "no symbol of a size")
-_require_file = _matching(_FILE, "an object besides tensors, which could run code, or no file of weights")
+_require_symbol = _matching(SYMBOL, "not a symbol of a size")
+_require_file = _matching(_FILE, "an object besides tensors, which could run code, or not a file of weights")
 
 # A dict's keys have the rule of its field with a star.
 RULES: Mapping[str, Callable[[str], None]] = {
@@ -169,7 +169,7 @@ def _checked_fields(hint: Any, data: dict[str, Any], where: str, level: int) -> 
 
     hints = typing.get_type_hints(hint, globalns=vars(schema), include_extras=True)
     if issubclass(hint, _Union) and (len(data) != 1 or next(iter(data)) not in hints):
-        raise SchemaError(where, sorted(data)[:3], f"is no {hint.__name__} of this torch")
+        raise SchemaError(where, sorted(data)[:3], f"is not a {hint.__name__} of this torch")
     fields = {n: h for n, h in hints.items() if n in data and not n.startswith("_")}
     values = {
         n: _checked(h, data[n], f"{hint.__name__}.{n}", f"{where}.{n}".lstrip("."), level + 1)
@@ -202,7 +202,7 @@ def _checked_leaf(hint: Any, data: Any, rule: str, where: str) -> Any:
 def _typed(data: Any, kind: Any, where: str) -> Any:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if type(data) not in kinds:
-        raise SchemaError(where, data, f"is no {' or '.join(k.__name__ for k in kinds)}")
+        raise SchemaError(where, data, f"is not {' or '.join(k.__name__ for k in kinds)}")
     return data
 
 
@@ -211,7 +211,7 @@ def _apply(rule: str, text: Any, where: str) -> Any:
     if require is None:
         raise SchemaError(where, text, f"is a field ({rule}) that this trtconv does not read")
     if not isinstance(text, str):
-        raise SchemaError(where, text, "is no text")
+        raise SchemaError(where, text, "is not text")
     try:
         require(text)
     except ValueError as error:

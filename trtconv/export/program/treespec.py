@@ -25,7 +25,7 @@ def require_treespec(text: str) -> None:
     try:
         version, tree = parse_json(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError("is no tree of containers") from error
+        raise ValueError("is not a tree of containers") from error
     if version != 1:
         raise ValueError("is a tree of containers in another version")
     _require_tree(tree, 0)
@@ -33,13 +33,13 @@ def require_treespec(text: str) -> None:
 
 def _require_tree(tree: Any, level: int) -> None:
     if level > MOST_LEVELS or not isinstance(tree, dict) or set(tree) != {"type", "context", "children_spec"}:
-        raise ValueError("is no tree of containers")
+        raise ValueError("is not a tree of containers")
     kind, context, children = tree["type"], tree["context"], tree["children_spec"]
     if not isinstance(children, list):
-        raise ValueError("is no tree of containers")
+        raise ValueError("is not a tree of containers")
     if kind is None:
         if context is not None or children:
-            raise ValueError("is no tree of containers")
+            raise ValueError("is not a tree of containers")
         return
     if kind not in _CONTAINERS or not isinstance(context, str):
         raise ValueError(f"holds a container of type {str(kind)[:80]!r}")

@@ -31,7 +31,7 @@ def program_inputs(path: Path) -> tuple[tuple[TensorSpec, ...], ShapeSpace]:
     for name in program.graph_signature.user_inputs:
         tensor: Any = placeholders[name].meta.get("val") if name in placeholders else None
         if not hasattr(tensor, "shape"):
-            raise _cannot_read(path, f"its input '{name}' is no tensor")
+            raise _cannot_read(path, f"its input '{name}' is not a tensor")
         dims: list[Dim] = []
         for axis, size in enumerate(tensor.shape):
             if isinstance(size, int):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UnreadableError(Exception):
-    """An expression with something in it that is no arithmetic on sizes."""
+    """An expression with something in it that is not arithmetic on sizes."""
 
 
 def evaluate_symbolic(expression: Any, values: Mapping[Any, Array]) -> Array:

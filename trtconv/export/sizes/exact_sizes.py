@@ -94,7 +94,7 @@ def _symbols(program: torch.export.ExportedProgram, trace: Trace) -> dict[Any, s
 
 
 def _sizes_in(node: Any) -> set[Any]:
-    """The symbols that a size is computed from. Raises _UnreadableError for what is no arithmetic on sizes."""
+    """The symbols that a size is computed from. Raises _UnreadableError for anything but arithmetic on sizes."""
     if not hasattr(node, "target"):
         return set()
     if _is_size(node):

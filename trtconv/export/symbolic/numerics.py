@@ -55,7 +55,7 @@ def cdist(func: Any, x: Any, y: Any, p: float = 2.0, compute_mode: Any = None) -
 
 
 def logaddexp(func: Any, x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)), from the larger of both; of two equal infinities the difference is no number."""
+    """log(exp(x) + exp(y)), from the larger of both; the difference of two equal infinities is NaN."""
     import torch
 
     gap = torch.where(x == y, torch.zeros_like(x), -(x - y).abs())

@@ -72,7 +72,7 @@ def _by_inexact_ratio(x: Any, scales: list[Any], mode: str, antialias: bool) -> 
 
 
 def _step(scale: Any, x: Any) -> Any:
-    """Input pixels per output pixel as a float32 scalar; None for a number or an expression that is no ratio."""
+    """Input pixels per output pixel as a float32 scalar; None for a number or an expression that is not a ratio."""
     import torch
 
     if isinstance(scale, torch.Tensor):

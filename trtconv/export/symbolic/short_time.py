@@ -1,4 +1,4 @@
-"""torch.stft with frames that are no power of two long, as a product with a matrix of sines and cosines.
+"""torch.stft with frames whose length is not a power of two, as a product with a matrix of sines and cosines.
 
 Its export is an STFT node, which ONNX Runtime computes with an error that grows with the length of such frames: 1.6e-4
 of the spectrum's magnitude at 640 samples, 7e-4 at 2047 (powers of two: 2e-6). No file that holds it can then be shown

@@ -29,7 +29,9 @@ def load_plugins(file: Path) -> tuple[PluginDescription, ...]:
         )
     for plugin in plugins:
         if not isinstance(plugin, PluginDescription):
-            raise InvalidRequestError(f"'{file}': PLUGINS holds {plugin!r}, which is no PluginDescription", hint=_GUIDE)
+            raise InvalidRequestError(
+                f"'{file}': PLUGINS holds {plugin!r}, which is not a PluginDescription", hint=_GUIDE
+            )
         require_buildable(plugin)
     for key in ("op_type", "folder"):
         names = [getattr(p, key) for p in plugins]

@@ -170,7 +170,7 @@ def _watching(
         run = request.open_model(model)
         first = run(request.samples[0].inputs)
     except TrtconvError:
-        # A value that is no tensor (a sequence) cannot be given out.
+        # A value that is not a tensor (a sequence) cannot be given out.
         return request.open_model(graph.model), []
     most = max(sum(a.nbytes for a in s.inputs.values()) for s in request.samples)
     growth = most / max(1, sum(a.nbytes for a in request.samples[0].inputs.values()))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROUNDING = {"Floor": 0.0, "Ceil": 0.0, "Round": 0.5}
 COMPARING = ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal")
-# The size of a tensor is no function of its values.
+# The size of a tensor is not a function of its values.
 BLIND = ("Shape", "Size")
 INTEGERS = frozenset(range(2, 8)) | {12, 13}
 FLOAT, BOOL = 1, 9
@@ -89,7 +89,7 @@ def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: 
 
 
 def _leaves_floats(node: onnx.NodeProto) -> bool:
-    """True when the outputs are no floats any more."""
+    """True when the outputs are not floats any more."""
     if node.op_type in (*COMPARING, "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "ArgMax", "ArgMin", "NonZero"):
         return True
     if node.op_type == "Cast":

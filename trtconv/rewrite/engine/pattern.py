@@ -38,7 +38,7 @@ class PatternGraph(OperatorGraph):
 
     def value(self, name: str) -> gs.Tensor:
         """Raise TypeError: a pattern has no graph around it."""
-        raise TypeError(f"'{name}' is no tensor; a pattern is built from its inputs")
+        raise TypeError(f"'{name}' is not a tensor; a pattern is built from its inputs")
 
 
 def pattern_rule(

@@ -32,7 +32,7 @@ AUTO, NEVER = "auto", "never"
 
 
 def require_known(request: RewriteRequest, rules: Sequence[Rule]) -> None:
-    """Raise InvalidRequestError for a name that is no plugin of trtconv's or of `rules`, or a target without any."""
+    """Raise InvalidRequestError for a name that is not a plugin of trtconv's or of `rules`, or a target without any."""
     plugin_names = dict.fromkeys([*(p.op_type for p in PLUGINS), *(r.plugin for r in rules if r.plugin)])
     named = named_plugins(request)
     for name in sorted(named):

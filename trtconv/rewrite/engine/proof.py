@@ -31,7 +31,7 @@ Ranges = Mapping[str, tuple[float, float]]
 # equal ones (their normalisation divides noise by noise), large ones in a product of two, those with a mean beside
 # which a spectrum is small, and small ones, of which approximations of tanh keep no digit.
 RULE_KINDS = tuple(k for k in PROBE_KINDS if k not in ("constant", "bytes", "unit", "small"))
-# Values on the boundaries of decisions, where a graph jumps with inputs that move by rounding: that is no noise.
+# Values on the boundaries of decisions, where a graph jumps with inputs that move by rounding: that is not noise.
 DECIDING_KINDS = ("ties", "edges")
 # A difference of this share of an output's magnitude is a decision that fell to the other side, and no rounding.
 STEP, HALF_STEP = 1e-3, 1e-2

@@ -35,7 +35,7 @@ class IndexedNode:
         return self._node.attr(name, default)
 
     def input(self, index: int) -> str:
-        """The name of an input, empty when it is not given."""
+        """The name of an input, empty when it is omitted."""
         return self._node.input(index)
 
 

@@ -40,7 +40,7 @@ class NamedShapes:
         self._types = inferred.types if own == named else types_in(infer(_with_dims(inferred.light, named)).graph)
 
     def shape(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
-        """The shape at some sizes; None where a dim is no integer and no name of an input's dim."""
+        """The shape at some sizes; None where a dim is not an integer and no name of an input's dim."""
         proto = self._types.get(name)
         dims = None if proto is None else type_of(proto).dims
         if dims is None or not all(isinstance(d, int) or d in self._names for d in dims):

@@ -190,7 +190,7 @@ class Graph:
         return list(self.users.get(name, {}).values())
 
     def used_once(self, name: str) -> bool:
-        """True when exactly one node uses the value and it is no output of the graph."""
+        """True when exactly one node uses the value and it is not an output of the graph."""
         return len(self.users.get(name, ())) == 1 and name not in self.outputs
 
     def type(self, name: str) -> ValueType:

@@ -112,7 +112,7 @@ class Exported:
 def build_replacement(
     index: Graph, stem: str, build: Callable[[Replacement], Values], opset: int | None = None
 ) -> Exported:
-    """Call a rule's `build` on a new graph and export the graph. Raises TypeError for what is no tensor."""
+    """Call a rule's `build` on a new graph and export the graph. Raises TypeError for what is not a tensor."""
     replacement = Replacement(index, stem, opset)
     # graph-surgeon logs to stdout, which belongs to results.
     with redirect_stdout(sys.stderr):

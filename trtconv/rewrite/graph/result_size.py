@@ -22,7 +22,7 @@ def require_affordable(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> 
 
 
 def result_elements(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> float:
-    """An upper bound of the elements of a node's largest result; inf where the numbers are no sizes."""
+    """An upper bound of the elements of a node's largest result; inf where the numbers are not sizes."""
     arrays = [a for a in inputs if a is not None]
     first = arrays[0] if arrays else np.zeros(0)
     numbers = [[float(v) for v in a.reshape(-1)] if a.size <= 64 and a.dtype.kind in "iuf" else [] for a in arrays]

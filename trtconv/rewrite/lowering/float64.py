@@ -22,7 +22,7 @@ from trtconv.rewrite.graph.bodies import bodies_of
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 # Attributes that name an element type: Cast, the random and window operators, EyeLike.
 TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype", "softmax_precision", "stash_type")
-# What these make of FP64 is no FP64; those give indices beside it.
+# What these make of FP64 is not an FP64; those give indices beside it.
 OTHER_TYPE = (
     "Cast", "Shape", "Size", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "ArgMax", "ArgMin", "IsNaN",
     "IsInf", "NonZero",

@@ -16,7 +16,7 @@ FIRST_WITH_DEFAULTS = 4
 
 
 def with_fixed_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model in the form of IR version 4, in place: initializers of an older one are no inputs any more."""
+    """The model in the form of IR version 4, in place: initializers of an older one are not inputs any more."""
     if model.ir_version >= FIRST_WITH_DEFAULTS:
         return model
     weights = {t.name for t in model.graph.initializer}

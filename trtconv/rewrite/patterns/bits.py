@@ -34,7 +34,7 @@ class Kind:
 
 
 def kind_of(dtype: int, generation: int) -> Kind | None:
-    """How to compute with this type; None for uint64 and what is no integer. 8.6 takes int64 for int32."""
+    """How to compute with this type; None for uint64 and what is not an integer. 8.6 takes int64 for int32."""
     if dtype not in WIDTHS or (dtype == 12 and generation == 8):
         return None
     bits, signed = WIDTHS[dtype]

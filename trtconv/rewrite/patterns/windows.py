@@ -35,7 +35,7 @@ def average_over(g: Replacement, value: Value, axis_from_end: int, rank: int, bi
 def masked_product(g: Replacement, mask: Value, value: Value, dtype: int, *, first: bool) -> Value:
     """mask @ value, or value @ transpose(mask): a sum over where the mask [out, in], at least 0, is not 0.
 
-    In a plain product 0 * inf is NaN, and one infinity poisons the sums that it is no part of. So finite elements are
+    In a plain product 0 * inf is NaN, and one infinity poisons the sums that it is not part of. So finite elements are
     summed, and whether an infinity is part of a sum is counted apart; NaN counts as both infinities, whose sum it is.
     """
 

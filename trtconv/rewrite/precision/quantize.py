@@ -106,7 +106,7 @@ def insert_pairs(model: onnx.ModelProto, pairs: Sequence[Pair], target: Target) 
 
     Outputs of the graph and of bodies keep the exact value, and a value that a QuantizeLinear reads already keeps that
     one. External weights are not read: they get both nodes. Raises InvalidRequestError for a value that is not in the
-    graph, is no float tensor, has another number of slices than scales, or for an opset that cannot say it;
+    graph, is not a float tensor, has another number of slices than scales, or for an opset that cannot say it;
     UnsupportedError for what the target has not.
     """
     result = onnx.ModelProto()
@@ -156,7 +156,7 @@ def _require_sayable(name: str, quantization: Quantization, graph: Graph, opset:
     number = graph.dtype(name)
     kind = typed_as(number)
     if kind is None:
-        raise InvalidRequestError(f"'{name}' is no float tensor, or its type is not known", hint="leave it out")
+        raise InvalidRequestError(f"'{name}' is not a float tensor, or its type is not known", hint="leave it out")
     needed = NEWER_TYPES_OPSET if precision is FP8 or kind.is_half else FIRST_OPSET
     needed = max(needed, PER_AXIS_OPSET if quantization.axis is not None else FIRST_OPSET)
     if opset < needed:

@@ -117,7 +117,7 @@ def _signature(types: Mapping[str, Sequence[str]], inputs: Sequence[str], output
 
 
 class ElementTypes:
-    """The ONNX element type of every value; 0 for what is no tensor or is not known."""
+    """The ONNX element type of every value; 0 for what is not a tensor or is not known."""
 
     def __init__(self, root: Graph, signatures: Signatures) -> None:
         self._signatures = signatures

@@ -55,7 +55,7 @@ class SweepRecord:
 class Ledger:
     """The ledger of an atlas, for one driver at a time; a context manager.
 
-    Raises InvalidRequestError when another driver has it, and when the file is no ledger of this trtconv.
+    Raises InvalidRequestError when another driver has it, and when the file is not a ledger of this trtconv.
     """
 
     def __init__(self, folder: Path) -> None:

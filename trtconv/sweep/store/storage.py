@@ -215,5 +215,5 @@ def open_storage(location: str) -> Storage:
         return RemoteStorage(location)
     path = Path(location)
     if path.exists() and not path.is_dir():
-        raise InvalidRequestError(f"the store '{path}' is no directory", hint="name a folder")
+        raise InvalidRequestError(f"the store '{path}' is not a directory", hint="name a folder")
     return FolderStorage(path)

@@ -34,7 +34,7 @@ def chain(length: int, branch: int = 7) -> onnx.ModelProto:
 
 
 def marked() -> onnx.ModelProto:
-    """Conv with weights, a node made by a rule, a body that reads from outside, and a name that is no HTML."""
+    """Conv with weights, a node made by a rule, a body that reads from outside, and a name that is not HTML."""
     value = helper.make_tensor_value_info
     then = helper.make_graph([helper.make_node("Neg", ["a"], ["p"])], "then", [], [value("p", TensorProto.FLOAT, None)])
     other = helper.make_graph(
@@ -107,7 +107,7 @@ def test_a_page_of_450_nodes_is_small(tmp_path):
 
 def test_a_file_that_is_no_model_is_named(tmp_path):
     (tmp_path / "m.onnx").write_text("no")
-    with pytest.raises(InvalidRequestError, match="is no ONNX model"):
+    with pytest.raises(InvalidRequestError, match="is truncated or not an ONNX model"):
         write_graph_page(tmp_path / "m.onnx", tmp_path / "m.html")
     assert not (tmp_path / "m.html").exists()
 

@@ -91,7 +91,7 @@ NEAR_MISSES = [
     Case("a mean of squares", "q = Pow(x, two) s = ReduceMean<axes=[1]>(q) n = Sqrt(s) y = Div(x, n)", constants=C),
     Case("cubes", "q = Pow(x, three) s = ReduceSum(q, axis) e = Abs(s) n = Sqrt(e) y = Div(x, n)", constants=C + ", float three = {3.0}"),
     Case("exponent of another value", "q = Pow(x, k) s = ReduceSum(q, axis) n = Sqrt(s) y = Div(x, n)", constants=C + ", float k = {2.5}"),
-    Case("epsilon that is no constant", "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, x) y = Div(x, d)", constants=C),
+    Case("epsilon that is not a constant", "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, x) y = Div(x, d)", constants=C),
     Case("epsilon per channel", "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, k) y = Div(x, d)",
          constants=C + ", float[1,8,1,1] k = {1,2,3,4,5,6,7,8}"),
     Case("p = 1", "y = LpNormalization<axis=1,p=1>(x)"),

@@ -30,7 +30,7 @@ CASES = [
 ]  # fmt: skip
 NEAR_MISSES = [
     Case("constant scales", 'y = Resize<mode="nearest">(x, , sc)', constants="float[4] sc = {1.0, 1.0, 2.0, 2.0}"),
-    Case("half the size is no constant ratio", PARTS + "h2 = Div(h, i2k) w2 = Div(w, i2k) " + JOIN + 'y = Resize<mode="linear">(x, , , s)',
+    Case("half the size is not a constant ratio", PARTS + "h2 = Div(h, i2k) w2 = Div(w, i2k) " + JOIN + 'y = Resize<mode="linear">(x, , , s)',
          constants=C + ", int64 i2k = {2}"),
     Case("sizes picked from shapes already", """hx = Shape(x) nc = Gather(hx, z1) hr = Shape(ref) hw = Gather(hr, z2) s = Concat<axis=0>(nc, hw)
          y = Resize<mode="linear">(x, , , s)""", TWO, constants="int64[2] z1 = {0, 1}, int64[2] z2 = {2, 3}", sizes=SIZES),

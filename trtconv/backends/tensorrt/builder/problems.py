@@ -25,7 +25,7 @@ _QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "Q
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
 # What a builder says (in lower case) that something else than the graph's operators is at fault for.
 _KNOWN = {
-    # For a plugin 8.6 loads cuBLAS and cuDNN, to hand it their handles, unless they are no tactic sources.
+    # For a plugin 8.6 loads cuBLAS and cuDNN, to hand it their handles, unless they are not tactic sources.
     "check function name against library symbol": "TensorRT 8.6 wants cuBLAS and cuDNN for a plugin and did not find "
     "whole ones: install both, or, if the plugin needs neither, build with "
     "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",

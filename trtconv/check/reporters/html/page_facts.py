@@ -29,7 +29,7 @@ _KINDS = {"versions": dict, "entries": list, "proofs": list, "rejected": list, "
 
 
 def page_facts(report: CheckReport) -> dict[str, Any]:
-    """Everything that the template names."""
+    """Everything that the template uses."""
     import trtconv
 
     subject = Path(report.subject)

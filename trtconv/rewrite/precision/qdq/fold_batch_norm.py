@@ -30,7 +30,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     names = [conv.inputs[1], *([conv.input(2)] if conv.input(2) else []), *node.inputs[1:5]]
     values = [graph.constant(name, LIMIT) for name in names]
     if any(v is None or v.dtype != np.float32 for v in values):
-        return Skip("its weights are no FP32 constants in memory")
+        return Skip("its weights are not FP32 constants in memory")
     arrays = [v for v in values if v is not None]
     return Found((conv, node), partial(_build, conv=conv, norm=node, arrays=arrays))
 

@@ -39,7 +39,7 @@ def layer_of(graph: Graph, node: Node) -> Layer | str:
     if node.op in CONVOLUTIONS:
         return _convolution(node, dims)
     if len(dims) != 2:
-        return "its weight is no matrix"
+        return "its weight is not a matrix"
     transposed = node.op == "Gemm" and bool(node.attr("transB", 0))
     if node.op == "Gemm" and node.attr("transA", 0):
         return "its input is transposed"

@@ -26,7 +26,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     tail = (graph.rank(value) or 0) - mask.rank
     read = dense(graph, updates, mask)
     if read is None or (read.gathered and read.tail != tail):
-        return Skip("what is put in is no constant number, and not computed from values at the same places")
+        return Skip("what is put in is not a constant number, and not computed from values at the same places")
     nodes = tuple({id(n): n for n in (*mask.nodes, *read.nodes, node)}.values())
     return Found(nodes, lambda g: _build(g, mask, read, value, tail, dtype))
 

@@ -38,7 +38,7 @@ MISSES = [
         skip="different sizes",
     ),
     Case(
-        "a scale that is no integer",
+        "a scale that is not an integer",
         f"r = Resize<{LINEAR}>(x, , s) a = Relu(r) y = Add(a, r)",
         constants="float[4] s = {1,1,1.5,1.5}",
         target="tensorrt==8.6",

@@ -38,7 +38,7 @@ RULE = Rule(
     why="No TensorRT quantises by the range of the values themselves; FP32 holds every step exactly.",
     ops=("DynamicQuantizeLinear",),
     find=find,
-    # The range of an infinity is no scale: what comes of it is not defined.
+    # The range of an infinity is not a scale: what comes of it is not defined.
     keeps_infinities=False,
     before="q, s, z = DynamicQuantizeLinear(x)",
     after="s = (ReduceMax(x) - ReduceMin(x)) / 255, q = Clip(Round(x / s) + z, 0, 255)",

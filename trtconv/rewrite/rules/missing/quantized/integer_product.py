@@ -30,10 +30,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if product.input(2) and graph.dims(product.inputs[2]) not in ((), (1,)):
         return Skip("the first operand has a zero point for each row")
     if weights is None and product.input(3) and graph.dims(product.inputs[3]) not in ((), (1,)):
-        return Skip("the second operand is no constant and has a zero point for each column")
+        return Skip("the second operand is not a constant and has a zero point for each column")
     points = graph.constant(product.inputs[3]) if product.input(3) else np.zeros((), np.int8)
     if weights is not None and points is None:
-        return Skip("the zero point of the weights is no constant")
+        return Skip("the zero point of the weights is not a constant")
     ranges = {i: _bounds(graph.dtype(i)) for i in product.inputs if i and graph.constant(i) is None}
     return Found((product, node), partial(_build, product=product, weights=weights, points=points), ranges)
 

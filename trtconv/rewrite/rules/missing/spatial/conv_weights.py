@@ -13,7 +13,7 @@ INT64 = 7
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match weights that are no constant and have a dim, or channels of the input, that is not known."""
+    """Match weights that are not constant and have a dim, or channels of the input, that is not known."""
     x, weight = node.inputs[:2]
     if graph.is_constant(weight):
         return NOT_THIS

@@ -25,7 +25,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if all(d == 1 for d in node.attr("dilations", [1])) or _has_indices(graph, node):
         return NOT_THIS
     if graph.dtype(node.inputs[0]) not in FLOATS:
-        return Skip("the element type is not known, or is no float")
+        return Skip("the element type is not known, or is not a float")
     if node.op != "MaxPool" and node.attr("ceil_mode", 0):
         return Skip("what ceil_mode counts at the end differs between frameworks")
     window = window_of(node, kernel)

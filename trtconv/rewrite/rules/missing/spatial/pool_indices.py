@@ -24,7 +24,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     kernel = node.attr("kernel_shape")
     if graph.dtype(node.inputs[0]) not in FLOATS:
-        return Skip("the element type is not known, or is no float")
+        return Skip("the element type is not known, or is not a float")
     window = window_of(node, kernel)
     if isinstance(window, str):
         return Skip(window)
@@ -58,7 +58,7 @@ def _stacked(g: Replacement, inner: Value, window: Window) -> Value:
 
 
 def _never_padding(g: Replacement, x: Value, window: Window, stack: Value, best: Value) -> Value:
-    """The first tap that is no padding where all of a window is minus infinity, as the padding is."""
+    """The first tap that is not a padding where all of a window is minus infinity, as the padding is."""
     axis = len(window.kernel) + 2
     low = g.scalar(-math.inf, x)
     empty = g.equal(g.reduce("ReduceMax", stack, [axis], keepdims=False), low)

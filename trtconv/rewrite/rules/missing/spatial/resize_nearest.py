@@ -1,4 +1,4 @@
-"""Nearest Resize by a scale that is no integer as Gather: TensorRT 8.6 rounds the coordinates in another way."""
+"""Nearest Resize by a scale that is not an integer as Gather: TensorRT 8.6 rounds the coordinates in another way."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _shift(graph: Graph, node: Node, kind: Kind) -> Found | Skip:
     """A shift of unsigned numbers by a constant."""
     places = graph.constant(node.inputs[1])
     if places is None:
-        return Skip("the number of places is no constant")
+        return Skip("the number of places is not a constant")
     used = graph.uses(node.output)
     if used and all(u.key == "Cast" and isinstance(_cast_of_shift(graph, u), Found) for u in used):
         # The casts around go with it.

@@ -17,7 +17,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if dims is None or dims[-1] not in range(1, LARGEST + 1) or dims[-2] != dims[-1]:
         return Skip(f"the matrices are not known to have 1 to {LARGEST} rows: solve by elimination in the module")
     if dtype not in (FLOAT, HALF):
-        return Skip("the element type is not known, or is no FP32 or FP16")
+        return Skip("the element type is not known, or is not an FP32 or FP16")
     size = int(dims[-1] or 1)
     return Found((node,), lambda g: _build(g, node.inputs[0], size, dtype))
 

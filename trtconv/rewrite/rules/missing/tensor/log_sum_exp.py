@@ -20,7 +20,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if axes is None or min(axes) < 0:
         return Skip("the axes are computed while the model runs, or the rank is not known")
     if dtype not in LARGEST:
-        return Skip("the element type is not known, or is no FP32 or FP16")
+        return Skip("the element type is not known, or is not an FP32 or FP16")
     return Found((node,), partial(_build, node=node, axes=axes, limit=LARGEST[dtype]))
 
 

@@ -32,7 +32,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if (graph.rank(exponent) or 0) > (graph.rank(base) or 0):
         return Skip("the exponent has more axes than the base")
     if not power.is_integer() or not 0 <= power <= MOST:
-        return Skip(f"the exponent {power:g} is no whole number from 0 to {MOST}; {REMEDY}")
+        return Skip(f"the exponent {power:g} is not a whole number from 0 to {MOST}; {REMEDY}")
     # The products wrap around where they leave the type; what Pow gives there is not defined.
     bound = max(1, min(9, int((2**31 - 1) ** (1 / power)))) if power else 9
     return Found((node,), partial(_build, node=node, power=int(power)), {base: (-bound, bound)})

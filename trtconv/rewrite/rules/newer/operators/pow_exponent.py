@@ -62,7 +62,7 @@ def _in_float32(g: Replacement, node: Node, base: int, exponent: int) -> Value:
 
 RULE = Rule(
     name="pow-exponent",
-    why="TensorRT before 11 refuses a power whose exponent is no float; ONNX allows an int64 beside a float base.",
+    why="TensorRT before 11 refuses a power whose exponent is not a float; ONNX allows an int64 beside a float base.",
     ops=("Pow",),
     find=find,
     needed=needed,

@@ -23,7 +23,7 @@ MOST = 2048
 PROOF = Tolerance(
     rtol=1e-3,
     atol=1e-3,
-    why="ONNX Runtime's STFT is off by up to 7e-4 where the frame length is no power of two (measured against FP64)",
+    why="ONNX Runtime's STFT is off by up to 7e-4 where the frame length is not a power of two (measured against FP64)",
 )
 
 
@@ -39,12 +39,12 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the signal is not known to be FP32 of shape [batch, samples, 1 or 2]")
     step, window = graph.scalar(node.inputs[1]), graph.constant(node.input(2))
     if step is None or step < 1:
-        return Skip("the step is no constant")
+        return Skip("the step is not a constant")
     if node.input(2) and (window is None or window.dtype != np.float32 or window.ndim != 1):
-        return Skip("the window is no constant of FP32")
+        return Skip("the window is not a constant of FP32")
     length = graph.scalar(node.input(3)) if node.input(3) else None if window is None else float(window.size)
     if length is None:
-        return Skip("the frame length is no constant")
+        return Skip("the frame length is not a constant")
     if window is not None and window.size != length:
         return Skip(f"the window has {window.size} values for frames of {length:g}")
     if length > MOST:
