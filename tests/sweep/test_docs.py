@@ -60,7 +60,7 @@ def mistakes(data, schema, path=""):
         return unknown + [m for k, v in data.items() if k in schema for m in mistakes(v, schema[k], f"{path}.{k}")]
     if isinstance(schema, re.Pattern):
         return [] if schema.fullmatch(str(data)) else [f"{path}: {data!r}"]
-    return [] if type(data) is schema else [f"{path}: {data!r} is no {schema.__name__}"]
+    return [] if type(data) is schema else [f"{path}: {data!r} instead of {schema.__name__}"]
 
 
 def manifest():
@@ -89,8 +89,11 @@ def test_the_manifest_fits_kuberay_s_fields():
     ("change", "message"),
     [
         (lambda d: d["spec"].update(entryPoint="x"), ".spec.entryPoint: unknown"),
-        (lambda d: d["spec"].update(backoffLimit="1"), ".spec.backoffLimit: '1' is not an int"),
-        (lambda d: d["spec"]["rayClusterSpec"]["workerGroupSpecs"][0].update(groupName=3), "groupName: 3 is not a str"),
+        (lambda d: d["spec"].update(backoffLimit="1"), ".spec.backoffLimit: '1' instead of int"),
+        (
+            lambda d: d["spec"]["rayClusterSpec"]["workerGroupSpecs"][0].update(groupName=3),
+            "groupName: 3 instead of str",
+        ),
         (lambda d: d.update(kind="RayJobs"), ".kind: 'RayJobs'"),
     ],
 )

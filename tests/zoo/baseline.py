@@ -35,7 +35,7 @@ STATUSES = ("through", "wrong", "unrunnable", "refused by TensorRT-RTX", "raises
 
 @dataclass(frozen=True)
 class Plain:
-    """`wrong`: other values than the module's, without a word. `unrunnable`: ONNX Runtime refuses file or size.
+    """`wrong`: other values than the module's, silently. `unrunnable`: ONNX Runtime refuses file or size.
 
     `at` says where it is wrong or unrunnable; `builds` says whether TensorRT-RTX builds it all the same.
     """

@@ -85,9 +85,9 @@ def test_an_output_that_was_touched_is_a_change(folder):
 
 def test_another_command_or_environment_is_a_change(folder, monkeypatch):
     convert(folder)
-    assert read_stamp(folder / "out", {**COMMAND, "args": ()})[1] == "the command is another one"
+    assert read_stamp(folder / "out", {**COMMAND, "args": ()})[1] == "the command is different"
     monkeypatch.setattr(conversion_stamp, "environment_key", lambda: {"python": "other"})
-    assert read_stamp(folder / "out", COMMAND)[1] == "what is installed changed"
+    assert read_stamp(folder / "out", COMMAND)[1] == "the installed packages changed"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 0}'])

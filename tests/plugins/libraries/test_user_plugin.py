@@ -224,7 +224,7 @@ def test_a_description_that_cannot_be_built(sampler: PluginDescription, change: 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("x = 1", "describes no plugins"), ("PLUGINS = (1,)", "no PluginDescription"), ("1 / 0", "ZeroDivisionError")],
+    [("x = 1", "describes no plugins"), ("PLUGINS = (1,)", "not a PluginDescription"), ("1 / 0", "ZeroDivisionError")],
 )
 def test_a_file_that_describes_nothing(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "plugin.py").write_text(text)

@@ -16,7 +16,7 @@ from trtconv.rewrite.engine.whole import Original
 
 @pytest.mark.parametrize("target", ["tensorrt-rtx", "tensorrt==8.6"])
 def test_when_no_rewrite_can_be_kept_the_graph_stays_or_is_refused(target, monkeypatch, tmp_path):
-    """TensorRT 8.6 reads the axes of opset 18 without a word and drops them: the graph must not go on so."""
+    """TensorRT 8.6 reads the axes of opset 18 silently and drops them: the graph must not go on so."""
     monkeypatch.setattr(Original, "compare", lambda *_: Proof(False, note="for the test"))
     model = model_of(Case("late", "a = Identity(x) y = ReduceMean(a, one)", opset=18, constants="int64[1] one = {1}"))
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())

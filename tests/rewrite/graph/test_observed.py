@@ -103,7 +103,7 @@ def test_rows_once_each_are_not_noted():
 def test_integers_beyond_32_bits_are_refused_where_they_are_computed_in_32(target, top, refused):
     inputs = (f"i:int64[N,7]=0:{top}",)
     if refused:
-        with pytest.raises(UnsupportedError, match=r"in 32 bits, without a word, and [0-9]+ comes out of it"):
+        with pytest.raises(UnsupportedError, match=r"in 32 bits, silently, and [0-9]+ comes out of it"):
             observed(HASH, target, inputs)
     else:
         assert observed(HASH, target, inputs) == ()

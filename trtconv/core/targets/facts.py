@@ -17,7 +17,7 @@ class TargetFacts:
 
     `generation` is the TensorRT major whose rules hold (TensorRT-RTX 1.5 and later have 11's semantics); `max_opset`
     is the newest ONNX opset that graphs for it are written in. `strongly_typed`: the network carries its types and no
-    precision flag exists. `drops_newer_opsets`: what a later opset brought is dropped without a word, where others name
+    precision flag exists. `drops_newer_opsets`: what a later opset brought is dropped silently, where others name
     what they do not know. `int8_is_quantised`: an int8 input or output is a quantised value, never an integer.
     `precisions` are those of `trtconv.core.precision` that the target computes in.
     """

@@ -190,7 +190,7 @@ def _checked_leaf(hint: Any, data: Any, rule: str, where: str) -> Any:
         return data if data in ("Infinity", "-Infinity", "NaN") else _typed(data, (int, float), where)
     if isinstance(hint, type) and issubclass(hint, enum.IntEnum):
         if _typed(data, int, where) not in {int(m) for m in hint}:
-            raise SchemaError(where, data, f"is no {hint.__name__}")
+            raise SchemaError(where, data, f"is not a {hint.__name__}")
         return data
     if hint is int and abs(_typed(data, int, where)) > MOST_INTEGER:
         raise SchemaError(where, data, "is beyond 64 bits")

@@ -53,7 +53,7 @@ def _refuse_by_table(model: onnx.ModelProto, target: Target, skipped: list[Skipp
             if construct is not None:
                 reasons = [s.reason for s in skipped if s.node == node.name and s.reason]
                 raise UnsupportedError(
-                    f"{describe(node)}: {target} {construct.problem}, without a word",
+                    f"{describe(node)}: {target} {construct.problem}, silently",
                     hint="choose a newer target, or change the module there",
                     details=[f"no rewrite: {r}" for r in reasons],
                     where=node.origin.source or None,
@@ -94,7 +94,7 @@ def _refuse_everywhere(graph: Graph, target: Target) -> None:
             problem, hint = _open_squeeze(scope, node) if node.op == "Squeeze" else _layout(node)
             if problem:
                 raise UnsupportedError(
-                    f"{describe(node)}: {problem} by {target}, without a word",
+                    f"{describe(node)}: {problem} by {target}, silently",
                     hint=hint,
                     where=node.origin.source or None,
                 )

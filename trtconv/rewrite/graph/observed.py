@@ -118,7 +118,7 @@ def _require_32_bits(
         if low < INT32[0] or high > INT32[1]:
             worst = low if low < INT32[0] else high
             raise UnsupportedError(
-                f"{describe(node)}: {target} computes int64 in 32 bits, without a word, and {worst} comes out of it at "
+                f"{describe(node)}: {target} computes int64 in 32 bits, silently, and {worst} comes out of it at "
                 f"{point}",
                 hint="keep the numbers below 2**31 (take the remainder earlier, hash in smaller steps), or give the "
                 "input the value range that it has",

@@ -1,4 +1,4 @@
-"""FP64 parts in FP32. No TensorRT computes FP64: its parsers read every FP64 value as FP32, without a word.
+"""FP64 parts in FP32. No TensorRT computes FP64: its parsers read every FP64 value as FP32, silently.
 
 With FP64 left in the graph, ONNX Runtime would compare what no engine computes. Inputs and outputs keep their type and
 get a Cast, as engines take and give FP32 there.
@@ -81,7 +81,7 @@ def require_equal(before: Original, narrowed: Narrowed, target: Target) -> None:
     proof = before.compare(narrowed.model)
     if proof.passed is False:
         raise UnsupportedError(
-            f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 without a word, and "
+            f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently, and "
             f"the outputs then differ: {proof.note}",
             hint="compute that part outside of the engine, or so that FP32 suffices: take whole parts off before a "
             "sum grows, subtract the mean before squaring",

@@ -35,7 +35,7 @@ def require_within_float32(
         lost = _lost(value, narrow[name])
         if lost:
             raise UnsupportedError(
-                f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 without a word; "
+                f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently; "
                 f"at {point} {lost} of {value.size} elements of output '{name}' are then beyond FP32's range (3.4e38)",
                 hint="give the input a range where such values never come (x:float64[N,8]=-10:10 when exporting), or "
                 "compute that part outside of the engine",

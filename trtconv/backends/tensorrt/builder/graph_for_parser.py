@@ -1,7 +1,7 @@
 """The ONNX graph as it is handed to TensorRT's parser, and what is refused before the parser sees it.
 
 The parser is not asked where it would answer wrongly: it ignores node domains, TensorRT 8.6 drops some attributes
-without a word, and TensorRT-RTX ends the process when it meets a plugin node.
+silently, and TensorRT-RTX ends the process when it meets a plugin node.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def refuse(model: onnx.ModelProto, path: Path, capabilities: Capabilities) -> No
         opset = signature(model).opset
         if opset > _OPSET_8_6:
             raise UnsupportedError(
-                f"{path} has opset {opset}; TensorRT 8.6 drops attributes of opsets over {_OPSET_8_6} without a word",
+                f"{path} has opset {opset}; TensorRT 8.6 drops attributes of opsets over {_OPSET_8_6} silently",
                 hint="make it fit: trtconv rewrite MODEL --target tensorrt==8.6",
             )
 

@@ -42,7 +42,7 @@ NEAR_MISSES = [
     Case("average in ceil mode", "y = AveragePool<kernel_shape=[3,3],strides=[2,2],dilations=[2,2],ceil_mode=1>(x)",
          opset=19, skip="ceil_mode"),
     Case("bytes", "y = MaxPool<kernel_shape=[3,3],dilations=[2,2]>(x)", "uint8[N,8,H,W] x", "uint8[a,b,c,d] y",
-         skip="no float"),
+         skip="not a float"),
 ]  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def _build(g: Replacement, node: Node) -> tuple[Value, ...]:
 
 RULE = Rule(
     name="recurrent-layout",
-    why="TensorRT's parsers do not read `layout` and take the batch for the steps, without a word.",
+    why="TensorRT's parsers do not read `layout` and take the batch for the steps, silently.",
     ops=("LSTM", "GRU", "RNN"),
     find=find,
     before="y, h = GRU(x[N,T,C], w, r, layout=1)",

@@ -18,7 +18,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 RULE = Rule(
     name="reduce-nothing",
-    why="TensorRT 8.6 does not read noop_with_empty_axes and reduces over all axes, without a word.",
+    why="TensorRT 8.6 does not read noop_with_empty_axes and reduces over all axes, silently.",
     ops=("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"),
     find=find,
     needed=only_tensorrt_8,

@@ -18,7 +18,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 RULE = Rule(
     name="shape-window",
-    why="TensorRT 8.6 ignores start and end of Shape and gives the whole shape, without a word.",
+    why="TensorRT 8.6 ignores start and end of Shape and gives the whole shape, silently.",
     ops=("Shape",),
     find=find,
     needed=only_tensorrt_8,
