@@ -14,7 +14,7 @@ def name_of(shown):
 
 
 def parse(words):
-    """Parse as the shell's call would be, without running. Raises click.ClickException for what is no option."""
+    """Parse as the shell's call would be, without running. Raises click.ClickException for what is not an option."""
     context, command, rest = click.Context(cli, info_name="trtconv"), cli, list(words)
     while isinstance(command, click.Group):
         if not rest:  # `_TRTCONV_COMPLETE=bash_source trtconv`

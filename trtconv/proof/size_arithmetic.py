@@ -36,7 +36,7 @@ COMPARING = {
 
 
 class NotSizesError(Exception):
-    """The value is no arithmetic on shapes and constants."""
+    """The value is not arithmetic on shapes and constants."""
 
 
 def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space: ShapeSpace) -> set[bool]:

@@ -60,7 +60,7 @@ class PairedLatency:
 
     @property
     def is_slower(self) -> bool:
-        """True when the new engine is slower by more than the limit, and that is no noise."""
+        """True when the new engine is slower by more than the limit, and that is not noise."""
         return is_regression(self.new, self.old, self.limit)
 
     @property

@@ -138,7 +138,7 @@ def find_shape_caches(
 def as_before_first_call(
     module: nn.Module, before: Mapping[Slot, Attribute], caches: ShapeCaches
 ) -> Iterator[tuple[str, ...]]:
-    """For the time of the block what runs made or changed, and is no cache by shape, is as before the first run.
+    """For the time of the block what runs made or changed, and is not a cache by shape, is as before the first run.
 
     Gives the names of those attributes.
     """
