@@ -31,7 +31,7 @@ ALLOWED = {
     "pipeline": {"foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     # Above the rooms: it runs trtconv's commands as processes and reads what they wrote.
     "sweep": {"check", "backends", "core"},
-    "tune": {*ROOMS, "backends", "plugins", "proof", "core"},
+    "tune": {"foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "frontend": {"tune", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "api": {"frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "pytest_plugin": {"api", "check", "core"},

@@ -136,8 +136,59 @@ class Segmenter(nn.Module):
         return self.head(F.relu(self.join(torch.cat([fine, F.relu(self.up(x))], 1))))
 
 
-KINDS = {"cnn": Cnn, "resnet": ResNet, "mobilenet": MobileNet, "vit": Vit, "lstm": Lstm,
-         "segmenter": Segmenter}  # fmt: skip
+class Denoiser(nn.Module):
+    """What a noisy canvas looked like before; the noise is what the layers learn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fine, self.down = conv_norm(1, 24), conv_norm(24, 32, stride=2)
+        self.deep, self.up = conv_norm(32, 32), nn.ConvTranspose2d(32, 24, 2, 2)
+        self.join, self.last = conv_norm(24, 24), nn.Conv2d(24, 1, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        fine = F.relu(self.fine(x))
+        deep = F.relu(self.deep(F.relu(self.down(fine))))
+        return x - self.last(F.relu(self.join(F.relu(self.up(deep)) + fine)))
+
+
+class Detector(nn.Module):
+    """A box, a score and a class for each of 6 by 6 cells of 4 by 4 pixels; the cell of its centre names a box."""
+
+    cell, cells = 4, 6
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *(conv_norm(1, 16), nn.ReLU(), conv_norm(16, 32, stride=2), nn.ReLU()),
+            *(conv_norm(32, 48, stride=2), nn.ReLU(), conv_norm(48, 48), nn.ReLU(), conv_norm(48, 48), nn.ReLU()),
+        )
+        self.sides, self.kinds = nn.Conv2d(48, 4, 1), nn.Conv2d(48, 10, 1)
+        centres = (torch.arange(self.cells) + 0.5) * self.cell
+        y, x = torch.meshgrid(centres, centres, indexing="ij")
+        self.register_buffer("centres", torch.stack([x, y, x, y]).flatten(1), persistent=False)
+
+    def logits(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Boxes [N, 36, 4] as x1, y1, x2, y2, and what speaks for each class [N, 36, 10]."""
+        x = self.body(x)
+        sides = self.sides(x).flatten(2) * torch.tensor([-4.0, -4.0, 4.0, 4.0])[None, :, None]
+        return (self.centres + sides).transpose(1, 2), self.kinds(x).flatten(2).transpose(1, 2)
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        boxes, kinds = self.logits(x)
+        scores, labels = torch.sigmoid(kinds).max(2)
+        return {"boxes": boxes, "scores": scores, "labels": labels}
+
+
+KINDS = {
+    "cnn": Cnn,
+    "resnet": ResNet,
+    "mobilenet": MobileNet,
+    "vit": Vit,
+    "lstm": Lstm,
+    "segmenter": Segmenter,
+    "denoiser": Denoiser,
+    "detector": Detector,
+}
 
 
 def make(kind: str = "resnet") -> nn.Module:

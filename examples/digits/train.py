@@ -20,7 +20,13 @@ from networks import KINDS, WEIGHTS, make
 BATCH = 64
 # Steps and the largest learning rate: what has no convolution wants more of the one and less of the other.
 USUAL = (500, 1e-2)
-SCHEDULES = {"vit": (1500, 3e-3), "lstm": (1500, 6e-3), "mobilenet": (800, 1e-2)}
+SCHEDULES = {
+    "vit": (1500, 3e-3),
+    "lstm": (1500, 6e-3),
+    "mobilenet": (800, 1e-2),
+    "denoiser": (600, 6e-3),
+    "detector": (2500, 6e-3),
+}
 
 
 def shifted(images: Tensor) -> Tensor:
@@ -30,10 +36,32 @@ def shifted(images: Tensor) -> Tensor:
 
 
 def loss_of(network: nn.Module, kind: str, images: Tensor, labels: Tensor) -> Tensor:
-    if kind != "segmenter":
-        return F.cross_entropy(network(shifted(images)), labels, label_smoothing=0.05)
-    canvas, masks = data.on_canvas(images.numpy(), labels.numpy(), int(torch.randint(1 << 30, (1,))))
-    return F.cross_entropy(network(torch.from_numpy(canvas)), torch.from_numpy(masks))
+    batch, seed = (images.numpy(), labels.numpy()), int(torch.randint(1 << 30, (1,)))
+    if kind == "segmenter":
+        canvas, masks = data.on_canvas(*batch, seed)
+        return F.cross_entropy(network(torch.from_numpy(canvas)), torch.from_numpy(masks))
+    if kind == "denoiser":
+        noisy, clean = data.noisy(*batch, seed)
+        return F.mse_loss(network(torch.from_numpy(noisy)), torch.from_numpy(clean))
+    if kind == "detector":
+        fields, truths = data.on_field(*batch, seed)
+        return detection_loss(network, torch.from_numpy(fields), *(torch.from_numpy(t) for t in truths.values()))
+    return F.cross_entropy(network(shifted(images)), labels, label_smoothing=0.05)
+
+
+def detection_loss(network: nn.Module, fields: Tensor, boxes: Tensor, kinds: Tensor) -> Tensor:
+    """Each digit is the matter of the cell in which its centre lies: that one says its class and its sides."""
+    predicted, logits = network.logits(fields)
+    present = kinds >= 0
+    centres = ((boxes[..., :2] + boxes[..., 2:]) / 2 / network.cell).long()
+    cells = (centres[..., 1] * network.cells + centres[..., 0])[present]
+    rows = torch.arange(len(fields))[:, None].expand_as(kinds)[present]
+    target = torch.zeros_like(logits)
+    target[rows, cells, kinds[present]] = 1.0
+    scores = torch.sigmoid(logits.detach())
+    weight = torch.where(target > 0, 1.0, 0.75 * scores**2)
+    judged = (F.binary_cross_entropy_with_logits(logits, target, reduction="none") * weight).sum() / present.sum()
+    return judged + F.smooth_l1_loss(predicted[rows, cells], boxes[present], beta=0.5)
 
 
 def train(kind: str) -> nn.Module:
@@ -52,17 +80,23 @@ def train(kind: str) -> nn.Module:
     return network.eval()
 
 
+METRIC = {"segmenter": ("miou", data.masks), "denoiser": ("psnr", data.clean), "detector": ("map", data.boxes)}
+
+
 def judged(kind: str) -> float:
     """The metric on all held-out digits."""
+    from trtconv.core.data.samples import rows_to_samples
     from trtconv.tune.metrics.registry import METRICS
 
-    metric, batches = ("miou", data.masks) if kind == "segmenter" else ("top1", data.digits)
-    network, outputs, truths = make(kind), [], []
+    metric, batches = METRIC.get(kind, ("top1", data.digits))
+    network, outputs, truths = make(kind), {}, []
     for images, labels in batches():
         with torch.inference_mode():
-            outputs.extend(network(torch.from_numpy(images)).numpy())
-        truths.extend(labels)
-    return METRICS[metric].compute({"scores": outputs}, truths)
+            result = network(torch.from_numpy(images))
+        for name, rows in (result if isinstance(result, dict) else {"scores": result}).items():
+            outputs.setdefault(name, []).extend(rows.numpy())
+        truths.extend(s.label for s in rows_to_samples({"x": images}, labels, "the digits"))
+    return METRICS[metric].compute(outputs, truths)
 
 
 def main(kinds: list[str]) -> None:

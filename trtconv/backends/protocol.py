@@ -258,3 +258,9 @@ class Backend(Protocol):
         With `verified` not a byte is deserialised that its signature does not cover. Raises as `build` does,
         UntrustedError for code that was not named, and TrtconvError when the engine is refused.
         """
+
+    def refit(self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = ()) -> bytes:
+        """The engine's plan with new weights, by their names in the graph that it was built from.
+
+        Raises UnsupportedError for an engine that takes no new weights, or not these; and what `load` raises.
+        """

@@ -203,7 +203,7 @@ def tune_request(
     """What `trtconv tune` asks for; every file goes into `directory`."""
     from trtconv.tune.room import TuneRequest
 
-    export = export_request(config, module, directory / "model.onnx", line)
+    export = original_request(config, module, directory / "model.onnx", line)
     dynamic = ShapeSpace() if config.build.dynamic else None
     build = line.request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True,

@@ -74,7 +74,7 @@ def _finalist(finalist: Finalist, reference: Measured) -> dict[str, Any]:
         "groups": list(finalist.candidate.groups), "judging": finalist.measured.value,
         "drop": reference.value - finalist.measured.value, "scatter": finalist.measured.scatter(reference),
         "decibels": finalist.measured.decibels, "holds": finalist.holds, "cost": finalist.cost,
-        "seconds": finalist.seconds, "engine_layers": dict(finalist.layers), "failure": finalist.failure,
+        "seconds": finalist.seconds, "engine_layers": finalist.layers.as_dict(), "failure": finalist.failure,
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
+from trtconv.tune.engine_layers import EngineLayers
 from trtconv.tune.measure import WORST, Examiner, Measured
 from trtconv.tune.search import SearchResult
 from trtconv.tune.speed import Stopwatch
@@ -39,7 +40,7 @@ class Finalist:
     holds: bool
     cost: float
     seconds: float | None = None
-    layers: Mapping[str, int] = field(default_factory=dict)
+    layers: EngineLayers = field(default_factory=EngineLayers)
     failure: str = ""
 
 

@@ -26,6 +26,7 @@ from trtconv.core.precision import HALF_NAMES, precision_named, require_capabili
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
+from trtconv.foreign.request import ForeignRequest
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract, parse_drop
 from trtconv.tune.evidence import data_digest, evidence, read_chosen
@@ -45,7 +46,7 @@ MODEL, STATE = "model.onnx", "model.tune-state.json"
 class TuneRequest:
     """What to convert, the contract, and where the files go. `repeat` is a ledger whose choice is taken unsearched."""
 
-    export: ExportRequest
+    export: ExportRequest | ForeignRequest
     rewrite: RewriteRequest
     build: BuildRequest
     contract: ContractRequest
@@ -92,15 +93,25 @@ def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: S
     cannot be kept, OverBudgetError where nothing that keeps it is faster, and then writes nothing; and what the rooms
     raise.
     """
-    from trtconv.export import export_model
-
     progress = progress or SilentProgress()
     contract = require_possible(request)
     with private_temporary_folder("tune") as name:
         folder = Path(name)
         progress.stage("export")
-        export_model(replace(request.export, output=folder / MODEL), progress)
+        _make_model(replace(request.export, output=folder / MODEL), progress)
         return tune_exported(request, folder, contract, progress, stopwatch)
+
+
+def _make_model(request: ExportRequest | ForeignRequest, progress: Progress) -> None:
+    """`model.onnx` and its reference out of a module or of an ONNX file, for which torch is not needed."""
+    if isinstance(request, ForeignRequest):
+        from trtconv.foreign import adopt_model
+
+        adopt_model(request, progress)
+    else:
+        from trtconv.export import export_model
+
+        export_model(request, progress)
 
 
 def tune_exported(
@@ -191,7 +202,7 @@ def _search(
     rest = Candidate()
     for name in (*(n for n in names if n in HALF_NAMES), *(n for n in names if n not in HALF_NAMES)):
         base = Candidate(name)
-        if name not in HALF_NAMES and rest.groups and request.rewrite.target.generation > 8:
+        if name not in HALF_NAMES and rest.groups:
             base = Candidate(name, (), rest.precision, examiner.models.assignment(rest).keep_fp32)
         try:
             result = PrecisionSearch(examiner, contract, base, progress).run()

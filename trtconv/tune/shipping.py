@@ -18,9 +18,11 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, RewriteRequest
 from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.contract import Contract
+from trtconv.tune.engine_layers import read_engine_layers
 from trtconv.tune.evidence import SUFFIX
 from trtconv.tune.finalists import Verdict
 from trtconv.tune.measure import Examiner, Measured
+from trtconv.tune.speed import RUNS
 
 
 def ship(
@@ -57,7 +59,17 @@ def ship(
     else:
         if probe_cuda().gpus:
             session = backend_of(engine).load(engine, plugins=build.plugins)
+            layers = read_engine_layers(session.layers(runs=RUNS))
             shipped["engine_judging"] = _judged(contract, examiner, session, "the engine that was built").value
+            chosen = examiner.models.nodes(verdict.chosen.candidate)
+            elsewhere = layers.elsewhere(chosen, choice.precision)
+            shipped["engine_layers"] = {
+                **layers.as_dict(), "share_of_chosen": layers.share(chosen, choice.precision),
+                "chosen_elsewhere": list(elsewhere),
+            }  # fmt: skip
+            if elsewhere:
+                shown = ", ".join(f"'{n}' ({layers.nodes[n]})" for n in elsewhere[:5])
+                notes.append(f"the engine computes {len(elsewhere)} chosen nodes not in {choice.precision}: {shown}")
     complete = {**facts, "shipped": shipped}
     write_json(beside(final.output, SUFFIX), complete)
     return complete, tuple(notes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest
+from trtconv.tune.engine_layers import EngineLayers, read_engine_layers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,17 +20,21 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+# How often each layer is timed: for the share that a precision has in the whole.
+RUNS = 20
+
+
 @dataclass(frozen=True)
 class Timed:
     """A candidate made ready: seconds of one run (the median, at the opt sizes), and how to run it.
 
-    `layers` counts the engine's layers by element type, as the engine itself tells them; empty where nothing tells.
+    `layers` is what the engine itself tells of its layers.
     """
 
     seconds: float
     run: Run
     close: Any
-    layers: Mapping[str, int] = field(default_factory=dict)
+    layers: EngineLayers = field(default_factory=EngineLayers)
 
 
 class Stopwatch(Protocol):
@@ -58,11 +63,9 @@ class EngineStopwatch:
         build_engine(replace(self._request, model=model, output=engine, precision=precision), self._progress)
         session = backend_of(engine).load(engine, plugins=self._request.plugins)
         latency = measure_engine(session, inputs, point="opt")
-        counts: dict[str, int] = {}
-        for layer in session.layers():
-            for dtype in {t.dtype for t in layer.outputs}:
-                counts[dtype] = counts.get(dtype, 0) + 1
-        return Timed(latency.device.median, session, session.close, counts)
+        # Run once, since TensorRT 8.6 tells no types before the shapes are set.
+        layers = read_engine_layers(session.layers(runs=RUNS))
+        return Timed(latency.device.median, session, session.close, layers)
 
 
 def stopwatch_here(request: BuildRequest, progress: Progress) -> Stopwatch | None:

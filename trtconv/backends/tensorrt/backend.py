@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from trtconv.backends.tensorrt.builder.network import (
     parser_problems,
 )
 from trtconv.backends.tensorrt.builder.problems import build_failure
+from trtconv.backends.tensorrt.builder.weak_rest import build_quantised
 from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
 from trtconv.backends.tensorrt.debug_tensors import mark_debug
 from trtconv.backends.tensorrt.engine_fit import (
@@ -40,6 +41,7 @@ from trtconv.backends.tensorrt.layers import layers_of_type, read_layers
 from trtconv.backends.tensorrt.library import import_tensorrt, probe_capabilities
 from trtconv.backends.tensorrt.messages import Messages, logger_of
 from trtconv.backends.tensorrt.plugin_loading import load_plugins
+from trtconv.backends.tensorrt.refit import refit_plan
 from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import load_model
@@ -48,9 +50,12 @@ from trtconv.core.progress import Progress
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
 
     from trtconv.core.trust.signature import VerifiedSet
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LOW = {p.name: p.dtype for p in HALVES}
 
@@ -146,8 +151,10 @@ class TensorRTBackend:
         if weak and settings.precision in HALF_NAMES:
             narrow = pin_types(trt, parsed.network, model)
             plan = build_pinned(trt, parsed.builder, parsed.network, config, narrow, messages)
-        else:
+        elif weak:
             # Q/DQ pairs say by themselves which layers compute in int8; a pin would take that back.
+            plan = build_quantised(trt, parsed.builder, parsed.network, config, model, messages)
+        else:
             plan = parsed.builder.build_serialized_network(parsed.network, config)
         built_s = time.monotonic() - started
         if cancellation.requested:
@@ -207,6 +214,18 @@ class TensorRTBackend:
         gpu = require_cuda(f"running '{engine}'")
         warnings = require_gpu(engine, manifest, capabilities, gpu)
         return open_session(self._trt, capabilities, opened, gpu, plugins, warnings, code)
+
+    def refit(self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = ()) -> bytes:
+        """The engine's plan with new weights, on the GPU of this machine."""
+        opened = read_engine(engine)
+        capabilities = self.capabilities()
+        require_version(engine, opened.header, opened.manifest, capabilities)
+        require_plugins(engine, opened.manifest, plugins)
+        gpu = require_cuda(f"refitting '{engine}'")
+        require_gpu(engine, opened.manifest, capabilities, gpu)
+        with PrimaryContext(gpu.index).scope:
+            load_plugins(self._trt, logger_of(self._trt), plugins)
+            return refit_plan(self._trt, capabilities, engine, opened.plan, weights)
 
 
 def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, path: Path) -> tuple[NodeProblem, ...]:

@@ -14,6 +14,10 @@ _SHORT = (("BF16", "bfloat16"), ("BFloat16", "bfloat16"), ("FP32", "float32"), (
           ("Int8", "int8"), ("INT8", "int8"), ("FP8", "float8"), ("Bool", "bool"))  # fmt: skip
 
 
+# What the names of tactics call the types of both operands.
+TACTIC_WORDS = {"int8": "i8i8", "float16": "f16f16", "bfloat16": "bf16bf16", "float32": "f32f32"}
+
+
 @dataclass(frozen=True)
 class LayerTensor:
     """An input or output of a layer. `dtype` is our name where TensorRT's words say it, else empty."""
@@ -34,6 +38,23 @@ class LayerInfo:
     tactic: str = ""
     onnx_nodes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def is_product(self) -> bool:
+        """True for convolutions and matrix products."""
+        return any(word in self.kind.lower() for word in ("conv", "gemm", "matmul", "matrix", "fullyconnected"))
+
+    @property
+    def computes_in(self) -> str:
+        """The element type that it multiplies or, for other layers, gives out; empty where TensorRT tells none.
+
+        A product in INT8 often gives floats, so that what it reads decides; a tactic's name has both operands (`i8i8`).
+        """
+        for dtype, word in TACTIC_WORDS.items():
+            if f"_{word}" in self.tactic:
+                return dtype
+        tensors = self.inputs[:1] if self.is_product else (*self.outputs, *self.inputs)
+        return next((t.dtype for t in tensors if t.dtype), "")
 
     def __str__(self) -> str:
         shown = ", ".join(f"{'x'.join(map(str, t.dims)) or 'scalar'} {t.dtype}".strip() for t in self.outputs)
@@ -92,7 +113,7 @@ def layers_of_type(layers: tuple[LayerInfo, ...], dtype: str) -> int:
 
     8.6 reports no types of tensors for an engine with dynamic shapes, but a tactic's name holds `f16f16` or `f32f32`.
     """
-    word = {"float32": "f32f32", "float16": "f16f16", "bfloat16": "bf16bf16"}.get(dtype, dtype)
+    word = TACTIC_WORDS.get(dtype, dtype)
     return sum(
         any(t.dtype == dtype for t in (*layer.inputs, *layer.outputs)) or f"_{word}" in layer.tactic for layer in layers
     )

@@ -56,7 +56,7 @@ class TuneOptions:
     OutputOptions, without=("--precision", "--rest", "--keep-fp32", "--align", "--pad-to-multiple"),
 )  # fmt: skip
 def command(module: str | None, line: CommandLine) -> None:
-    """Find the fastest engine for MODULE that keeps the contract; write it with the evidence, or nothing.
+    """Find the fastest engine for MODULE, or an ONNX file, that keeps the contract; write it with the evidence.
 
     \b
     trtconv tune net.py:make --input x:float32[N,1,8,8] --dynamic N=1:8:32 \\

@@ -16,6 +16,9 @@ INPUTS_KEY = "trtconv.inputs"
 PADDING_KEY = "trtconv.padding"
 RULE_KEY = "trtconv.rule"
 PRECISION_KEY = "trtconv.precision"
+# Of a quantised graph for TensorRT 8.6: the precision of the rest, and the nodes (a line each) that stay FP32 in it.
+REST_KEY = "trtconv.rest"
+REST_FP32_KEY = "trtconv.rest_fp32"
 # SHA-256 of the reference file that was written with the exported model.
 REFERENCE_KEY = "trtconv.reference"
 

@@ -67,6 +67,12 @@ def half_nodes(model: onnx.ModelProto, precision: str, keep_nodes: Collection[st
     return tuple(dict.fromkeys(names))
 
 
+def fp32_nodes(model: onnx.ModelProto, precision: str, keep_nodes: Collection[str] = ()) -> tuple[KeptNode, ...]:
+    """The nodes that `convert_precision` would keep in FP32, in order of the graph."""
+    _, plan, root = _planned(model, precision, True, None, keep_nodes)
+    return tuple(_fp32_nodes(plan, root))
+
+
 def _planned(
     model: onnx.ModelProto, precision: str, keep_io: bool, block_ops: frozenset[str] | None, keep_nodes: Collection[str]
 ) -> tuple[onnx.ModelProto, PrecisionPlan, Graph]:

@@ -5,7 +5,8 @@ import onnx
 import pytest
 
 from tests.rewrite.precision.qdq.models import OLD, RESIDUAL, RTX, model, runs, weight
-from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.provenance import REST_FP32_KEY, REST_KEY
 from trtconv.core.precision import FP8, INT8
 from trtconv.core.progress import SilentProgress
 from trtconv.rewrite.precision.qdq.apply import QuantisePlan, quantise
@@ -79,8 +80,23 @@ def test_an_older_opset_is_raised_where_the_target_reads_it():
     proto = model(**RESIDUAL, opset=17)
     assert quantised(proto, rest="fp16").model.opset_import[0].version == 22
     assert quantised(proto, target=OLD).model.opset_import[0].version == 17
-    with pytest.raises(InvalidRequestError, match="reads opset 17"):
-        quantised(proto, target=OLD, rest="fp16")
+
+
+def test_the_rest_is_a_flag_where_the_graph_cannot_say_it():
+    proto = model(
+        "a = Conv<pads=[1,1,1,1]>(x, w1) e = Exp(a) m = GlobalAveragePool(e) y = Conv(m, w2)",
+        w1=weight(16, 16, 3, 3), w2=weight(16, 16, 1, 1),
+    )  # fmt: skip
+    for node in proto.graph.node:
+        node.name = node.output[0]
+    result = quantised(proto, target=OLD, rest="fp16")
+    metadata = {p.key: p.value for p in result.model.metadata_props}
+    assert metadata == {REST_KEY: "fp16", REST_FP32_KEY: "e"}, "a pool only moves values, a convolution is quantised"
+    types = {t.data_type for t in result.model.graph.initializer}
+    assert types == {onnx.TensorProto.FLOAT, onnx.TensorProto.INT8}
+    assert not quantised(proto, target=OLD).model.metadata_props
+    with pytest.raises(UnsupportedError, match="has no bf16"):
+        quantised(proto, target=OLD, rest="bf16")
 
 
 def test_fp8_is_for_targets_that_have_it():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Layers that compute no floats themselves, or whose type follows from their neighbours; TensorRT refuses a precision
 # for some of them.
-_UNTYPED = (
+UNTYPED = (
     "SHAPE", "CONSTANT", "CAST", "IDENTITY", "QUANTIZE", "DEQUANTIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR",
     "LOOP_OUTPUT", "CONDITION", "CONDITIONAL_INPUT", "CONDITIONAL_OUTPUT", "ASSERTION", "PLUGIN_V2", "NON_ZERO", "NMS",
 )  # fmt: skip
@@ -39,7 +39,7 @@ def pin_types(trt: Any, network: Any, model: onnx.ModelProto) -> tuple[Any, ...]
         for tensor in outputs:
             is_half[tensor.name] = halves.get(tensor.name, _cast_type(trt, layer, inherited))
         floats = [i for i, t in enumerate(outputs) if t.dtype in (trt.float32, trt.float16) and not t.is_shape_tensor]
-        if layer.type.name in _UNTYPED:
+        if layer.type.name in UNTYPED:
             continue
         if not floats:
             _pin_comparison(trt, layer, inherited)
@@ -112,16 +112,27 @@ def build_pinned(trt: Any, builder: Any, network: Any, config: Any, narrow: tupl
         for number in range(layer.num_outputs):
             layer.reset_output_type(number)
     plan = builder.build_serialized_network(network, config)
-    warning = "a layer that the graph holds in fp16 has no kernel for it, and TensorRT chose the types of those in fp16"
     if plan is None:
-        message_count = len(messages.lines)
-        config.clear_flag(flags.OBEY_PRECISION_CONSTRAINTS)
-        config.set_flag(flags.PREFER_PRECISION_CONSTRAINTS)
-        plan = builder.build_serialized_network(network, config)
-        warning = "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy"
-    if plan is not None:
-        # The errors of the attempts before are not this engine's.
-        earlier = [line for line in messages.lines[:message_count] if "error" not in line[0]]
-        messages.lines[:] = [*earlier, *messages.lines[message_count:]]
-        messages.add("warning", warning)
+        return build_preferring(trt, builder, network, config, messages)
+    warning = "a layer that the graph holds in fp16 has no kernel for it, and TensorRT chose the types of those in fp16"
+    _warn_instead(messages, message_count, warning)
     return plan
+
+
+def build_preferring(trt: Any, builder: Any, network: Any, config: Any, messages: Messages) -> Any:
+    """The plan with pins kept as far as there are kernels, with a warning; None when nothing can be built."""
+    message_count = len(messages.lines)
+    config.clear_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+    config.set_flag(trt.BuilderFlag.PREFER_PRECISION_CONSTRAINTS)
+    plan = builder.build_serialized_network(network, config)
+    if plan is not None:
+        warning = "a layer that the graph holds in fp32 has no fp32 kernel: check the engine's accuracy"
+        _warn_instead(messages, message_count, warning)
+    return plan
+
+
+def _warn_instead(messages: Messages, message_count: int, warning: str) -> None:
+    """The errors of the attempts before are not this engine's."""
+    earlier = [line for line in messages.lines[:message_count] if "error" not in line[0]]
+    messages.lines[:] = [*earlier, *messages.lines[message_count:]]
+    messages.add("warning", warning)

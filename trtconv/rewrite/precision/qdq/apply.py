@@ -21,6 +21,7 @@ from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
 from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place_pairs
 from trtconv.rewrite.precision.qdq.ranges import collect_ranges
+from trtconv.rewrite.precision.qdq.rest import record_rest, require_rest, rest_is_a_flag
 from trtconv.rewrite.precision.qdq.smooth import smooth, smooth_sites
 from trtconv.rewrite.precision.qdq.thresholds import require_method, threshold
 from trtconv.rewrite.precision.quantize import NEWER_TYPES_OPSET, PER_AXIS_OPSET, Pair, Quantization, insert_pairs
@@ -139,6 +140,9 @@ def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     pairs = _pairs(typed, graph, placement, plan, scales)
     quantised = insert_pairs(typed, pairs, calibrated.target).model
     _drop_unused(quantised)
+    if rest_is_a_flag(calibrated.target):
+        layers = {layer.node.name for layer in placement.layers}
+        record_rest(quantised, calibrated.model, plan.rest, plan.keep_fp32, layers)
     return QuantisedGraph(quantised, placement, scales, calibrated.smoothed, never)
 
 
@@ -181,16 +185,12 @@ def _scale(limit: float, largest: float, plan: QuantisePlan) -> float:
 
 def _typed(source: onnx.ModelProto, graph: Graph, plan: QuantisePlan, target: Target) -> onnx.ModelProto:
     """The model in the types of what is not quantised, in an opset that can say its pairs."""
-    half = plan.rest in HALF_NAMES
+    require_rest(plan.rest, target)
+    half = plan.rest in HALF_NAMES and not rest_is_a_flag(target)
     model = convert_precision(source, plan.rest, keep_nodes=plan.keep_fp32).model if half else source
     needed = NEWER_TYPES_OPSET if half or plan.precision is not INT8 else PER_AXIS_OPSET
     if opset_of(model) >= needed:
         return model
-    if target.max_opset < needed:
-        raise InvalidRequestError(
-            f"{target} reads opset {target.max_opset}, and {plan.precision.name} beside {plan.rest} needs {needed}",
-            hint="leave what is not quantised in fp32",
-        )
     require_raisable(graph)
     raised = onnx.ModelProto()
     raised.CopyFrom(model)

@@ -1,0 +1,129 @@
+"""FP32, fp16 and INT8 engines of TensorRT 8.6: ROOT OUT [SECONDS], of what `gpu_prepare` made in ROOT.
+
+In order of what matters, and stopping before SECONDS (default 440) are over: the digits networks (metric, latency,
+layers in INT8), the tests of `tests/gpu` for quantisation, tuning and refitting, ResNet-50 at batch 8 and 32,
+`trtconv tune` by its command line with its exit codes, ViT-S and MobileNetV2. Each part runs in a process of its own
+and is written to OUT/gpu_precision.json as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks.precision.cases import CASES, DYNAMIC, ROOT, SPEED, TARGET
+from benchmarks.record import machine, write_result
+
+TESTS = ("tests/gpu/test_quantised.py", "tests/gpu/test_tune.py", "tests/gpu/test_refit.py")
+
+
+class Record:
+    """What was measured so far, in a file that is complete at any moment."""
+
+    def __init__(self, out: Path, seconds: float) -> None:
+        self.out, self._deadline = out, time.monotonic() + seconds
+        self.data: dict[str, Any] = {**machine("tensorrt", "onnx", "onnxruntime", "pycuda"), "started": time.time()}
+
+    @property
+    def left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def put(self, part: str, name: str, result: Any) -> None:
+        self.data.setdefault(part, {})[name] = result
+        self.data["seconds"] = round(time.time() - self.data["started"], 1)
+        write_result(self.out / "gpu_precision.json", self.data)
+        print(f"{self.left:6.0f} s left  {part} {name}: {json.dumps(result)[:300]}", flush=True)
+
+    def run(self, part: str, name: str, command: list[str], needs: float = 20.0, file: Path | None = None) -> None:
+        """A child whose result is its exit code, and the JSON in `file` where it writes one."""
+        if self.left < needs:
+            self.put(part, name, {"skipped": f"{self.left:.0f} s were left"})
+            return
+        start = time.monotonic()
+        try:
+            child = subprocess.run(
+                command, capture_output=True, text=True, timeout=max(self.left, 1.0), cwd=ROOT, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            self.put(part, name, {"error": "out of time", "words": str(error.stderr or "")[-500:]})
+            return
+        result = json.loads(file.read_text()) if file is not None and file.exists() else {}
+        facts = {"exit_code": child.returncode, "took_s": round(time.monotonic() - start, 1)}
+        if child.returncode or not result:  # pytest tells its verdicts in words
+            facts["words"] = (child.stdout + child.stderr)[-1500:]
+        self.put(part, name, {**facts, **result})
+
+    def job(self, part: str, name: str, work: str, file: Path, *words: str, needs: float = 20.0) -> None:
+        """A function of `jobs`, in a process of its own."""
+        command = [sys.executable, "-m", "benchmarks.precision.gpu_run", "job", work, *words, str(file)]
+        self.run(part, name, command, needs, file)
+
+
+def digits(record: Record, root: Path) -> None:
+    """All builds at once, since no tactic matters much there; then the latencies one after the other."""
+    kinds = [k for k in CASES if (root / k / "prepared.json").exists()]
+    with ThreadPoolExecutor(len(kinds) + len(TESTS)) as pool:
+        for kind in kinds:
+            pool.submit(record.job, "digits", kind, "digits", root / kind / "built.json", str(root / kind))
+        for test in TESTS:
+            if (ROOT / test).exists():
+                pool.submit(record.run, "tests", test, tests_command(test, record.out))
+    record.job("digits_latency", "all", "latency", root / "latency.json", str(root))
+
+
+def tests_command(test: str, out: Path) -> list[str]:
+    junit = out / (Path(test).stem + ".xml")
+    return [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", f"--junitxml={junit}", test]
+
+
+def tune(record: Record, root: Path) -> None:
+    """The command line end to end: contracts that can be kept, and one that cannot."""
+    start = [sys.executable, "-m", "trtconv", "tune"]
+    common = ["--dynamic", DYNAMIC, "--target", TARGET, "--backend", "tensorrt"]
+    for kind in ("resnet", "vit"):
+        out, case = root / f"tuned_{kind}", CASES[kind]
+        words = ["--data", case.source, "--metric", case.metric, "--max-drop", "0.5%", "--precisions", "fp16,int8"]
+        command = [*start, str(root / kind / "model.onnx"), *common, *words, "-o", str(out), f"--json={out}.json"]
+        record.run("tune", kind, command, 45, Path(f"{out}.json"))
+        record.put("tune", f"{kind} files", sorted(p.name for p in out.iterdir()) if out.exists() else [])
+    out = root / "impossible"
+    words = ["--data", str(root / "cnn" / "exact.npz"), "--metric", "psnr", "--max-drop", "1", "--precisions", "int8"]
+    command = [*start, str(root / "cnn" / "model.onnx"), *common, *words, "-o", str(out)]
+    record.run("tune", "a contract that cannot be kept ends with 3", command, 30)
+    record.put("tune", "and leaves a folder", out.exists())
+
+
+def main(root: Path, out: Path, seconds: float) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    record = Record(out, seconds)
+    digits(record, root)
+    for number, (kind, batch) in enumerate(SPEED):
+        if (root / kind / "prepared.json").exists():
+            words = (str(root / kind), str(batch), str(out))
+            record.job("speed", f"{kind} batch {batch}", "speed", root / f"{kind}{batch}.json", *words, needs=60)
+        if number == 1:
+            tune(record, root)
+    print("complete" if record.left > 0 else "out of time", flush=True)
+
+
+def run_job(kind: str, words: list[str]) -> None:
+    from benchmarks.precision import jobs
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
+
+    # 8.6 takes seconds to start in a process; this is one, and it may crash.
+    TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]
+    getattr(jobs, kind)(*words)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TRTCONV_CACHE", "off")
+    if sys.argv[1] == "job":
+        run_job(sys.argv[2], sys.argv[3:])
+    else:
+        main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), float((sys.argv[3:] or ["440"])[0]))

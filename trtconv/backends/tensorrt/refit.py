@@ -1,0 +1,65 @@
+"""New weights in an engine that was built for that: the plan is loaded, given them by name, and written again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.messages import logger_of
+from trtconv.core.errors import TrtconvError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SHOWN = 8
+
+
+def refit_plan(trt: Any, capabilities: Capabilities, path: Path, plan: bytes, weights: Mapping[str, Array]) -> bytes:
+    """The plan with these weights, by the names that they have in the ONNX graph.
+
+    Raises UnsupportedError naming the weights that the engine cannot take, and those that it then lacks, TrtconvError
+    with TensorRT's words where it refuses.
+    """
+    import numpy as np
+
+    with logger_of(trt).collect() as messages:
+        # The runtime has to outlive the engine, and the arrays the refit.
+        runtime = trt.Runtime(logger_of(trt))
+        engine = runtime.deserialize_cuda_engine(plan)
+        if engine is None:
+            raise TrtconvError(f"{capabilities} refuses '{path}'", details=messages.errors[:SHOWN])
+        if not engine.refittable:
+            raise UnsupportedError(
+                f"'{path}' was not built to take new weights", hint="build it with --option refit=true"
+            )
+        refitter = trt.Refitter(engine, logger_of(trt))
+        replaceable = set(refitter.get_all_weights())
+        fixed = [name for name in weights if name not in replaceable]
+        if fixed:
+            raise UnsupportedError(
+                f"'{path}' has no place for {len(fixed)} of the {len(weights)} new weights: {_shown(fixed)}",
+                hint="TensorRT computed other constants from them; build the engine again",
+            )
+        arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
+        for name, array in arrays.items():
+            if not refitter.set_named_weights(name, trt.Weights(array)):
+                raise TrtconvError(
+                    f"{capabilities} does not take the new weight '{name}' of '{path}'", details=messages.errors[:SHOWN]
+                )
+        missing = refitter.get_missing_weights()
+        if missing:
+            raise UnsupportedError(
+                f"'{path}' wants {len(missing)} more weights: {_shown(list(missing))}", hint="build the engine again"
+            )
+        if arrays and not refitter.refit_cuda_engine():
+            raise TrtconvError(f"{capabilities} cannot refit '{path}'", details=messages.errors[:SHOWN])
+        return bytes(engine.serialize())
+
+
+def _shown(names: list[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(f"'{n}'" for n in sorted(names)[:SHOWN]) + (f" and {more} more" if more > 0 else "")
