@@ -25,7 +25,10 @@ def dedicate(path: Path, output: Path) -> int:
             for original in (makers[node.input[0]], node):
                 copy = onnx.NodeProto()
                 copy.CopyFrom(original)
-                copy.name, copy.output[0] = f"{original.name}_{number}", f"{original.output[0]}_{number}"
+                copy.name, copy.output[0] = (
+                    f"{original.name or original.output[0]}_{number}",
+                    f"{original.output[0]}_{number}",
+                )
                 pair.append(copy)
             pair[1].input[0] = pair[0].output[0]
             reader.input[index] = pair[1].output[0]

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,7 @@ class Record:
 
     def __init__(self, out: Path, seconds: float) -> None:
         self.out, self._deadline = out, time.monotonic() + seconds
+        self._lock = threading.Lock()
         self.data: dict[str, Any] = {**machine("tensorrt", "onnx", "onnxruntime", "pycuda"), "started": time.time()}
 
     @property
@@ -35,9 +37,10 @@ class Record:
         return self._deadline - time.monotonic()
 
     def put(self, part: str, name: str, result: Any) -> None:
-        self.data.setdefault(part, {})[name] = result
-        self.data["seconds"] = round(time.time() - self.data["started"], 1)
-        write_result(self.out / "gpu_precision.json", self.data)
+        with self._lock:
+            self.data.setdefault(part, {})[name] = result
+            self.data["seconds"] = round(time.time() - self.data["started"], 1)
+            write_result(self.out / "gpu_precision.json", self.data)
         print(f"{self.left:6.0f} s left  {part} {name}: {json.dumps(result)[:300]}", flush=True)
 
     def run(self, part: str, name: str, command: list[str], needs: float = 20.0, file: Path | None = None) -> None:
@@ -46,17 +49,19 @@ class Record:
             self.put(part, name, {"skipped": f"{self.left:.0f} s were left"})
             return
         start = time.monotonic()
+        facts: dict[str, Any] = {}
         try:
             child = subprocess.run(
                 command, capture_output=True, text=True, timeout=max(self.left, 1.0), cwd=ROOT, check=False
             )
+            facts["exit_code"], words = child.returncode, child.stdout + child.stderr
         except subprocess.TimeoutExpired as error:
-            self.put(part, name, {"error": "out of time", "words": str(error.stderr or "")[-500:]})
-            return
+            facts["exit_code"], words = None, f"out of time: {error.stderr!r}"
+        facts["took_s"] = round(time.monotonic() - start, 1)
+        # What a child that was stopped had written until then counts.
         result = json.loads(file.read_text()) if file is not None and file.exists() else {}
-        facts = {"exit_code": child.returncode, "took_s": round(time.monotonic() - start, 1)}
-        if child.returncode or not result:  # pytest tells its verdicts in words
-            facts["words"] = (child.stdout + child.stderr)[-1500:]
+        if facts["exit_code"] != 0 or not result:
+            facts["words"] = words[-1800:]
         self.put(part, name, {**facts, **result})
 
     def job(self, part: str, name: str, work: str, file: Path, *words: str, needs: float = 20.0) -> None:

@@ -95,8 +95,14 @@ def speed(folder: str, batch: str, out: str, file: str) -> None:
     for name, session in sessions.items():
         short, listed[name] = layers_of(session, chosen)
         attempt(results[name], "engine", lambda s=short: s, f"{file}.part")
-    Path(out, f"layers_{source.name}_{batch}.json").write_text(json.dumps(listed))
+    add_to(Path(out, "layers.json"), f"{source.name} batch {batch}", listed)
     attempt(results, "decibels_against_fp16", lambda: decibels(outputs), file)
+
+
+def add_to(path: Path, name: str, data: Any) -> None:
+    """Another entry in a JSON file; the parts that write it run one after the other."""
+    entries = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**entries, name: data}))
 
 
 def decibels(outputs: dict[str, dict[str, np.ndarray]]) -> dict[str, float]:

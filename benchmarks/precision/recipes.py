@@ -100,7 +100,8 @@ def _variants(array: np.ndarray, drawn: Drawn) -> Iterator[Recipe]:
         yield Recipe(drawn, transposed, str(array.dtype))
         for axis in range(2 if array.ndim == 2 else 0):
             other = tuple(a for a in range(array.ndim) if a != axis)
-            ratio = array.astype(np.float32) / source
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = array.astype(np.float32) / source
             factors = np.median(ratio, axis=other)
             if np.allclose(ratio, np.expand_dims(factors, other), rtol=1e-5):
                 yield _exact(array, drawn, transposed, axis, factors)

@@ -25,7 +25,7 @@ SCHEDULES = {
     "lstm": (1500, 6e-3),
     "mobilenet": (800, 1e-2),
     "denoiser": (600, 6e-3),
-    "detector": (2500, 6e-3),
+    "detector": (1200, 8e-3),
 }
 
 

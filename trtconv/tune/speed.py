@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.core.errors import UnsupportedError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest
 from trtconv.tune.engine_layers import EngineLayers, read_engine_layers
@@ -62,7 +63,11 @@ class EngineStopwatch:
         engine = model.with_suffix(".engine")
         build_engine(replace(self._request, model=model, output=engine, precision=precision), self._progress)
         session = backend_of(engine).load(engine, plugins=self._request.plugins)
-        latency = measure_engine(session, inputs, point="opt")
+        try:
+            # Launching a small network takes longer than running it, in whatever precision.
+            latency = measure_engine(session, inputs, point="opt", cuda_graph=True)
+        except UnsupportedError:
+            latency = measure_engine(session, inputs, point="opt")
         # Run once, since TensorRT 8.6 tells no types before the shapes are set.
         layers = read_engine_layers(session.layers(runs=RUNS))
         return Timed(latency.device.median, session, session.close, layers)
