@@ -1,7 +1,7 @@
-"""INT8 and FP8 of the digits networks for TensorRT-RTX, emulated and built for GPUs that are not here: KIT JSON [KIND ...]
+"""INT8 and FP8 of the digits networks for TensorRT-RTX, emulated and built: KIT JSON [KIND ...]
 
 KIT is what `precision.gpu_prepare` made. Each network is quantised for TensorRT-RTX with the rest in fp16, judged by
-emulation on the samples that no calibration saw, and built for compute capability 8.9 and 12.0. Nothing is run on a GPU.
+emulation on samples that no calibration saw, and built for compute capability 8.9 and 12.0. Nothing runs on a GPU.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ WRITERS = [
     (("plugins", "build", "--include", "{dir}"), "-o", "folder"),
     (("sign", "{m}", "--key", "{key}"), "-o", "file"),
     (("tune", "{net}:make_net", *IMAGES, "--data", "{dir}", "--metric", "psnr"), "-o", "folder"),
+    (("refit", "{m}", "{net}:make_net"), "-o", "folder"),
     (("sweep", "{sweep}"), "-o", "folder"),
     (("sweep", "{sweep}"), "--junit", "report"),
 ]

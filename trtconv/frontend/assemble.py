@@ -26,6 +26,7 @@ from trtconv.pipeline.foreign import is_onnx
 
 if TYPE_CHECKING:
     from trtconv.check.gate.judge import Gate
+    from trtconv.pipeline.refit import RefitRequest
     from trtconv.tune.room import TuneRequest
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
@@ -263,6 +264,8 @@ def convert_request(
         # The export has seen to these.
         space=ShapeSpace(), align=False, pad_to_multiple="",
         fallbacks={"target": lambda: parse_target(default_target(build.backend))},
+        # TensorRT computes other constants from a norm, and new weights have no place in those.
+        fold_norms=build.refittable,
     )  # fmt: skip
     check = CheckRequest(
         subject=directory,
@@ -275,3 +278,13 @@ def convert_request(
     )
     gate = read_gate(config.check.budgets, config.check.baseline, None)
     return lay_out(ConvertRequest(export=export, rewrite=rewrite, build=build, check=check, gate=gate), directory)
+
+
+def refit_request(config: Config, engine: Path, module: str | None, directory: Path, line: CommandLine) -> RefitRequest:
+    """What `trtconv refit` asks for; inputs and sizes that are not named are those of the engine's model."""
+    from trtconv.pipeline.refit import RefitRequest, recorded_interface
+
+    inputs, space = recorded_interface(engine)
+    export = original_request(config, module, directory / "model.onnx", line)
+    export = replace(export, inputs=export.inputs or inputs, space=space.merged(export.space))
+    return RefitRequest(engine, export, directory)

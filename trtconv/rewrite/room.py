@@ -17,7 +17,7 @@ from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.alignment.align import settle_sizes
-from trtconv.rewrite.engine.ledger import write_ledger
+from trtconv.rewrite.engine.ledger import recorded_options, write_ledger
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
@@ -224,6 +224,7 @@ def _facts(request: RewriteRequest, before: onnx.ModelProto, after: onnx.ModelPr
     return {
         "model": Path(request.model).name,
         "target": str(request.target),
+        "options": recorded_options(request),
         "opset": [opset_of(before), opset_of(after)],
         "nodes": [len(before.graph.node), len(after.graph.node)],
         "space": str(space),

@@ -21,6 +21,7 @@ from trtconv.core.errors import (
     UnsupportedError,
 )
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.files.publish import publish
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.precision import HALF_NAMES, precision_named, require_capabilities
 from trtconv.core.progress import Progress, SilentProgress
@@ -35,7 +36,7 @@ from trtconv.tune.measure import Examiner
 from trtconv.tune.metrics.registry import find_metric
 from trtconv.tune.report import write_tune_report
 from trtconv.tune.search import PrecisionSearch, SearchResult
-from trtconv.tune.shipping import publish, ship
+from trtconv.tune.shipping import ship
 from trtconv.tune.speed import Stopwatch, stopwatch_here
 from trtconv.tune.state import SearchState
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.select import backend_of
-from trtconv.core.artifacts import beside, replacing, sha256_file, write_json
+from trtconv.core.artifacts import beside, sha256_file, write_json
 from trtconv.core.errors import AccuracyError, MissingDependencyError
 from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
@@ -86,14 +84,3 @@ def _judged(contract: Contract, examiner: Examiner, runner: Any, what: str) -> M
             hint="run it again: engines differ by the kernels that the builder's measurements choose",
         )
     return measured
-
-
-def publish(folder: Path, output: Path, without: Sequence[str]) -> tuple[Path, ...]:
-    """Copy the files of a folder to where the user wants them, each as a whole; `without` are stems."""
-    files = []
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.name.split(".")[0] not in without:
-            with replacing(output / path.name) as temporary:
-                shutil.copyfile(path, temporary)
-            files.append(output / path.name)
-    return tuple(files)

@@ -180,3 +180,8 @@ class BuildRequest:
         """The code that the options put into the engine: whoever names them lets it run."""
         on = {k for k, v in self.options if str(v).lower() in ("true", "1", "yes", "on")}
         return EngineCode(host="version_compatible" in on, plugins="embed_plugins" in on)
+
+    @property
+    def refittable(self) -> bool:
+        """True where the engine is to take new weights later."""
+        return any(k == "refit" and str(v).lower() in ("true", "1", "yes", "on") for k, v in self.options)

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import write_json
+from trtconv.core.artifacts import read_json, write_json
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.provenance import Origin
+from trtconv.core.requests import RewriteRequest
+from trtconv.core.targets import parse_target
 from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Rejected, RewriteResult, Skipped
 
 SCHEMA = 1
@@ -16,6 +19,45 @@ SCHEMA = 1
 def write_ledger(result: RewriteResult, path: Path, facts: dict[str, Any]) -> None:
     """Write the ledger; `facts` are target, opset and shape space."""
     write_json(path, {"schema": SCHEMA, **facts, **ledger_data(result)})
+
+
+def recorded_options(request: RewriteRequest) -> dict[str, Any]:
+    """What a rewrite was asked for besides its target, as far as it decides the graph; of files only their names."""
+    return {
+        "precision": request.precision,
+        "keep_fp32": list(request.keep_fp32),
+        "only": list(request.only),
+        "skip": list(request.skip),
+        "plugins": request.plugins,
+        "fold_norms": request.fold_norms,
+        "align": request.align,
+        "pad_to_multiple": request.pad_to_multiple,
+        "files": [Path(f).name for f in (*request.rule_files, *([request.script] if request.script else ()))],
+    }
+
+
+def same_rewrite(ledger: Path, model: Path, output: Path) -> RewriteRequest:
+    """The request for what was done to another model, by its ledger: the same target, rules and precision.
+
+    Raises InvalidRequestError for a ledger that does not say it, and for rules and scripts of the user's own, which may
+    be other files by now.
+    """
+    facts = read_json(ledger, "ledger")
+    try:
+        options: dict[str, Any] = dict(facts["options"])
+        files = options.pop("files")
+        lists: dict[str, Any] = {name: tuple(map(str, options.pop(name))) for name in ("keep_fp32", "only", "skip")}
+        request = RewriteRequest(model, output, parse_target(str(facts["target"])), **lists, **options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidRequestError(
+            f"'{ledger}' does not say how the graph was rewritten", hint="convert again"
+        ) from error
+    if files:
+        raise InvalidRequestError(
+            f"the graph was rewritten with {', '.join(map(str, files))}, which may be another file by now",
+            hint="convert the module again",
+        )
+    return request
 
 
 def ledger_data(result: RewriteResult) -> dict[str, Any]:
