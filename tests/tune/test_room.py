@@ -16,7 +16,8 @@ from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, Rew
 from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import parse_target
-from trtconv.tune.room import TuneRequest, require_possible, tune_exported
+from trtconv.foreign.request import ForeignRequest
+from trtconv.tune.room import TuneRequest, require_possible, tune, tune_exported
 
 PROGRESS = SilentProgress()
 
@@ -89,6 +90,15 @@ def test_a_ledger_repeats_the_result(folder, result, tmp_path):
     again = tuned_as(parsed_model, tmp_path)
     assert ledger(again)["shipped"] == ledger(result)["shipped"]
     assert (again.folder / "model.trt.onnx").read_bytes() == (result.folder / "model.trt.onnx").read_bytes()
+
+
+def test_a_model_file_needs_no_module(folder, tmp_path):
+    pytest.importorskip("tensorrt_rtx")
+    onnx.save(network(), tmp_path / "net.onnx")
+    asked = request(folder, "from_file", precisions=("fp16",))
+    result = tune(replace(asked, export=ForeignRequest(tmp_path / "net.onnx", folder)), PROGRESS)
+    assert ledger(result)["chosen"]["precision"] == "fp16"
+    assert json.loads((result.folder / "model.onnx.json").read_text())["source"]["foreign"]
 
 
 def test_a_contract_that_cannot_be_kept_writes_nothing(folder, tmp_path):
