@@ -43,3 +43,12 @@ DYNAMIC = "N=1:16:32"
 # Networks with random weights, and the batch sizes at which they are timed, in the order of what matters.
 SPEED = (("resnet50", 8), ("resnet50", 32), ("vit_small", 8), ("mobilenetv2", 8), ("vit_small", 32))
 SPEED_INPUT = "x:float32[N,3,224,224]=-2:2"
+
+# Quantised in other ways, to see which part of it an engine gets wrong: the rest in another precision, or without the
+# layers of an operator ("depthwise" for convolutions of one channel in each group).
+VARIANTS = {
+    "mobilenet": {"int8": {}, "int8-rest-fp32": {"rest": "fp32"}, "int8-no-depthwise": {"without": "depthwise"}},
+    "segmenter": {"int8": {}, "int8-rest-fp32": {"rest": "fp32"}, "int8-no-transposed": {"without": "ConvTranspose"}},
+    "vit": {"int8": {}},
+    "lstm": {"int8": {}},
+}

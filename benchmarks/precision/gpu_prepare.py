@@ -1,4 +1,4 @@
-"""Export and quantise what `precision.gpu_run` measures, on a machine with torch: OUT [digits|speed|KIND ...]
+"""Export and quantise what `precision.gpu_run` measures, on a machine with torch: OUT [digits|speed|variants|KIND ...]
 
 Each network ends in a folder with one ONNX file per precision for TensorRT 8.6. The trained ones carry the samples on
 which they are judged; the weights of the large ones are random and are drawn again by `gpu_run` (`recipes.py`).
@@ -10,10 +10,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 
-from benchmarks.precision.cases import CASES, DIGITS, DYNAMIC, SPEED, SPEED_INPUT, TARGET, Case
+from benchmarks.precision.cases import CASES, DIGITS, DYNAMIC, SPEED, SPEED_INPUT, TARGET, VARIANTS, Case
+from benchmarks.precision.engines import quantised_layers
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.shape_space.space import parse_space
@@ -31,14 +34,16 @@ def export(source: ModuleSource, tensor: str, dynamic: str, output: Path) -> Non
     export_model(request, SilentProgress())
 
 
-def rewrite(folder: Path, name: str, precision: str, data: str = "", proof: bool = True, target: str = TARGET) -> Path:
+def rewrite(
+    folder: Path, name: str, precision: str, data: str = "", proof: bool = True, target: str = TARGET, **values: Any
+) -> Path:
     """`folder/name.onnx` in a precision; what is not quantised may compute in fp16."""
     from trtconv.rewrite import rewrite_model
 
-    rest = "fp16" if precision == "int8" else "fp32"
+    values.setdefault("rest", "fp16" if precision == "int8" else "fp32")
     request = RewriteRequest(
-        folder / "model.onnx", folder / f"{name}.onnx", parse_target(target), precision=precision, data=data, rest=rest,
-        proof=proof,
+        folder / "model.onnx", folder / f"{name}.onnx", parse_target(target), precision=precision, data=data,
+        proof=proof, **values,
     )  # fmt: skip
     rewrite_model(request, SilentProgress())
     return request.output
@@ -93,8 +98,32 @@ def prepare_speed(kind: str, folder: Path) -> None:
         print(f"  {kind} {precision}: {strip(path, weights)} bytes without its weights", flush=True)
 
 
+def prepare_variants(case: Case, folder: Path) -> None:
+    """The network quantised in other ways, beside the usual one."""
+    for name, how in VARIANTS[case.kind].items():
+        values: dict[str, Any] = {"rest": how.get("rest", "fp16")}
+        if "without" in how:
+            values["quantise_only"] = layers_without(folder / "int8.onnx", how["without"])
+        rewrite(folder, name, "int8", case.source, **values)
+
+
+def layers_without(model: Path, kind: str) -> tuple[str, ...]:
+    """The quantised layers of a model but for those of one kind."""
+    graph = onnx.load(str(model)).graph
+    groups = {n.name: next((a.i for a in n.attribute if a.name == "group"), 1) for n in graph.node}
+    operators = {n.name: n.op_type for n in graph.node}
+    is_left_out = {
+        name: groups[name] > 1 if kind == "depthwise" else operators[name] == kind for name in quantised_layers(model)
+    }
+    return tuple(name for name, left_out in is_left_out.items() if not left_out)
+
+
 def main(out: Path, names: list[str]) -> None:
     kinds = dict.fromkeys(kind for kind, _ in SPEED)
+    if names[:1] == ["variants"]:
+        for kind in names[1:] or VARIANTS:
+            prepare_variants(CASES[kind], out / kind)
+        return
     groups = {"digits": list(CASES), "speed": list(kinds)}
     chosen = [kind for name in names or groups for kind in groups.get(name, [name])]
     for kind in chosen:

@@ -1,9 +1,10 @@
-"""FP32, fp16 and INT8 engines of TensorRT 8.6: ROOT OUT [SECONDS], of what `gpu_prepare` made in ROOT.
+"""FP32, fp16 and INT8 engines of TensorRT 8.6: ROOT OUT SECONDS [PART ...], of what `gpu_prepare` made in ROOT.
 
-In order of what matters, and stopping before SECONDS (default 440) are over: the digits networks (metric, latency,
-layers in INT8), the tests of `tests/gpu` for quantisation, tuning and refitting, ResNet-50 at batch 8 and 32,
-`trtconv tune` by its command line with its exit codes, ViT-S and MobileNetV2. Each part runs in a process of its own
-and is written to OUT/gpu_precision.json as soon as it is there.
+Parts, in the order that they are named: `digits` (the trained networks: metric, latency, layers in INT8), `beside` (the
+tests of `tests/gpu` for quantisation, tuning and refitting, and networks quantised in other ways), `speed:KIND:BATCH`
+(a large network, fp16 and INT8), `tune` (the command line with its exit codes). Nothing begins after SECONDS, and what
+runs then is stopped. Each part runs in processes of its own and is written to OUT/gpu_precision.json as soon as it is
+there.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.precision.cases import CASES, DYNAMIC, ROOT, SPEED, TARGET
+from benchmarks.precision.cases import CASES, DYNAMIC, ROOT, SPEED, TARGET, VARIANTS
 from benchmarks.record import machine, write_result
 
 TESTS = ("tests/gpu/test_quantised.py", "tests/gpu/test_tune.py", "tests/gpu/test_refit.py")
+# Builders disturb each other's measurements, and slow each other down.
+AT_ONCE = 4
 
 
 class Record:
@@ -70,50 +73,62 @@ class Record:
         self.run(part, name, command, needs, file)
 
 
-def digits(record: Record, root: Path) -> None:
+def digits(record: Record, root: Path, out: Path) -> None:
     """All builds at once, since no tactic matters much there; then the latencies one after the other."""
     kinds = [k for k in CASES if (root / k / "prepared.json").exists()]
-    with ThreadPoolExecutor(len(kinds) + len(TESTS)) as pool:
+    with ThreadPoolExecutor(len(kinds)) as pool:
         for kind in kinds:
             pool.submit(record.job, "digits", kind, "digits", root / kind / "built.json", str(root / kind))
-        for test in TESTS:
-            if (ROOT / test).exists():
-                pool.submit(record.run, "tests", test, tests_command(test, record.out))
     record.job("digits_latency", "all", "latency", root / "latency.json", str(root))
 
 
-def tests_command(test: str, out: Path) -> list[str]:
-    junit = out / (Path(test).stem + ".xml")
-    return [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", f"--junitxml={junit}", test]
+def beside(record: Record, root: Path, out: Path) -> None:
+    """What is not timed, side by side: the tests, and networks quantised in other ways."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for test in TESTS:
+            command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", test]
+            pool.submit(record.run, "tests", test, [*command, f"--junitxml={out / Path(test).stem}.xml"])
+        for kind in VARIANTS:
+            pool.submit(record.job, "variants", kind, "variants", root / kind / "variants.json", str(root / kind))
 
 
-def tune(record: Record, root: Path) -> None:
-    """The command line end to end: contracts that can be kept, and one that cannot."""
+def speed(record: Record, root: Path, out: Path, words: list[str]) -> None:
+    """A large network at one batch size, with nothing beside it."""
+    kind, batch = words
+    file = root / f"{kind}{batch}.json"
+    record.job("speed", f"{kind} batch {batch}", "speed", file, str(root / kind), batch, str(out), needs=60)
+
+
+def tune(record: Record, root: Path, out: Path) -> None:
+    """The command line end to end: a contract that can be kept, and one that cannot."""
     start = [sys.executable, "-m", "trtconv", "tune"]
     common = ["--dynamic", DYNAMIC, "--target", TARGET, "--backend", "tensorrt"]
-    for kind in ("resnet", "vit"):
-        out, case = root / f"tuned_{kind}", CASES[kind]
-        words = ["--data", case.source, "--metric", case.metric, "--max-drop", "0.5%", "--precisions", "fp16,int8"]
-        command = [*start, str(root / kind / "model.onnx"), *common, *words, "-o", str(out), f"--json={out}.json"]
-        record.run("tune", kind, command, 45, Path(f"{out}.json"))
-        record.put("tune", f"{kind} files", sorted(p.name for p in out.iterdir()) if out.exists() else [])
-    out = root / "impossible"
+    folder, case = root / "tuned_resnet", CASES["resnet"]
+    words = ["--data", case.source, "--metric", case.metric, "--max-drop", "0.5%", "--precisions", "fp16,int8"]
+    command = [*start, str(root / "resnet" / "model.onnx"), *common, *words, "-o", str(folder), f"--json={folder}.json"]
+    record.run("tune", "resnet", command, 45, Path(f"{folder}.json"))
+    record.put("tune", "resnet files", sorted(p.name for p in folder.iterdir()) if folder.exists() else [])
+    folder = root / "impossible"
     words = ["--data", str(root / "cnn" / "exact.npz"), "--metric", "psnr", "--max-drop", "1", "--precisions", "int8"]
-    command = [*start, str(root / "cnn" / "model.onnx"), *common, *words, "-o", str(out)]
+    command = [*start, str(root / "cnn" / "model.onnx"), *common, *words, "-o", str(folder)]
     record.run("tune", "a contract that cannot be kept ends with 3", command, 30)
-    record.put("tune", "and leaves a folder", out.exists())
+    record.put("tune", "and leaves a folder", folder.exists())
 
 
-def main(root: Path, out: Path, seconds: float) -> None:
+PARTS = {"digits": digits, "beside": beside, "tune": tune}
+ALL = ("digits", "beside", *(f"speed:{kind}:{batch}" for kind, batch in SPEED[:2]), "tune",
+       *(f"speed:{kind}:{batch}" for kind, batch in SPEED[2:]))  # fmt: skip
+
+
+def main(root: Path, out: Path, seconds: float, parts: list[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     record = Record(out, seconds)
-    digits(record, root)
-    for number, (kind, batch) in enumerate(SPEED):
-        if (root / kind / "prepared.json").exists():
-            words = (str(root / kind), str(batch), str(out))
-            record.job("speed", f"{kind} batch {batch}", "speed", root / f"{kind}{batch}.json", *words, needs=60)
-        if number == 1:
-            tune(record, root)
+    for part in parts or ALL:
+        name, *words = part.split(":")
+        if words:
+            speed(record, root, out, words)
+        else:
+            PARTS[name](record, root, out)
     print("complete" if record.left > 0 else "out of time", flush=True)
 
 
@@ -131,4 +146,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "job":
         run_job(sys.argv[2], sys.argv[3:])
     else:
-        main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), float((sys.argv[3:] or ["440"])[0]))
+        main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), float(sys.argv[3]), sys.argv[4:])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.precision.cases import CASES, DYNAMIC, PRECISIONS
+from benchmarks.precision.cases import CASES, DYNAMIC, PRECISIONS, VARIANTS
 from benchmarks.precision.engines import build, judged, layers_of, open_engine, opt_inputs, quantised_layers, timed
 
 
@@ -46,6 +46,22 @@ def digits(folder: str, file: str) -> None:
         attempt(results, precision, lambda p=precision: one(p), file)
 
 
+def variants(folder: str, file: str) -> None:
+    """Build and judge a trained network that is quantised in several ways."""
+    path, results = Path(folder), {}
+
+    def one(name: str) -> dict[str, Any]:
+        facts = build(path, name, DYNAMIC, precision="int8")
+        session = open_engine(path / f"{name}.engine")
+        facts["metric"] = judged(session, path, path.name)
+        facts["engine"], _ = layers_of(session, quantised_layers(path / f"{name}.onnx"))
+        session.close()
+        return facts
+
+    for name in VARIANTS[path.name]:
+        attempt(results, name, lambda n=name: one(n), file)
+
+
 def latency(root: str, file: str) -> None:
     """Latencies of the digits networks that were built, each beside its FP32 engine."""
     results: dict[str, Any] = {}
@@ -64,8 +80,8 @@ def latency(root: str, file: str) -> None:
             attempt(results, kind, one, file)
 
 
-def speed(folder: str, batch: str, out: str, file: str) -> None:
-    """fp16 and INT8 of a large network at one batch size, and for ResNet-50 INT8 with a pair for each reader."""
+def speed(folder: str, batch: str, out: str, file: str, dedicated: str = "") -> None:
+    """fp16 and INT8 of a large network at one batch size, and `dedicated` INT8 with a pair for each reader."""
     from benchmarks.precision.dedicated import dedicate
     from benchmarks.precision.recipes import restore
 
@@ -75,7 +91,7 @@ def speed(folder: str, batch: str, out: str, file: str) -> None:
     names = ["fp16", "int8"]
     for name in names:
         restore(source / f"{name}.onnx", work / f"{name}.onnx")
-    if source.name == "resnet50" and batch == "8":
+    if dedicated:
         dedicate(work / "int8.onnx", work / "int8 dedicated.onnx")
         names.append("int8 dedicated")
     inputs = {"x": np.random.default_rng(1).standard_normal((int(batch), 3, 224, 224), dtype=np.float32).clip(-2, 2)}

@@ -9,6 +9,7 @@ import pytest
 from tests.rewrite.precision.qdq.models import OLD, RESIDUAL, model, runs, weight
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.select import backend_of
+from trtconv.backends.tensorrt.backend import TensorRTBackend
 from trtconv.core.precision import INT8
 from trtconv.core.progress import SilentProgress
 from trtconv.core.shape_space.space import parse_space
@@ -44,9 +45,10 @@ CONSTRUCTS = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_start(backend):
-    """8.6 takes seconds to start: all builds of this file are in one process."""
-    with backend.warm():
+def one_start():
+    """8.6 takes seconds to start: all builds of this file are in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TensorRTBackend, "build", TensorRTBackend.build_here)
         yield
 
 
@@ -62,10 +64,10 @@ def quantised(entry, rest):
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_a_construct_is_computed_in_int8(name, tmp_path, built):
+def test_a_construct_is_computed_in_int8(name, tmp_path, engine_file):
     result, inputs = quantised(CONSTRUCTS[name], "fp16")
     onnx.save(result.model, tmp_path / "model.onnx")
-    engine = built(tmp_path / "model.onnx", precision="int8", dynamic=parse_space(["N=1:4:8"]))
+    engine = engine_file(tmp_path / "model.onnx", precision="int8", dynamic=parse_space(["N=1:4:8"]))
     session = backend_of(engine).load(engine)
     layers = read_engine_layers(session.layers(runs=1))
     outputs = session(inputs)["y"]
@@ -75,10 +77,10 @@ def test_a_construct_is_computed_in_int8(name, tmp_path, built):
     assert not layers.elsewhere(result.layers, "int8"), layers.nodes
 
 
-def test_the_rest_in_fp32_is_exact(tmp_path, built):
+def test_the_rest_in_fp32_is_exact(tmp_path, engine_file):
     result, inputs = quantised(CONSTRUCTS["residual"], "fp32")
     onnx.save(result.model, tmp_path / "model.onnx")
-    engine = built(tmp_path / "model.onnx", precision="int8", dynamic=parse_space(["N=1:4:8"]))
+    engine = engine_file(tmp_path / "model.onnx", precision="int8", dynamic=parse_space(["N=1:4:8"]))
     session = backend_of(engine).load(engine)
     outputs = session(inputs)["y"]
     session.close()

@@ -10,6 +10,7 @@ from onnx import numpy_helper
 from tests.backends.onnx_models import conv_net
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
+from trtconv.backends.tensorrt.backend import TensorRTBackend
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.refit import refit_engine
 from trtconv.core.artifacts import sha256_file
@@ -20,9 +21,10 @@ REFIT = (("refit", "true"),)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_start(backend):
-    """8.6 takes seconds to start: all builds of this file are in one process."""
-    with backend.warm():
+def one_start():
+    """8.6 takes seconds to start: all builds of this file are in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TensorRTBackend, "build", TensorRTBackend.build_here)
         yield
 
 
@@ -36,11 +38,11 @@ def with_other_weights(model, output, factor=-1.5):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_an_engine_computes_with_its_new_weights(tmp_path, built, run, dtype):
+def test_an_engine_computes_with_its_new_weights(tmp_path, engine_file, run, dtype):
     model = conv_net(tmp_path / "net.onnx", depth=3, channels=16, dtype=dtype)
     new = with_other_weights(model, tmp_path / "new.onnx")
     precision = "fp16" if dtype == np.float16 else "fp32"
-    engine = built(model, options=REFIT, precision=precision)
+    engine = engine_file(model, options=REFIT, precision=precision)
     result = refit_engine(engine, model, new, tmp_path / "new.engine")
     assert result.weights == ("w0", "w1", "w2")
     x = X.astype(dtype)
@@ -52,10 +54,10 @@ def test_an_engine_computes_with_its_new_weights(tmp_path, built, run, dtype):
     np.testing.assert_allclose(run(engine)(x=x)["y"].astype(np.float32), before, **limits)
 
 
-def test_the_manifest_names_the_new_graph(tmp_path, built):
+def test_the_manifest_names_the_new_graph(tmp_path, engine_file):
     model = conv_net(tmp_path / "net.onnx")
     new = with_other_weights(model, tmp_path / "new.onnx")
-    engine = built(model, options=REFIT)
+    engine = engine_file(model, options=REFIT)
     manifest = read_engine_manifest(refit_engine(engine, model, new, tmp_path / "new.engine").engine)
     assert manifest.model_files == {"new.onnx": sha256_file(new)}
     assert manifest.profiles == read_engine_manifest(engine).profiles
@@ -63,9 +65,9 @@ def test_the_manifest_names_the_new_graph(tmp_path, built):
     assert again.weights == ("w0",), "an engine that was refitted can be refitted"
 
 
-def test_an_engine_that_was_not_built_for_it(tmp_path, built):
+def test_an_engine_that_was_not_built_for_it(tmp_path, engine_file):
     model = conv_net(tmp_path / "net.onnx")
-    engine = built(model)
+    engine = engine_file(model)
     with pytest.raises(UnsupportedError, match="was not built to take new weights"):
         refit_engine(engine, model, model, tmp_path / "new.engine")
     with pytest.raises(UnsupportedError, match="was not built to take new weights"):
@@ -73,7 +75,7 @@ def test_an_engine_that_was_not_built_for_it(tmp_path, built):
     assert not (tmp_path / "new.engine").exists()
 
 
-def test_a_weight_that_the_engine_has_no_place_for_is_named(tmp_path, built):
-    engine = built(conv_net(tmp_path / "net.onnx"), options=REFIT)
+def test_a_weight_that_the_engine_has_no_place_for_is_named(tmp_path, engine_file):
+    engine = engine_file(conv_net(tmp_path / "net.onnx"), options=REFIT)
     with pytest.raises(UnsupportedError, match="no place for 1 of the 1 new weights: 'absent'"):
         backend_of(engine).refit(engine, {"absent": np.zeros(3, np.float32)})

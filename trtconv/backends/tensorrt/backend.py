@@ -45,7 +45,7 @@ from trtconv.backends.tensorrt.refit import refit_plan
 from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import load_model
-from trtconv.core.precision import FP32, HALF_NAMES, HALVES, precision_named
+from trtconv.core.precision import FP32, HALF_NAMES, HALVES, QUANTISED_NAMES, precision_named
 from trtconv.core.progress import Progress
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 
@@ -292,8 +292,9 @@ def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Ca
     del context, engine
     low_dtype = precision_named(settings.precision).dtype
     count, plain = layers_of_type(layers, low_dtype), layers_of_type(layers, "float32")
-    # Where the inspector reports no types at all, nothing is claimed.
-    if plain and not count:
+    # Where the inspector reports no types at all, nothing is claimed; nor of INT8 in a region, whose ends are floats.
+    untold = settings.precision in QUANTISED_NAMES and any(layer.is_region for layer in layers)
+    if plain and not count and not untold:
         raise UnsupportedError(
             f"{capabilities} built {settings.model} in fp32 although {settings.precision} was asked for",
             hint="no layer has a faster kernel in that type; build with --precision fp32",

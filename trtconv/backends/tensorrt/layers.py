@@ -45,11 +45,18 @@ class LayerInfo:
         return any(word in self.kind.lower() for word in ("conv", "gemm", "matmul", "matrix", "fullyconnected"))
 
     @property
+    def is_region(self) -> bool:
+        """True for nodes that TensorRT compiled into one (`{ForeignNode[a...b]}`), of which it tells no types."""
+        return "ForeignNode" in self.name or "myelin" in self.kind.lower()
+
+    @property
     def computes_in(self) -> str:
         """The element type that it multiplies or, for other layers, gives out; empty where TensorRT tells none.
 
         A product in INT8 often gives floats, so that what it reads decides; a tactic's name has both operands (`i8i8`).
         """
+        if self.is_region:
+            return ""
         for dtype, word in TACTIC_WORDS.items():
             if f"_{word}" in self.tactic:
                 return dtype

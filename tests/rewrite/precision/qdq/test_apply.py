@@ -84,14 +84,17 @@ def test_an_older_opset_is_raised_where_the_target_reads_it():
 
 def test_the_rest_is_a_flag_where_the_graph_cannot_say_it():
     proto = model(
-        "a = Conv<pads=[1,1,1,1]>(x, w1) e = Exp(a) m = GlobalAveragePool(e) y = Conv(m, w2)",
+        "f = Exp(x) a = Conv<pads=[1,1,1,1]>(f, w1) r = Relu(a) e = Exp(r) m = GlobalAveragePool(f) y = Conv(m, w2) "
+        "z = Add(y, e)",
         w1=weight(16, 16, 3, 3), w2=weight(16, 16, 1, 1),
     )  # fmt: skip
     for node in proto.graph.node:
         node.name = node.output[0]
     result = quantised(proto, target=OLD, rest="fp16")
     metadata = {p.key: p.value for p in result.model.metadata_props}
-    assert metadata == {REST_KEY: "fp16", REST_FP32_KEY: "e"}, "a pool only moves values, a convolution is quantised"
+    assert metadata == {REST_KEY: "fp16", REST_FP32_KEY: "f"}, (
+        "a pool moves values, and 'e' reads a quantised convolution"
+    )
     types = {t.data_type for t in result.model.graph.initializer}
     assert types == {onnx.TensorProto.FLOAT, onnx.TensorProto.INT8}
     assert not quantised(proto, target=OLD).model.metadata_props

@@ -21,7 +21,7 @@ from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
 from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place_pairs
 from trtconv.rewrite.precision.qdq.ranges import collect_ranges
-from trtconv.rewrite.precision.qdq.rest import record_rest, require_rest, rest_is_a_flag
+from trtconv.rewrite.precision.qdq.rest import RestPlan, record_rest, require_rest, rest_is_a_flag
 from trtconv.rewrite.precision.qdq.smooth import smooth, smooth_sites
 from trtconv.rewrite.precision.qdq.thresholds import require_method, threshold
 from trtconv.rewrite.precision.quantize import NEWER_TYPES_OPSET, PER_AXIS_OPSET, Pair, Quantization, insert_pairs
@@ -141,8 +141,8 @@ def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     quantised = insert_pairs(typed, pairs, calibrated.target).model
     _drop_unused(quantised)
     if rest_is_a_flag(calibrated.target):
-        layers = {layer.node.name for layer in placement.layers}
-        record_rest(quantised, calibrated.model, plan.rest, plan.keep_fp32, layers)
+        layers = {layer.node.name: layer.node.op for layer in placement.layers}
+        record_rest(quantised, graph, calibrated.model, RestPlan(plan.rest, plan.keep_fp32, layers))
     return QuantisedGraph(quantised, placement, scales, calibrated.smoothed, never)
 
 
