@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.precision.cases import CASES, DYNAMIC, ROOT, SPEED, TARGET, VARIANTS
 from benchmarks.record import machine, write_result
 
-TESTS = ("tests/gpu/test_quantised.py", "tests/gpu/test_tune.py", "tests/gpu/test_refit.py")
+TESTS = ("tests/gpu/test_quantised.py", "tests/gpu/test_refit.py")
 # Builders disturb each other's measurements, and slow each other down.
 AT_ONCE = 4
 
@@ -86,10 +86,14 @@ def beside(record: Record, root: Path, out: Path) -> None:
     """What is not timed, side by side: the tests, and networks quantised in other ways."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for test in TESTS:
-            command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", test]
-            pool.submit(record.run, "tests", test, [*command, f"--junitxml={out / Path(test).stem}.xml"])
+            pool.submit(run_tests, record, test, out)
         for kind in VARIANTS:
             pool.submit(record.job, "variants", kind, "variants", root / kind / "variants.json", str(root / kind))
+
+
+def run_tests(record: Record, test: str, out: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", test]
+    record.run("tests", test, [*command, f"--junitxml={out / Path(test).stem}.xml"])
 
 
 def speed(record: Record, root: Path, out: Path, words: list[str]) -> None:
@@ -113,6 +117,7 @@ def tune(record: Record, root: Path, out: Path) -> None:
     command = [*start, str(root / "cnn" / "model.onnx"), *common, *words, "-o", str(folder)]
     record.run("tune", "a contract that cannot be kept ends with 3", command, 30)
     record.put("tune", "and leaves a folder", folder.exists())
+    run_tests(record, "tests/gpu/test_tune.py", out)
 
 
 PARTS = {"digits": digits, "beside": beside, "tune": tune}
