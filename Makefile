@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-slow lint docs zoo networks networks-quick power sweep-kill fuzz kill-campaign clean venv
+.PHONY: demo test test-slow lint docs zoo networks networks-quick power sweep-kill adversary fuzz kill-campaign clean venv
 
 venv: $(STAMP)
 
@@ -69,6 +69,10 @@ power: venv
 # 200 kills of a sweep's driver at random moments, each resumed: nothing is lost, nothing is done twice (half an hour).
 sweep-kill: venv
 	$(BIN)/python -m benchmarks sweep.kills $(KILLS)
+
+# Attacks on "never silently wrong", modules and graphs; each has to end as it is written down (half an hour).
+adversary: venv
+	$(BIN)/python -m tests.adversary $(ADVERSARY)
 
 # Hostile input for everything that trtconv reads; what is found is kept in tests/fuzz/findings and run by the tests.
 MINUTES ?= 10

@@ -83,3 +83,4 @@ class GraphAttack:
     options: Mapping[str, Any] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     file: str = ""
+    infinities: bool = True

@@ -56,6 +56,8 @@ def _attack(file: str, head: str, text: str) -> GraphAttack:
         if word.startswith(("refused: ", "noted: ")):
             outcome, _, options["says"] = word.partition(": ")
             options["outcome"] = {"refused": REFUSED, "noted": NOTED}.get(outcome, EQUAL)
+        elif word == "finite":
+            options["infinities"] = False
         elif key == "range":
             variable, low, high = value.rsplit(":", 2)
             options["ranges"][variable] = (float(low), float(high))

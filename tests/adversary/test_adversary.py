@@ -23,7 +23,7 @@ from tests.adversary.rewriting import judge_graph, open_graph, parse, run_graph
 GRAPHS, MODULES = load_graphs(), load_modules()
 EVERY = 6
 # What was once silently wrong, of each class the cheapest.
-MENDED_GRAPHS = ("function_with_attribute", "overridable_condition", "attention_bool_mask")
+MENDED_GRAPHS = ("function_with_attribute", "overridable_condition")
 MENDED_MODULES = ("format_decides", "CopyInIf", "FirstSizeWins")
 QUICK_GRAPHS = [n for i, n in enumerate(GRAPHS) if i % EVERY == 0 or n in MENDED_GRAPHS]
 

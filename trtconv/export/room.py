@@ -108,7 +108,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.exporters.attempt import Job
     from trtconv.export.exporters.choice import choose
     from trtconv.export.module.imported_files import imported_files
-    from trtconv.export.module.outputs import renaming_notes
+    from trtconv.export.module.outputs import renaming_notes, require_same_outputs
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.module.repeatable import require_independent_of_first_call, require_repeatable
     from trtconv.export.module.runner import ModuleRunner, set_eval
@@ -150,6 +150,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             samples = run(runner, inner)
         except TrtconvError as error:
             raise explain_error(error, runner, inner, make) from error
+        require_same_outputs(samples.items)
         runner.caches = find_shape_caches(runner, untouched, samples.items)
         require_repeatable(runner, samples.items[0])
         require_independent_of_first_call(runner, untouched, samples.items)

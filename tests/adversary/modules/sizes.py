@@ -16,17 +16,17 @@ IMAGE, HW = "x:float32[N,2,H,W]", "N=1:1:2 H=5:8:17 W=6:9:20"
 LINE, T = "x:float32[N,T,4]", "N=1:2:3 T=2:9:33"
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def sum_of_sizes(self, x):
     return x * 2 if x.shape[2] + x.shape[3] == 31 else x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def xor_of_sizes(self, x):
     return -x if (x.shape[2] ^ x.shape[3]) == 3 else x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def gcd_of_sizes(self, x):
     return x * math.gcd(x.shape[2], x.shape[3])
 
@@ -36,18 +36,18 @@ def aspect_ratio(self, x):
     return x * (x.shape[3] / x.shape[2])
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def aspect_string(self, x):
     kind = f"{x.shape[3] / x.shape[2]:.1f}"
     return x * {"1.0": 1.0, "1.3": 2.0, "1.8": 3.0}.get(kind, 0.5)
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def size_in_set(self, x):
     return x + 1 if x.shape[2] in {7, 13, 29} else x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def match_statement(self, x):
     match tuple(x.shape[2:]):
         case (h, w) if h == w:
@@ -57,7 +57,7 @@ def match_statement(self, x):
     return x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def triple_of_dims(self, x):
     n, _, h, w = x.shape
     return x * 5 if (n, h, w) == (2, 13, 19) else x
@@ -68,7 +68,7 @@ def product_prime(self, x):
     return x.flip(2) if x.shape[2] * x.shape[3] == 13 * 17 else x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="cannot be exported")
 def bit_length_of_size(self, x):
     return x * x.shape[2].bit_length()
 
@@ -83,12 +83,12 @@ def floor_log2(self, x):
     return x * math.floor(math.log2(x.shape[3]))
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def sqrt_of_area(self, x):
     return x * math.isqrt(x.shape[2] * x.shape[3])
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def power_of_two(self, x):
     h = x.shape[2]
     return x.sum(2) if h & (h - 1) == 0 else x.mean(2)
@@ -99,7 +99,7 @@ def round_half_even(self, x):
     return x[:, :, : round(x.shape[2] / 2)]
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def round_to_tens(self, x):
     return x * round(x.shape[3], -1)
 
@@ -131,17 +131,17 @@ def sizes_as_tensor(self, x):
     return x * (size.float() / size.max())[0]
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def size_by_string(self, x):
     return x if str(x.shape[2])[-1] in "02468" else -x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def size_formatted_key(self, x):
     return x * {"8x9": 3.0, "16x19": 7.0}.get(f"{x.shape[2]}x{x.shape[3]}", 1.0)
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def list_indexed_by_size(self, x):
     return x * [1.0, 2.0, 4.0, 8.0, 16.0][x.shape[2] % 5]
 
@@ -156,7 +156,7 @@ def lru_cache_of_size(self, x):
     return x + cached_grid(x.shape[2])[:, None]
 
 
-@attack(IMAGE, dims=HW)
+@attack(IMAGE, dims=HW, refused="forward keeps")
 class FirstSizeWins(nn.Module):
     """A lazy buffer that is made once, whatever comes later."""
 
@@ -170,7 +170,7 @@ class FirstSizeWins(nn.Module):
         return x * F.interpolate(self.grid[None, None], size=x.shape[3], mode="nearest")[0, 0]
 
 
-@attack(IMAGE, dims=HW)
+@attack(IMAGE, dims=HW, refused="forward changes")
 class GrowingBuffer(nn.Module):
     """Grows to the largest size so far; its values depend on that size."""
 
@@ -184,7 +184,7 @@ class GrowingBuffer(nn.Module):
         return x * self.ramp[: x.shape[3]]
 
 
-@attack(IMAGE, dims=HW)
+@attack(IMAGE, dims=HW, refused="differs from the module")
 class DictCacheSharedKey(nn.Module):
     """The cache's key forgets the width."""
 
@@ -219,12 +219,12 @@ def fold_pairs(self, x):
     return x[:, :even].reshape(x.shape[0], -1, 2, 4).mean(2)
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def chunks_of_size(self, x):
     return torch.cat([c.flip(1) for c in x.split(4, 1)], 1)
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="differs from the module")
 def chunk_five(self, x):
     return torch.cat(x.chunk(5, 1)[::-1], 1)
 
@@ -234,7 +234,7 @@ def tensor_split_three(self, x):
     return torch.cat(torch.tensor_split(x, 3, 1)[::-1], 1)
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def scan_over_time(self, x):
     state = torch.zeros_like(x[:, 0])
     for t in range(x.shape[1]):
@@ -242,13 +242,13 @@ def scan_over_time(self, x):
     return state
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def unbind_and_zip(self, x):
     rows = x.unbind(1)
     return sum(a * b for a, b in itertools.pairwise(rows))
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def log_steps(self, x):
     shift = 1
     while shift < x.shape[1]:
@@ -257,7 +257,7 @@ def log_steps(self, x):
     return x
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="cannot be exported")
 def pad_to_power_of_two(self, x):
     size = 1 << (x.shape[1] - 1).bit_length()
     return F.pad(x, (0, 0, 0, size - x.shape[1]))

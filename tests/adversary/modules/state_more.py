@@ -52,7 +52,7 @@ def hook_with_kwargs():
     return module
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="forward changes")
 def weight_changed_by_hook():
     module = Plain()
 
@@ -164,7 +164,7 @@ def gradient_in_forward(self, x):
     return grad
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def functional_grad(self, x):
     return torch.func.grad(lambda v: (v.sin() * v).sum())(x)
 
@@ -186,7 +186,7 @@ def complex_product(self, x):
     return torch.view_as_real(w)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, noted="infinity")
 def complex_angle(self, x):
     return torch.complex(x[:, :2], x[:, 2:]).angle()
 
@@ -196,25 +196,25 @@ def polar_power(self, x):
     return torch.polar(x[:, :2].abs(), x[:, 2:]).real
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def sparse_product(self, x):
     indices = torch.tensor([[0, 1, 2, 2], [1, 0, 3, 3]])
     weight = torch.sparse_coo_tensor(indices, torch.tensor([1.0, 2.0, 3.0, 4.0]), (3, 4))
     return torch.sparse.mm(weight, x.T).T
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def sparse_coalesced(self, x):
     return x.to_sparse().to_dense() * 2
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def nested_mean(self, x):
     rows = torch.nested.nested_tensor([x[0], x[0, :2]])
     return torch.nested.to_padded_tensor(rows, -1.0)
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="cannot be exported")
 def dynamic_quantised():
     torch.backends.quantized.engine = "x86" if "x86" in torch.backends.quantized.supported_engines else "qnnpack"
     return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval(), {nn.Linear})
@@ -225,13 +225,13 @@ def fake_quantised(self, x):
     return torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -128, 127)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def fake_quantised_channels(self, x):
     scale, zero = torch.tensor([0.1, 0.05, 0.2, 1.0]), torch.tensor([0, 1, -3, 5], dtype=torch.int32)
     return torch.fake_quantize_per_channel_affine(x, scale, zero, 1, -8, 7)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="differs from the module")
 def autocast_inside(self, x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return F.linear(x, torch.linspace(-1, 1, 16).reshape(4, 4)).float()
@@ -278,17 +278,17 @@ def list_with_none(self, x):
     return [x, None, (x * 2, [x * 3, None])]
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="the module returns")
 def optional_output_by_size(self, x):
     return (x, x * 2) if x.shape[0] > 1 else (x,)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="")
 def number_in_dict(self, x):
     return {"y": x * 2, "scale": 3}
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="")
 def size_in_dict(self, x):
     return {"y": x * 2, "count": x.shape[0]}
 

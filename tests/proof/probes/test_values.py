@@ -42,10 +42,13 @@ def test_constant_images_differ_by_row(normal):
 
 
 @pytest.mark.parametrize(("kind", "value"), [("minus-infinity", -np.inf), ("plus-infinity", np.inf)])
-def test_one_infinity(normal, kind, value):
+def test_one_infinity_in_each_example_at_places_of_their_own(normal, kind, value):
     probe = probe_values(kind, normal, None)
-    assert (probe == value).sum() == 1
-    assert (probe == normal).sum() == normal.size - 1
+    examples = probe.reshape(len(probe), -1) == value
+    assert (examples.sum(1) == 1).all()
+    assert len(set(examples.argmax(1))) == len(probe)
+    assert (probe == normal).sum() == normal.size - len(probe)
+    assert (probe_values(kind, normal[0, 0], None) == value).sum() == 1
 
 
 @pytest.mark.parametrize("kind", PROBE_KINDS)

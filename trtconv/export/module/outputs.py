@@ -6,9 +6,12 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import AccuracyError, InvalidRequestError
+
+if TYPE_CHECKING:
+    from trtconv.proof.reference import ReferenceSample
 
 
 def flatten_outputs(value: Any) -> dict[str, Any]:
@@ -27,7 +30,10 @@ def flatten_outputs(value: Any) -> dict[str, Any]:
         if not isinstance(item, torch.Tensor):
             raise InvalidRequestError(
                 f"the module's output '{name}' is of type {type(item).__name__}, not a tensor",
-                hint="return tensors, or dicts, lists, tuples and dataclasses of them",
+                hint="an engine returns tensors: leave the number out, or return it as one (torch.tensor(n), or "
+                "torch.full((), n) of a size)"
+                if isinstance(item, (int, float))
+                else "return tensors, or dicts, lists, tuples and dataclasses of them",
             )
         tensors[name] = item
     if not tensors:
@@ -75,6 +81,23 @@ def renaming_notes(outputs: Iterable[str], inputs: Collection[str]) -> list[str]
     stems = {o: re.sub(r"_out(_\d+)?$", "", o) for o in outputs}
     renamed = {stem: name for name, stem in stems.items() if name != stem and stem in inputs}
     return [f"the output '{stem}' is called '{name}': an input has its name" for stem, name in renamed.items()]
+
+
+def require_same_outputs(samples: Sequence[ReferenceSample]) -> None:
+    """Raise AccuracyError where the module returns more or fewer tensors at one point than at another."""
+    first = samples[0]
+    other = next((s for s in samples if list(s.outputs) != list(first.outputs)), None)
+    if other is not None:
+        raise AccuracyError(
+            f"the module returns {_listed(first.outputs)} at {first.point} "
+            f"and {_listed(other.outputs)} at {other.point}",
+            hint="a file has the same outputs at every size: return all of them, or give ranges with --dynamic for "
+            "which they are the same",
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names)
 
 
 def _suffixed(name: str) -> Iterator[str]:

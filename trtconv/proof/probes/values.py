@@ -63,7 +63,8 @@ def probe_values(kind: str, random: Array, bounds: Bounds, seed: int = 0) -> Arr
 
     `unit` is uniform in 0..1, `bytes` whole numbers of 0..255, `small` 1e-7..1e-3 of both signs, `constant` one value
     by row of the first axis, `ties` halves and whole numbers with both zeros, `edges` the lowest and highest values
-    of integers and of floats with a range, the infinities one element; masks see `masks.structured_mask`.
+    of integers and of floats with a range, the infinities one element of each example; masks
+    see `masks.structured_mask`.
     """
     import numpy as np
 
@@ -98,6 +99,8 @@ def _floats(kind: str, random: Array, bounds: Bounds, chance: np.random.Generato
         rows = shape[0] if len(shape) > 1 else 1
         chosen = levels[(np.arange(rows) + len(levels) // 2 + 1) % len(levels)]
         return np.broadcast_to(chosen.reshape(rows, *[1] * max(0, len(shape) - 1)) if shape else chosen[0], shape)
-    values = random.copy().reshape(-1)
-    values[values.size // 3] = -np.inf if kind == "minus-infinity" else np.inf
+    # One in each example, at another place in each: one in all would miss what treats places differently.
+    values = random.copy().reshape(shape[0] if len(shape) > 1 else 1, -1)
+    rows, width = values.shape
+    values[np.arange(rows), (width // 3 + np.arange(rows)) % width] = -np.inf if kind == "minus-infinity" else np.inf
     return values.reshape(shape)

@@ -175,10 +175,10 @@ def _compare(runs: list[OriginalRun], last: Runner, runner: str) -> Proof:
             actual = last(run.feed)
         except TrtconvError as error:
             return Proof(False, runner, note=f"after, at {run.point}: {error.message}")
-        compared = _compare_run(run, actual)
         if run.point.advisory:
-            infinity = infinity or _spread(run, compared)
+            infinity = infinity or _spread(run, actual)
             continue
+        compared = _compare_run(run, actual)
         remarkable = [c for c in compared if c.passed and (c.max_scaled or 0.0) > REMARKABLE]
         moved = max((c.max_abs or 0.0 for c in remarkable), default=0.0)
         if moved:
@@ -199,9 +199,12 @@ def _compare_run(run: OriginalRun, actual: dict[str, Array]) -> tuple[OutputComp
     return compare_graphs(str(run.point), run.runner, run.feed, run.expected, actual)
 
 
-def _spread(run: OriginalRun, compared: tuple[OutputComparison, ...]) -> str:
-    """What an infinity in the inputs changes; nothing where the graph before makes NaN of it anywhere."""
-    if any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in run.expected.values()):
-        return ""
-    worse = first_failure(compared)
+def _spread(run: OriginalRun, actual: dict[str, Array]) -> str:
+    """What an infinity in the inputs changes, besides elements of which the graph before makes NaN."""
+    unspoilt = dict(actual)
+    for name, before in run.expected.items():
+        after = actual.get(name)
+        if after is not None and before.dtype.kind == "f" and after.shape == before.shape and after.dtype.kind == "f":
+            unspoilt[name] = np.where(np.isnan(before), before, after)
+    worse = first_failure(_compare_run(run, unspoilt))
     return describe_failure(worse) if worse else ""
