@@ -201,3 +201,33 @@ def test_moved_infinities_stay():
     np.testing.assert_array_equal(result[1:4], x[1:4])
     assert abs(result[0] - 1.0) < 2e-7
     assert result[4] != 0.0
+
+
+def scores(seed):
+    """Sigmoids of logits with an absolute error, as in a detector: their values span six magnitudes."""
+    logits = np.random.default_rng(0).normal(-11, 3, (2, 600, 4))
+    noise = np.random.default_rng(seed).normal(0, 2e-6, logits.shape)
+    return (1 / (1 + np.exp(-logits - noise))).astype(np.float32), 1 / (1 + np.exp(-logits))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_few_large_scores_are_held_to_their_own_digits(seed):
+    want, exact = scores(99)
+    error = np.abs(want - exact).astype(np.float32)
+    floor = profile([want] * 3, [error] * 3).floor(want, error)
+    assert not differs(floor, want, scores(seed)[0])
+    wrong = want.copy()
+    largest = np.unravel_index(want.argmax(), want.shape)
+    wrong[largest] *= 1.0005
+    assert differs(floor, want, wrong)
+    smallest = np.unravel_index(want.argmin(), want.shape)
+    wrong = want.copy()
+    wrong[smallest] += 2e-6
+    assert differs(floor, want, wrong)
+
+
+def test_large_elements_of_a_usual_column_are_held_to_the_column():
+    want = normal(0, 2, 600, 4)
+    error = np.full(want.shape, 1e-6, np.float32)
+    floor = profile([want] * 3, [error] * 3).floor(want, error)
+    assert floor.error.max() == pytest.approx(1e-6, rel=1e-3)

@@ -34,6 +34,8 @@ RARE = 0.1
 # Of normal errors the tail's part is a third less than the usual one (3.9 / 4 and 1.6 standard deviations).
 USUAL, TAIL = 0.9, 0.9999
 OF_TAIL, LONGEST_TAIL = 0.25, 5.0
+# An element this many times its column's magnitude is of another one. Of normal values one in 16,000 is that large.
+OUTSTANDING = 4.0
 # From here on every float32 is a whole number.
 ALL_WHOLE = 2.0**23
 
@@ -126,6 +128,21 @@ def typical_errors(errors: Array, scales: Array) -> Array:
 
     typical = quantile(USUAL)
     result: Array = np.maximum(typical, np.minimum(quantile(TAIL) * OF_TAIL, typical * LONGEST_TAIL))
+    return result
+
+
+def errors_of_large(rows: Array, errors: Array) -> Array:
+    """By row, the 90 % quantile of the errors relative to their own elements, over the larger half of these."""
+    import numpy as np
+
+    if rows.shape[1] < FEWEST or not errors.size:
+        return np.zeros(rows.shape[0])
+    sizes = np.where(np.isfinite(rows), np.abs(rows.astype(np.float64)), 0.0)
+    counted = (sizes >= np.median(sizes, axis=1, keepdims=True)) & (sizes > 0.0) & (errors <= FLIP * sizes)
+    relative = np.sort(np.where(counted, errors / np.maximum(sizes, 1e-300), np.inf), axis=1)
+    index = (USUAL * np.maximum(0, counted.sum(axis=1) - 1)).astype(np.int64)
+    quantiles = np.take_along_axis(relative, index[:, None], axis=1)[:, 0]
+    result: Array = np.where(np.isfinite(quantiles), quantiles, 0.0)
     return result
 
 

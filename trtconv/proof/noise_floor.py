@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.proof.columns import (
     ENOUGH,
+    OUTSTANDING,
     RARE,
     along,
     column_axes,
+    errors_of_large,
     magnitudes,
     rows_of,
     typical_errors,
@@ -78,13 +80,18 @@ class NoiseFloor:
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """Of one axis: by column the magnitude, the typical error relative to it, and flags."""
+    """Of one axis: by column the magnitude, the typical error relative to it, and flags.
+
+    `steep` is the typical error of large elements relative to themselves; `one_sign` marks columns of one sign.
+    """
 
     axis: int | None
     scale: Array
     noise: Array
     exact: Array
     mostly_zero: Array
+    steep: Array
+    one_sign: Array
 
 
 @dataclass(frozen=True)
@@ -114,8 +121,10 @@ class OutputProfile:
             noise = np.minimum(noise, along(own_noise, part.axis, rank))
             scale = np.minimum(scale, along(own_scale, part.axis, rank))
             exact = exact | along(part.exact, part.axis, rank)
-        noise = np.where(exact, 0.0, noise)
         limit = CHAOTIC / TYPICAL * scale
+        relative, sizes = _relative_noise(parts, output, scale)
+        noise = np.where(exact, 0.0, np.maximum(noise, relative * sizes))
+        limit = np.maximum(limit, np.where(relative > 0.0, CHAOTIC / TYPICAL * sizes, 0.0))
         chaotic = bool(random and np.median(noise - limit) > 0.0)
         if random:
             noise = np.minimum(noise, limit)
@@ -166,11 +175,12 @@ def _statistics(
     rows = [rows_of(o, axis) for o in outputs]
     scales = np.stack([magnitudes(r) for r in rows])
     scale = np.median(np.where(scales > 0, scales, scales.max(axis=0)), axis=0)
-    relative_errors = []
-    for own, error in zip(scales, errors, strict=True):
+    relative_errors, steepness = [], []
+    for own, error, values in zip(scales, errors, rows, strict=True):
         if error is not None and measured:
             least = np.maximum(np.maximum(own, scale / LEAST_SHARE), 1e-300)
             relative_errors.append(typical_errors(rows_of(error, axis), least) / least)
+            steepness.append(errors_of_large(values, rows_of(error, axis)))
     # A point at which many decisions fall to the other side loosens itself and not the others.
     noise = (
         np.quantile(relative_errors, MOST_POINTS, axis=0, method="higher")
@@ -181,7 +191,28 @@ def _statistics(
     exact = _exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
     counts = [r.shape[1] for r in rows]
     zeros = sum((r == 0).sum(axis=1) for r in rows) / max(1, sum(counts))
-    return ColumnStatistics(axis, scale, noise, exact, np.asarray(zeros >= MOSTLY_ZERO))
+    steep = np.quantile(steepness, MOST_POINTS, axis=0, method="higher") if steepness else np.zeros_like(scale)
+    steep = np.maximum(steep, np.median(steep) / LUCK)
+    one_sign = np.logical_and.reduce([(r >= 0).all(axis=1) for r in rows])
+    one_sign |= np.logical_and.reduce([(r <= 0).all(axis=1) for r in rows])
+    return ColumnStatistics(axis, scale, noise, exact, np.asarray(zeros >= MOSTLY_ZERO), steep, one_sign)
+
+
+def _relative_noise(parts: Sequence[ColumnStatistics], output: Array, scale: Array) -> tuple[Array, Array]:
+    """By element the noise relative to itself, 0 where its column's magnitude says more, and the element's size.
+
+    A sigmoid or an exp makes an error of its argument one relative to its value. Of scores that are 3e-6 at most
+    places and 0.04 at a few, what is typical of the column says nothing of those few.
+    """
+    import numpy as np
+
+    sizes = np.where(np.isfinite(output), np.abs(output.astype(np.float64)), 0.0)
+    relative = np.full([1] * output.ndim, np.inf)
+    one_sign = np.ones([1] * output.ndim, bool)
+    for part in parts:
+        relative = np.minimum(relative, along(part.steep, part.axis, output.ndim))
+        one_sign = one_sign & along(part.one_sign, part.axis, output.ndim)
+    return np.where(one_sign | (sizes > OUTSTANDING * scale), relative, 0.0), sizes
 
 
 def _exact_columns(rows: Sequence[Array]) -> Array:
@@ -269,10 +300,13 @@ def _without_columns(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
         part.noise.max(keepdims=True),
         np.asarray([part.exact.all()]),
         np.zeros(1, bool),
+        np.zeros(1),
+        np.zeros(1, bool),
     )
 
 
 def _empty() -> ColumnStatistics:
     import numpy as np
 
-    return ColumnStatistics(None, np.zeros(1), np.full(1, UNMEASURED), np.zeros(1, bool), np.zeros(1, bool))
+    no = np.zeros(1, bool)
+    return ColumnStatistics(None, np.zeros(1), np.full(1, UNMEASURED), no, no, np.zeros(1), no)

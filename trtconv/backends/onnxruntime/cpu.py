@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
+from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 
 if TYPE_CHECKING:
@@ -83,20 +84,33 @@ class OnnxRuntimeRunner:
 
 
 def _as_defined(model: Path | bytes) -> str | bytes:
-    """What a session is made of: the file or bytes as they are, but for products of bytes that would saturate."""
+    """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
+    in another form: products of bytes that would saturate, and sigmoids far below zero.
+    """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
         data = model if isinstance(model, bytes) else model.read_bytes() if small else b""
     except OSError:
         data = b""  # what is wrong with the file is told by the session
-    if not multiplies_bytes(data):
-        return str(model) if isinstance(model, Path) else model
+    as_it_is = str(model) if isinstance(model, Path) else model
+    bytewise, sigmoids = multiplies_bytes(data), has_sigmoids(data)
+    if not (bytewise or sigmoids):
+        return as_it_is
     import onnx
+    from google.protobuf.message import DecodeError
 
-    changed = onnx.load_model_from_string(data)
+    try:
+        changed = onnx.load_model_from_string(data)
+    except DecodeError:
+        return as_it_is  # as above
     if any(t.data_location == onnx.TensorProto.EXTERNAL for t in changed.graph.initializer):
-        return str(model) if isinstance(model, Path) else model
-    return bytes(with_unsigned_weights(changed).SerializeToString())
+        return as_it_is
+    if bytewise:
+        with_unsigned_weights(changed)
+    composed = sigmoids and with_exact_sigmoids(changed)
+    if not (bytewise or composed):
+        return as_it_is
+    return bytes(changed.SerializeToString())
 
 
 def bfloat16_bits(array: Array) -> Array:

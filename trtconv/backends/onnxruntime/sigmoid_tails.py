@@ -1,0 +1,83 @@
+"""Sigmoid with the accuracy of FP32, as torch and engines have it.
+
+ONNX Runtime's kernel is a ratio of polynomials plus 0.5, cut off at -18: its error is about 1e-7 everywhere, which at
+-4 is 1e-5 of the value and at -16 the value itself (measured with 1.31). Scores of detectors lie there. Composed of Exp
+it is right to two units in the last place down to the smallest normal number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import onnx
+
+# CastLike, which takes the type of the 1 from the input, came with it.
+OLDEST_OPSET = 15
+
+
+def has_sigmoids(model: bytes) -> bool:
+    """A glance at a serialized model: may it hold a Sigmoid?"""
+    return b"Sigmoid" in model
+
+
+def with_exact_sigmoids(model: onnx.ModelProto) -> bool:
+    """Compose each Sigmoid of Exp, in place; True when there was one.
+
+    One that only gates its own input (SiLU) stays: its error is beside that input's magnitude, and it is fast.
+    """
+    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if opset < OLDEST_OPSET:
+        return False
+    return sum(_compose(graph) for graph in _graphs(model.graph)) > 0
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner.node:
+                    yield from _graphs(inner)
+
+
+def _compose(graph: onnx.GraphProto) -> bool:
+    from onnx import helper
+
+    gates = _gates(graph)
+    nodes = []
+    for node in graph.node:
+        if node.op_type != "Sigmoid" or node.domain not in ("", "ai.onnx") or node.output[0] in gates:
+            nodes.append(node)
+            continue
+        x, y = node.input[0], node.output[0]
+        one, minus, power, total = (f"{y}/sigmoid/{part}" for part in ("one", "minus", "exp", "sum"))
+        nodes += [
+            helper.make_node("Constant", [], [f"{one}/float"], value_float=1.0),
+            helper.make_node("CastLike", [f"{one}/float", x], [one]),
+            helper.make_node("Neg", [x], [minus]),
+            helper.make_node("Exp", [minus], [power]),
+            helper.make_node("Add", [power, one], [total]),
+            helper.make_node("Div", [one, total], [y], name=node.name),
+        ]
+    changed = len(nodes) > len(graph.node)
+    if changed:
+        # The nodes are copied before those that they come from are removed.
+        copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
+        del graph.node[:]
+        graph.node.extend(copies)
+    return changed
+
+
+def _gates(graph: onnx.GraphProto) -> set[str]:
+    """Outputs of Sigmoids that nothing takes but products with their own input."""
+    inputs = {n.output[0]: n.input[0] for n in graph.node if n.op_type == "Sigmoid"}
+    gates = set(inputs) - {v.name for v in graph.output}
+    for inner in list(_graphs(graph))[1:]:
+        gates -= {name for node in inner.node for name in node.input} | {v.name for v in inner.output}
+    for node in graph.node:
+        for name in set(node.input) & gates:
+            if node.op_type != "Mul" or inputs[name] not in node.input:
+                gates.discard(name)
+    return gates
