@@ -227,7 +227,7 @@ def test_the_few_large_scores_are_held_to_their_own_digits(seed):
 
 
 def test_large_elements_of_a_usual_column_are_held_to_the_column():
-    want = normal(0, 2, 600, 4)
+    want = normal(0, 2, 600, 4).astype(np.float32)
     error = np.full(want.shape, 1e-6, np.float32)
     floor = profile([want] * 3, [error] * 3).floor(want, error)
     assert floor.error.max() == pytest.approx(1e-6, rel=1e-3)
