@@ -14,13 +14,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from networks.network import Network
 
 BLIND_SIZES = 2
+# Of an output's root mean square: far above what FP32 loses, far below what a fault makes.
+FARTHEST = 1e-3
 OLD_TARGET = "tensorrt==8.6"
 
 
@@ -45,6 +47,7 @@ class Outcome:
     idle_outputs: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     peak_mib: int = 0
+    distance: float = 0.0
 
 
 def convert(name: str, network: Network, folder: Path) -> Outcome:
@@ -61,7 +64,7 @@ def convert(name: str, network: Network, folder: Path) -> Outcome:
             outcome.seconds[stage] = round(time.monotonic() - started, 1)
 
     try:
-        module = step("make", lambda: _make(name, network))
+        module = step("make", lambda: load(name, network))
     except TrtconvError as error:
         outcome.status, outcome.message = "unavailable", error.message
         return outcome
@@ -90,7 +93,7 @@ def _source(name: str) -> Any:
     return ModuleSource("networks.registry:make", (("network", name),), base=Path(__file__).parents[1])
 
 
-def _make(name: str, network: Network) -> Any:
+def load(name: str, network: Network) -> Any:
     from trtconv.core.tensors import parse_tensor
     from trtconv.export.module.runner import ModuleRunner
     from trtconv.export.module.source import load_module
@@ -152,34 +155,69 @@ def _facts(model: Path) -> tuple[int, int]:
 
 
 def _compare(name: str, network: Network, module: Any, model: Path, outcome: Outcome) -> str:
-    """Compare at random sizes that depend on the name alone; an empty text when all agree."""
+    """Compare at random sizes that depend on the name alone; an empty text when all agree.
+
+    Twice: by the noise floor of these runs, and by the distance that knows nothing of `trtconv.proof`.
+    """
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
     from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
     from trtconv.proof.comparison import describe_failure, first_failure
+    from trtconv.proof.noise_floor import noise_floors
     from trtconv.proof.points import SamplePoint, sample_inputs
     from trtconv.proof.proving import compare_at
     from trtconv.proof.reference import ReferenceSample
-    from trtconv.proof.sampling import measured_sample
+    from trtconv.proof.rounding import measured_errors
 
     chance = random.Random(name)
     specs, space = [parse_tensor(t) for t in network.inputs], parse_space([network.space])
-    runner = OnnxRuntimeRunner(model)
-    constant: dict[str, set[float]] = {}
+    samples = []
     for turn in range(BLIND_SIZES):
         sizes = tuple((n, chance.choice(list(r.values()))) for n, r in space.dims)
         point = SamplePoint(f"blind-{turn}", sizes, seed=77 + turn)
         inputs = sample_inputs(specs, point)
-        outputs = module(inputs)
-        for output, values in outputs.items():
-            if values.size:
-                constant.setdefault(output, set()).update((float(values.min()), float(values.max())))
-        sample = measured_sample(module, ReferenceSample(point, inputs, outputs))
-        failure = first_failure(compare_at(runner, sample))
+        samples.append(ReferenceSample(point, inputs, module(inputs)))
+    outcome.idle_outputs = idle_outputs([s.outputs for s in samples])
+    exact = module.exact()
+    errors = [measured_errors(module, exact, s.inputs, s.outputs) for s in samples]
+    floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
+    runner = OnnxRuntimeRunner(model)
+    for sample, floor in zip(samples, floors, strict=True):
+        failure = first_failure(compare_at(runner, replace(sample, floors=floor)))
         if failure:
             return describe_failure(failure)
-    outcome.idle_outputs = [n for n, values in constant.items() if len(values) == 1]
+        actual = runner(sample.inputs)
+        for output, expected in sample.outputs.items():
+            outcome.distance = max(outcome.distance, distance(expected, actual[output]))
+            if outcome.distance > FARTHEST:
+                return f"output '{output}' at {sample.point}: off by {outcome.distance:.2g} of its magnitude"
     return ""
+
+
+def idle_outputs(samples: list[dict[str, Any]]) -> list[str]:
+    """The outputs that were one number at all samples: their equality proves nothing."""
+    numbers: dict[str, set[float]] = {}
+    for outputs in samples:
+        for output, values in outputs.items():
+            if values.size:
+                numbers.setdefault(output, set()).update((float(values.min()), float(values.max())))
+    return [n for n, values in numbers.items() if len(values) == 1]
+
+
+def distance(expected: Any, actual: Any) -> float:
+    """Root mean square of the error over that of the finite expected values; infinite where other numbers are not."""
+    import numpy as np
+
+    if expected.shape != actual.shape:
+        return float("inf")
+    one, other = expected.astype(np.float64), actual.astype(np.float64)
+    finite = np.isfinite(one)
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True) or not np.isfinite(other[finite]).all():
+        return float("inf")
+    one, other = one[finite], other[finite]
+    size = float(np.sqrt(np.mean(one**2))) if one.size else 0.0
+    error = float(np.sqrt(np.mean((other - one) ** 2))) if one.size else 0.0
+    return error / size if size else error
 
 
 def main() -> int:

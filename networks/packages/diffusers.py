@@ -11,6 +11,7 @@ from networks.packages.timm import REQUIREMENTS as TIMM
 if TYPE_CHECKING:
     from torch import nn
 
+IMPORTS = ("diffusers.models.modeling_utils", "diffusers.models.unets.unet_2d_condition")
 REQUIREMENTS = ("diffusers==0.42.1", "importlib_metadata", "zipp", "regex", *TIMM)
 
 
@@ -53,7 +54,6 @@ CONDITIONED = {
     "in_channels": 4,
     "cross_attention_dim": 32,
     "attention_head_dim": 8,
-    "sample_size": 16,
 }
 DOWN, UP = ("CrossAttnDownBlock2D", "DownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
 VAE = {
@@ -67,7 +67,14 @@ VAE = {
 NETWORKS = (
     Network(
         "unet_stable_diffusion",
-        _of("UNet2DConditionModel", **CONDITIONED, out_channels=4, down_block_types=DOWN, up_block_types=UP),
+        _of(
+            "UNet2DConditionModel",
+            **CONDITIONED,
+            sample_size=16,
+            out_channels=4,
+            down_block_types=DOWN,
+            up_block_types=UP,
+        ),
         (SAMPLE, TIME, TEXT),
         f"{LATENT} T=4:8:16",
     ),
@@ -92,14 +99,14 @@ NETWORKS = (
         "N=1:1:2 H=16:16:16 W=16:16:16 H2=32:32:32 W2=32:32:32 T=4:8:16",
     ),
     Network(
-        "unet_motion",
+        "unet_1d",
         _of(
             "UNet1DModel",
             sample_size=64,
             in_channels=2,
             out_channels=2,
-            block_out_channels=(16, 16, 32),
-            extra_in_channels=16,
+            block_out_channels=(32, 32, 64),
+            extra_in_channels=64,
         ),
         ("sample:float32[N,2,64]", TIME),
         "N=1:2:4",

@@ -10,6 +10,7 @@ from networks.network import ANY_PIXELS, PIXELS, Network, batch_only
 if TYPE_CHECKING:
     from torch import nn
 
+IMPORTS = ("timm",)
 REQUIREMENTS = (
     "timm==1.0.31", "torchvision==0.28.0", "pillow", "huggingface_hub<2", "safetensors", "pyyaml", "tqdm", "httpx",
     "httpcore", "h11", "anyio", "idna", "certifi", "requests", "urllib3", "charset-normalizer", "hf-xet", "sniffio",

@@ -58,7 +58,7 @@ MOVING_WINDOWS = ("swin_t", "swin_v2_t")
 FIXED = {"vit_b_32": 224, "maxvit_t": 224}
 LARGE_IMAGES = ("alexnet", "vgg11", "inception_v3")
 SEGMENTERS = ("fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large")
-VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "s3d", "swin3d_t")
+VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "swin3d_t")
 DETECTORS = (
     "ssdlite320_mobilenet_v3_large", "ssd300_vgg16", "retinanet_resnet50_fpn", "fcos_resnet50_fpn",
     "fasterrcnn_mobilenet_v3_large_320_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn",
@@ -71,6 +71,8 @@ NETWORKS = (
     *(Network(n, _of(n), space="N=1:1:2 H=128:160:192 W=128:160:192") for n in LARGE_IMAGES),
     *(Network(n, _of(n, weights_backbone=None), space="N=1:1:2 H=96:128:161 W=96:128:161") for n in SEGMENTERS),
     *(Network(n, _of(n), CLIP, CLIP_SPACE) for n in VIDEO),
+    # Its last pooling is over 7 by 7.
+    Network("s3d", _of("s3d"), CLIP, "N=1:1:1 T=16:16:24%8 H=224:224:256%32 W=224:224:256%32"),
     Network("mvit_v1_b", _of("mvit_v1_b"), ("x:float32[N,3,16,224,224]",), "N=1:1:2"),
     Network("mvit_v2_s", _of("mvit_v2_s"), ("x:float32[N,3,16,224,224]",), "N=1:1:2"),
     Network(

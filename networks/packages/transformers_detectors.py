@@ -5,6 +5,7 @@ from __future__ import annotations
 from networks.network import Network
 from networks.packages.transformers_images import BODY, FIXED, MOVING, PIXEL_VALUES, RESNET, SQUARE, SWIN
 from networks.packages.transformers_images import REQUIREMENTS as IMAGES
+from networks.packages.transformers_text import IMPORTS as IMPORTS
 from networks.packages.transformers_text import configured
 
 REQUIREMENTS = IMAGES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from networks.network import Network
+from networks.packages.transformers_text import IMPORTS as IMPORTS
 from networks.packages.transformers_text import REQUIREMENTS as TEXT
 from networks.packages.transformers_text import configured
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
+from networks.packages.transformers_text import IMPORTS as IMPORTS
 from networks.packages.transformers_text import REQUIREMENTS as TEXT
 from networks.packages.transformers_text import configured
 

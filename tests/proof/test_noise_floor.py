@@ -231,3 +231,18 @@ def test_large_elements_of_a_usual_column_are_held_to_the_column():
     error = np.full(want.shape, 1e-6, np.float32)
     floor = profile([want] * 3, [error] * 3).floor(want, error)
     assert floor.error.max() == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_columns_of_unlike_elements_do_not_count():
+    """Four coordinates and eighty scores by anchor, at a fixed number of anchors."""
+    draw = np.random.default_rng(0)
+    scale = np.array([100.0] * 4 + [1e-4] * 80)[None, :, None]
+    want = (scale * draw.uniform(-1.5, 1.5, (2, 84, 50))).astype(np.float32)
+    errors = [np.abs(scale * draw.normal(0, 1e-6, want.shape)).astype(np.float32) for _ in range(3)]
+    floor = profile([want] * 3, errors).floor(want)
+    for seed in range(3):
+        other = want + scale * np.random.default_rng(seed + 1).normal(0, 1e-6, want.shape)
+        assert not differs(floor, want, other.astype(np.float32))
+    wrong = want.copy()
+    wrong[0, 40, 7] *= 1.001
+    assert differs(floor, want, wrong)

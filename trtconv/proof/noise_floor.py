@@ -53,6 +53,8 @@ TIES = 4.0
 FEWEST_POINTS = 3
 # The typical error of a column is one that this share of the points stays under.
 MOST_POINTS = 0.75
+# Columns by which more than this share of the original's own errors are beyond what is allowed hold unlike elements.
+MOST_BEYOND = 1e-3
 # Decisions that flip at more than this share of the elements at random values are not accidents of rounding.
 MOST_FLIPS = 0.01
 # A magnitude at one point is not taken for less than this share of that at the points with random values.
@@ -148,7 +150,29 @@ def profile(outputs: Sequence[Array], errors: Sequence[Array | None], others: Se
     same = [o for o in others if o.ndim == outputs[0].ndim]
     axes: tuple[int | None, ...] = column_axes([tuple(o.shape) for o in outputs]) or (None,)
     measured = measured and np.dtype(outputs[0].dtype).itemsize <= 4
-    return OutputProfile(tuple(_statistics(axis, outputs, errors, same, measured) for axis in axes), measured)
+    statistics = [_statistics(axis, outputs, errors, same, measured) for axis in axes]
+    if measured and len(statistics) > 1:
+        statistics = _describing(statistics, outputs, errors)
+    return OutputProfile(tuple(statistics), measured)
+
+
+def _describing(
+    statistics: list[ColumnStatistics], outputs: Sequence[Array], errors: Sequence[Array | None]
+) -> list[ColumnStatistics]:
+    """The axes whose columns hold alike elements: those of the rest say nothing of an element's noise.
+
+    The column of a detector's anchor holds four coordinates and eighty scores, and typical of it are the scores.
+    """
+
+    shares = []
+    for part in statistics:
+        beyond = total = 0
+        for output, error in zip(outputs, errors, strict=True):
+            if error is not None:
+                allowed = TYPICAL * along(_at_point(part, output, None)[0], part.axis, output.ndim)
+                beyond, total = beyond + int((error > allowed).sum()), total + error.size
+        shares.append(beyond / max(1, total))
+    return [p for p, share in zip(statistics, shares, strict=True) if share <= max(MOST_BEYOND, min(shares))]
 
 
 def noise_floors(
