@@ -113,7 +113,7 @@ NETWORKS = (
     ),
     Network("detr", _detr("detr"), PIXEL_VALUES, MOVING),
     Network("conditional_detr", _detr("conditional_detr"), PIXEL_VALUES, MOVING),
-    Network("deformable_detr", _detr("deformable_detr", num_feature_levels=3), PIXEL_VALUES, MOVING),
+    Network("deformable_detr", _detr("deformable_detr", num_feature_levels=3, d_model=64), PIXEL_VALUES, MOVING),
     Network(
         "rt_detr",
         _with_backbone(
@@ -151,7 +151,8 @@ NETWORKS = (
             "dpt",
             {
                 **SQUARE,
-                "backbone_out_indices": [0, 0, 1, 1],
+                "num_hidden_layers": 4,
+                "backbone_out_indices": [0, 1, 2, 3],
                 "neck_hidden_sizes": [16, 24, 32, 32],
                 "fusion_hidden_size": 16,
                 "is_hybrid": False,
@@ -190,7 +191,12 @@ NETWORKS = (
         "glpn",
         configured(
             "glpn",
-            {"hidden_sizes": [16, 24, 32, 48], "depths": [1, 1, 1, 1], "decoder_hidden_size": 16},
+            {
+                "hidden_sizes": [16, 24, 32, 48],
+                "depths": [1, 1, 1, 1],
+                "num_attention_heads": [1, 2, 4, 8],
+                "decoder_hidden_size": 16,
+            },
             "AutoModelForDepthEstimation",
         ),
         PIXEL_VALUES,

@@ -89,6 +89,18 @@ def _codec(kind: str, config: dict[str, Any], decodes: bool) -> Callable[[], nn.
     return make
 
 
+def _clap(config: dict[str, Any]) -> Callable[[], nn.Module]:
+    """The audio tower, which no Auto class makes."""
+
+    def make() -> nn.Module:
+        import transformers
+
+        module: nn.Module = transformers.ClapAudioModel(transformers.ClapAudioConfig(**config))
+        return module
+
+    return make
+
+
 ENCODEC = {"num_filters": 4, "hidden_size": 16, "upsampling_ratios": [4, 2], "codebook_size": 32, "codebook_dim": 16}
 NETWORKS = (
     *(
@@ -196,8 +208,7 @@ NETWORKS = (
     Network("vits", configured("vits", {"vocab_size": 40}), ("input_ids:int64[1,T]=0:39",), "T=8:12:16"),
     Network(
         "clap_audio_model",
-        configured(
-            "clap_audio_model",
+        _clap(
             {
                 "spec_size": 64,
                 "num_mel_bins": 16,
