@@ -35,7 +35,10 @@ def clean_up(model: Any) -> None:
     from onnxscript.optimizer import fold_constants
     from onnxscript.rewriter import RewritePass
 
+    from trtconv.export.exporters.masked_rows import hide_masked_rows
+
     common.InlinePass()(model)
+    hide_masked_rows(model)
     rewrite = RewritePass(structural_rules())
     for _ in range(2):
         fold_constants(model, onnx_shape_inference=True, input_size_limit=8192, output_size_limit=512 * 512)
