@@ -106,7 +106,8 @@ def hinted_shapes(trace: Trace) -> Any:
     from torch.export import Dim
 
     def hint(name: str) -> Any:
-        return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=trace.space[name].max)
+        # As in `dynamic_shapes`: of a size up to 2 torch.export makes the constant 2.
+        return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=max(3, trace.space[name].max))
 
     named = [{i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs]
     return (tuple(named),)
