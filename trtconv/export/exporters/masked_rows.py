@@ -83,9 +83,9 @@ def _replace(model: Any, node: Any, mask: Any) -> None:
     number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
     any_set = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})
     hidden = tape.op("Not", [any_set])
-    for made in tape.nodes:
-        made.name = f"{node.name}/{made.op_type}"
-        made.metadata_props.update(node.metadata_props)
+    for added in tape.nodes:
+        added.name = f"{node.name}/{added.op_type}"
+        added.metadata_props.update(node.metadata_props)
     for index, value in enumerate(v for n in tape.nodes for v in n.outputs):
         value.name = f"{node.outputs[0].name}/row_{index}"
     node.graph.insert_before(node, tape.nodes)
