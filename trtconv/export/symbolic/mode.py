@@ -10,6 +10,7 @@ from typing import Any
 
 from trtconv.export.symbolic import (
     convolution,
+    creation,
     division,
     fourier,
     grids,
@@ -58,6 +59,7 @@ def handlers() -> dict[str, Handler]:
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
+        "tensor": creation.tensor, "as_tensor": creation.tensor,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

@@ -145,9 +145,14 @@ def _longer(a: Any, b: Any) -> Any:
 
 
 def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
-    """`x[mask] = number` as a choice; torch.export writes NonZero and ScatterND for it."""
+    """`x[mask] = number` as a choice; torch.export writes NonZero and ScatterND for it.
+
+    `x[i] = size` with the size as a tensor: torch takes the number that it was traced with.
+    """
     import torch
 
+    if is_symbolic(value) and not isinstance(value, torch.Tensor):
+        return func(x, index, torch.full((), value, dtype=x.dtype, device=x.device))
     single = not isinstance(value, torch.Tensor) or value.dim() == 0
     if not isinstance(index, torch.Tensor) or index.dtype != torch.bool or not single:
         return NotImplemented

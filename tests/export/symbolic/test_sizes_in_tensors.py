@@ -1,0 +1,32 @@
+"""Sizes that are written into tensors stay sizes."""
+
+import pytest
+
+ELEMENT = """
+class Net(nn.Module):
+    def forward(self, x):
+        shape = torch.empty((2,), dtype=torch.long)
+        shape[0] = x.shape[2]
+        shape[1] = x.shape[3]
+        return x / shape.prod() + shape.to(x.dtype).view(1, 2, 1, 1)
+"""
+LISTED = """
+class Net(nn.Module):
+    def forward(self, x):
+        shape = torch.tensor([x.shape[2], x.shape[3]], dtype=torch.float32)
+        return x / shape.view(1, 2, 1, 1)
+"""
+ROWS = """
+class Net(nn.Module):
+    def forward(self, x):
+        shapes = torch.as_tensor([[x.shape[2], x.shape[3]], [x.shape[2] // 2, x.shape[3] // 2]])
+        starts = torch.cat((shapes.new_zeros(1), shapes.prod(1).cumsum(0)[:-1]))
+        return x + starts.view(1, 2, 1, 1)
+"""
+
+
+@pytest.mark.parametrize("source", [ELEMENT, LISTED, ROWS], ids=["element", "listed", "rows"])
+def test_sizes_in_tensors_stay_sizes(export, write_module, source):
+    write_module(source)
+    result = export("net.py:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=4:8:16%4 W=4:12:16%4", exporter="dynamo")
+    assert result.exporter == "dynamo"
