@@ -307,9 +307,8 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
 
 def reading_line(job: Job, wrong: Verdict) -> str | None:
     """`net.py:12`: the first line at which the value that leaves torch differs between a good and the failing point."""
-    failing = next((s.inputs for s in job.samples.items if s.point == wrong.at), None)
-    if failing is None or wrong.at == job.samples.items[0].point:
-        # A file keeps what it was traced with, and at that point it is right.
+    failing = next((s.inputs for s in job.samples.items[1:] if s.point == wrong.at), None)
+    if failing is None:
         return None
     exits = value_exits(job.runner, [job.samples.items[0].inputs, failing])
     lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low != leaving.high]
