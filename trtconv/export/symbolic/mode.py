@@ -10,7 +10,6 @@ from typing import Any
 
 from trtconv.export.symbolic import (
     convolution,
-    creation,
     division,
     fourier,
     grids,
@@ -19,6 +18,7 @@ from trtconv.export.symbolic import (
     order,
     resize,
     short_time,
+    sizes,
 )
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
@@ -59,7 +59,7 @@ def handlers() -> dict[str, Handler]:
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
-        "tensor": creation.tensor, "as_tensor": creation.tensor,
+        "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

@@ -85,3 +85,32 @@ def maximum(a: Any, b: Any) -> Any:
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return torch.maximum(torch.as_tensor(a), torch.as_tensor(b))
     return torch.sym_max(a, b)
+
+
+def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """`torch.as_tensor([[h, w], [h // 2, w // 2]])` number by number: torch takes those that it was traced with."""
+    import torch
+
+    numbers = _flat(data)
+    if not isinstance(data, (list, tuple)) or any(isinstance(n, torch.Tensor) for n in numbers):
+        return NotImplemented
+    if not any(is_symbolic(n) for n in numbers):
+        return NotImplemented
+    if dtype is None:
+        fractions = any(isinstance(n, (float, torch.SymFloat)) for n in numbers)
+        dtype = torch.get_default_dtype() if fractions else torch.int64
+    return _stacked(data, dtype, device)
+
+
+def _stacked(data: Any, dtype: Any, device: Any) -> Any:
+    import torch
+
+    if isinstance(data, (list, tuple)):
+        return torch.stack([_stacked(part, dtype, device) for part in data])
+    return torch.full((), data, dtype=dtype, device=device)
+
+
+def _flat(data: Any) -> list[Any]:
+    if isinstance(data, (list, tuple)):
+        return [number for part in data for number in _flat(part)]
+    return [data]
