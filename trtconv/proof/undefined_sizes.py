@@ -24,15 +24,21 @@ Problem = Callable[[Mapping[str, int]], str | None]
 
 @dataclass(frozen=True)
 class UndefinedDim:
-    """A dim with sizes at which the graph is undefined. `multiple` is None when no multiple up to 64 helps."""
+    """A dim with sizes at which the graph is undefined. `multiple` is None when no multiple up to 64 helps.
+
+    `least` is the smallest defined size where only smaller ones are undefined: a window that they do not fill.
+    """
 
     name: str
     sizes: tuple[int, ...]
     multiple: int | None
     problem: str
+    least: int | None = None
 
     def __str__(self) -> str:
         text = f"the graph is undefined at {self.where}"
+        if self.least is not None:
+            return f"{text}; it is defined from {self.least} on: give the range as {self.name}={self.least}:OPT:MAX"
         if self.multiple is None:
             return f"{text}; no multiple up to 64 helps"
         remedy = f"give the range as {self.name}=MIN:OPT:MAX%{self.multiple}"
@@ -106,16 +112,20 @@ def problems_of(
 def _look(
     problem: Problem, base: dict[str, int], name: str, rng: DimRange, many: int, cover: bool
 ) -> UndefinedDim | None:
-    problems = {s: p for s, p in problems_of(problem, base, name, sizes_of(rng, many)) if p is not None}
+    tried = sizes_of(rng, many)
+    problems = {s: p for s, p in problems_of(problem, base, name, tried) if p is not None}
     if not problems:
         return None
+    # Two good sizes at the end of a range may be what is left between multiples.
+    only_small = len(tried) - len(problems) > 2 and list(problems) == tried[: len(problems)]
     steps = MULTIPLES if cover else sorted({math.lcm(m, rng.multiple) for m in MULTIPLES})
     multiple = next((m for m in steps if _all_defined(problem, base, name, rng, m, many, cover)), None)
     if cover:
         # In a short range a size may be defined by chance (39 where 40 is meant), which says nothing of outputs.
         wide = (m for m in steps if _all_defined(problem, base, name, _widened(rng, m), m, many, cover))
         multiple = next(wide, multiple)
-    return UndefinedDim(name, tuple(sorted(problems)), multiple, problems[min(problems)])
+    least = tried[len(problems)] if only_small else None
+    return UndefinedDim(name, tuple(sorted(problems)), multiple, problems[min(problems)], least)
 
 
 def _all_defined(

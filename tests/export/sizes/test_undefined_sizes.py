@@ -164,3 +164,17 @@ def test_without_the_options_the_error_names_the_multiple(write_module, export):
     assert "H a multiple of 8" in error.value.hint
     assert "--pad-to-multiple" in error.value.hint
     assert "net.py" in error.value.where
+
+
+def test_sizes_that_are_too_small_want_a_larger_min(write_module, export):
+    source = """
+from torch import nn
+
+
+def make():
+    return nn.Conv1d(2, 3, 5)
+"""
+    with pytest.raises(TrtconvError, match="the module itself raises") as error:
+        export(f"{write_module(source)}:make", ["x:float32[N,2,T]"], "N=1:1:2 T=1:3:40")
+    assert error.value.hint == "give --dynamic T=5:5:40"
+    assert "runs from T = 5 on" in error.value.details[0]

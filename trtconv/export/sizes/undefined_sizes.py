@@ -14,7 +14,7 @@ from trtconv.core.shape_space.alignment import aligned_space, covering_space
 from trtconv.core.shape_space.crops import cropped_axes
 from trtconv.core.shape_space.padded_graph import insert_padding
 from trtconv.core.shape_space.padding import Padding, padded_inputs
-from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.exporters.choice import ChosenExport
 from trtconv.export.module.outputs import flatten_outputs
 from trtconv.export.module.runner import ModuleRunner
@@ -156,8 +156,16 @@ def padded_choice(choice: ChosenExport, request: ExportRequest, padding: Padding
 
 
 def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> TrtconvError:
-    """The error of a module that raises at a sample point, with the multiple that would help, where there is one."""
-    helps = [d for d in undefined_dims(runner, request, make) if d.multiple is not None]
+    """The error of a module that raises at a sample point, with the least size or the multiple that would help."""
+    undefined = undefined_dims(runner, request, make)
+    if undefined and all(d.least is not None for d in undefined):
+        return TrtconvError(
+            error.message,
+            hint="give --dynamic " + " ".join(_from_least(d, request.space[d.name]) for d in undefined),
+            details=[f"it raises at {d.where}, and runs from {d.name} = {d.least} on" for d in undefined],
+            where=error.where,
+        )
+    helps = [d for d in undefined if d.multiple is not None]
     if not helps:
         return error
     ranges = ShapeSpace(tuple((n, r) for n, r in request.space.dims if any(d.name == n for d in helps)))
@@ -169,3 +177,9 @@ def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequ
         details=[f"it raises at {d.where}" for d in helps],
         where=error.where,
     )
+
+
+def _from_least(dim: UndefinedDim, rng: DimRange) -> str:
+    """`T=5:16:128`, the range without the sizes that are too small."""
+    least = dim.least or rng.min
+    return f"{dim.name}={DimRange(least, max(least, rng.opt), rng.max, rng.multiple)}"
