@@ -11,6 +11,7 @@
 - check(subject, *, against, **options) -> Verdict
 - assert_equal(module, artifact, **options) -> Verdict, or raises DifferenceError
 - load(path, *, plugins, foreign, trust, code) -> Session
+- sweep(file, *, output, only, resume, retry, address, workers) -> Fleet
 
 The command line has the same options under the same names: `trtconv convert --help`. `trtconv help python` prints the
 page with every call. Whatever goes wrong is a TrtconvError, with `message`, `hint`, `where` and `exit_code`.
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trtconv.api.calls import assert_equal, check, convert, load
     from trtconv.api.results import Conversion, Verdict
+    from trtconv.api.sweeps import Fleet, sweep
     from trtconv.check.session import Session
     from trtconv.core.errors import (
         AccuracyError,
@@ -43,18 +45,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AccuracyError", "Conversion", "DifferenceError", "EngineCode", "InvalidRequestError", "LimitError",
+    "AccuracyError", "Conversion", "DifferenceError", "EngineCode", "Fleet", "InvalidRequestError", "LimitError",
     "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust",
     "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert", "load",
+    "sweep",
 ]  # fmt: skip
 # Where each name of the door is defined.
 _MODULES = {
     "trtconv.api.calls": ("assert_equal", "convert", "load"),
     "trtconv.api.results": ("Conversion", "Verdict"),
+    "trtconv.api.sweeps": ("Fleet",),
     "trtconv.check.session": ("Session",),
     "trtconv.core.trust.trust": ("EngineCode", "Trust"),
     "trtconv.core.errors": tuple(name for name in __all__ if name.endswith("Error")),
 }
+# Calls that have the name of a package, and where they are defined.
+_CALLS = {"check": "trtconv.api.calls", "sweep": "trtconv.api.sweeps"}
 
 
 if not TYPE_CHECKING:  # with it any misspelt name would be typed
@@ -63,8 +69,8 @@ if not TYPE_CHECKING:  # with it any misspelt name would be typed
         """Load the public Python API on first use, so that `import trtconv` stays as light as the interpreter."""
         from importlib import import_module
 
-        if name == "check":
-            return import_module("trtconv.check")
+        if name in _CALLS:
+            return import_module(f"trtconv.{name}")
         for module, names in _MODULES.items():
             if name in names:
                 return getattr(import_module(module), name)
@@ -75,21 +81,22 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-class _CheckRoom(ModuleType):
-    """The package `trtconv.check`, which is a call of the door too: both have that name."""
+class _CallableRoom(ModuleType):
+    """A package whose name is a call of the door too: `trtconv.check` and `trtconv.sweep`."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """`trtconv.api.calls.check`."""
-        from trtconv.api.calls import check
+        """The call of that name."""
+        from importlib import import_module
 
-        return check(*args, **options)
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(_CALLS[name]), name)(*args, **options)
 
 
 class _Door(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system sets each subpackage on its parent.
-        if name == "check" and type(value) is ModuleType:
-            value.__class__ = _CheckRoom
+        if name in _CALLS and type(value) is ModuleType:
+            value.__class__ = _CallableRoom
         super().__setattr__(name, value)
 
 

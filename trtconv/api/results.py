@@ -104,7 +104,7 @@ class Verdict:
         from trtconv.check.reporters.html.report import html_text
         from trtconv.core.display import displayable
 
-        return _framed(f"trtconv: {self.report.subject}", html_text(displayable(self.report)))
+        return framed(f"trtconv: {self.report.subject}", html_text(displayable(self.report)))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data; `trtconv check --json` writes the same."""
@@ -181,7 +181,7 @@ class Conversion:
             page = self.report.read_text(encoding="utf-8")
         except OSError:
             return self.verdict._repr_html_()
-        return _framed(f"trtconv: {self.directory}", page)
+        return framed(f"trtconv: {self.directory}", page)
 
     def as_dict(self) -> dict[str, Any]:
         """The document that `trtconv convert --json` writes."""
@@ -200,5 +200,6 @@ def conversion(result: ConvertResult, summary: Summary) -> Conversion:
     )  # fmt: skip
 
 
-def _framed(title: str, page: str) -> str:
+def framed(title: str, page: str) -> str:
+    """A whole page in a frame of its own, for a notebook."""
     return _FRAME.format(title=html.escape(title, quote=True), page=html.escape(page, quote=True))

@@ -242,9 +242,7 @@ def check_gate(config: Config, line: CommandLine) -> Gate:
         raise InvalidRequestError("--update-baseline needs --baseline FILE", hint="name the file to write")
     limits = config.check
     in_turn = InTurn(options.baseline_engine, options.processes) if options.baseline_engine else None
-    return read_gate(
-        limits.budgets, limits.baseline, options.baseline, update=options.update_baseline, in_turn=in_turn
-    )
+    return read_gate(limits.budgets, limits.baseline, options.baseline, update=options.update_baseline, in_turn=in_turn)
 
 
 def convert_request(

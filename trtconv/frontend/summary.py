@@ -74,7 +74,14 @@ def original_summary(result: ExportResult | ForeignResult) -> Summary:
     """Of the first room of a conversion: an export, or a foreign file that was taken over."""
     if not isinstance(result, ForeignResult):
         return export_summary(result)
-    lines = [("original", str(result.original)), *(("note", note) for note in result.notes)]
+    lines = [
+        ("original", str(result.original)),
+        ("model", _file(result.model)),
+        ("shape space", str(result.space) or "static"),
+        ("equal", worst_error(result.comparisons)),
+        ("reference", _file(result.reference)),
+        *(("note", note) for note in result.notes),
+    ]
     data = {
         "original": result.original,
         "model": result.model,
@@ -85,7 +92,7 @@ def original_summary(result: ExportResult | ForeignResult) -> Summary:
         "notes": list(result.notes),
         "seconds": dict(result.seconds),
     }
-    return Summary("adopt", tuple(lines), data)
+    return Summary("export", tuple(lines), data)
 
 
 def _original(result: ExportResult | ForeignResult) -> str:

@@ -33,7 +33,8 @@ class ExportOptions:
 def command(module: str | None, line: CommandLine) -> None:
     """Write MODULE as an ONNX file that equals it at every sample point of the shape space.
 
-    MODULE is path/to/file.py:factory, package.module:factory or an exported program *.pt2.
+    MODULE is path/to/file.py:factory, package.module:factory, an exported program *.pt2, or somebody's *.onnx, which is
+    taken over with named dims and a reference of its own.
 
     \b
     trtconv export net.py:make_net -o net.onnx --input images:float32[N,3,H,W] \\
@@ -41,15 +42,15 @@ def command(module: str | None, line: CommandLine) -> None:
     """
     from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.show import show
-    from trtconv.frontend.assemble import export_request, load_config
-    from trtconv.frontend.summary import export_summary
+    from trtconv.frontend.assemble import load_config, original_request
+    from trtconv.frontend.summary import original_summary
 
     output = line.of(OutputOptions)
     config = load_config(line.of(ConfigOption).config)
-    request = export_request(config, module, line.of(ExportOptions).output, line)
+    request = original_request(config, module, line.of(ExportOptions).output, line)
     with ConsoleProgress(output.verbosity) as progress:
-        from trtconv.export import export_model
+        from trtconv.pipeline.originals import make_model
 
         progress.stage("export")
-        result = export_model(request, progress)
-    show(export_summary(result), line.of(JsonOption), quiet=output.quiet)
+        result = make_model(request, progress)
+    show(original_summary(result), line.of(JsonOption), quiet=output.quiet)

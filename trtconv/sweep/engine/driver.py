@@ -40,6 +40,16 @@ class View(Protocol):
         """Some time went by."""
 
 
+class SilentView:
+    """Shows nothing, where a program waits for the result."""
+
+    def event(self, result: JobResult, *, final: bool) -> None:
+        """Nothing."""
+
+    def tick(self, schedule: Schedule) -> None:
+        """Nothing."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What the jobs of a sweep have in common. `store` and `base` are seen alike by driver and workers."""

@@ -35,8 +35,8 @@ class SweepSection:
 class ModelSection:
     """`[[model]]`: one of `config` (a trtconv.toml, or a pattern of several), or `module` with its inputs.
 
-    `module` is `file.py:factory`, `package.module:factory` or a .pt2 file. The lists that are not empty stand
-    for those of `[sweep]`. `options` are further words for `trtconv export`.
+    `module` is `file.py:factory`, `package.module:factory`, a .pt2 file or somebody's .onnx file. The lists that
+    are not empty stand for those of `[sweep]`. `options` are further words for `trtconv export`.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
