@@ -28,6 +28,7 @@ WRITERS = [
     (("check", "{m}", *TARGET), "--json", "report"),
     (("check", "{m}", *TARGET), "--junit", "report"),
     (("check", "{m}", *TARGET), "--sarif", "report"),
+    (("check", "{m}", *TARGET), "--gl-code-quality", "report"),
     (("check", "{m}", *TARGET), "--html", "report"),
     (("check", "{m}", *TARGET), "--markdown", "report"),
     (("check", "{m}"), "--dump", "folder"),
