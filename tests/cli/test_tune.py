@@ -38,7 +38,7 @@ def test_groups_are_modules_of_the_network(out):
     ("options", "code", "message"),
     [
         (["--metric", "top-1"], 2, "Did you mean 'top1'"),
-        (["--precisions", "int4"], 2, "no precision to search in"),
+        (["--precisions", "int4"], 2, "not a precision to search in"),
         (["--precisions", "fp8", "--compute-capability", "7.5"], 4, "begins at 8.9"),
         (["--data", "nowhere"], 2, "there is no data"),
     ],

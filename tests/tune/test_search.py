@@ -2,6 +2,7 @@
 
 from time import perf_counter
 
+import onnx
 import pytest
 
 from tests.tune.networks import examiner
@@ -145,3 +146,20 @@ def test_an_engine_that_cannot_be_built_is_a_candidate_less(subject, result):
     with pytest.raises(AccuracyError) as error:
         judge(subject, contract(), [result], PROGRESS, Refusing())
     assert "no kernel" in error.value.details[0]
+
+
+def test_what_the_builder_gets_wrong_is_left_out(subject, result):
+    """A builder that has no INT8 for one layer, and is fast with all others."""
+
+    class Partial(OnnxRuntimeStopwatch):
+        def open(self, model, precision, inputs):
+            makers = {o: n.op_type for n in onnx.load(model).graph.node for o in n.output}
+            layer = next(n for n in onnx.load(model).graph.node if n.name == "b")
+            if makers.get(layer.input[1]) == "DequantizeLinear":
+                raise InvalidRequestError("no kernel")
+            runner = OnnxRuntimeRunner(model, threads=1)
+            return Timed(1.0 if precision == "fp32" else 0.5, runner, runner.close)
+
+    verdict = judge(subject, contract(), [result], PROGRESS, Partial())
+    assert verdict.chosen.candidate.groups == ("a", "head")
+    assert "no kernel" in verdict.judged[0].failure

@@ -18,6 +18,7 @@ from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers
 from trtconv.tune.measure import WORST, Examiner, Measured
+from trtconv.tune.rescue import largest_that_holds
 from trtconv.tune.search import SearchResult
 from trtconv.tune.speed import Stopwatch
 
@@ -78,7 +79,17 @@ def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult
                 else _timed(examiner, contract, candidate, stopwatch, progress)
             )
             judged.append(finalist)
-            if finalist.holds or finalist.failure:
+            if finalist.holds:
+                break
+            if stopwatch is not None and _emulated(examiner, contract, candidate).holds:
+                progress.note(
+                    f"the engine of {candidate} is wrong or missing, and its graph is right: looking for where"
+                )
+                judged += largest_that_holds(
+                    candidate, lambda c: _timed(examiner, contract, c, stopwatch, progress), lambda f: f.holds
+                )
+                break
+            if finalist.failure:
                 break
             candidate = candidate.without(result.most_sensitive(candidate))
     return Verdict(_chosen(judged, baseline, contract, results), tuple(judged), baseline)

@@ -141,3 +141,9 @@ def test_what_tensorrt_reads():
             path = Path(folder) / "model.onnx"
             onnx.save(quantised(proto, rest=rest).model, path)
             assert choose_backend("tensorrt-rtx").supports(path) == ()
+
+
+def test_convolutions_say_the_size_of_their_kernel():
+    graph = quantised(model("y = Conv(x, w)", w=weight(16, 16, 3, 2)), rest="fp16").model.graph
+    (conv,) = (n for n in graph.node if n.op_type == "Conv")
+    assert {a.name: list(a.ints) for a in conv.attribute} == {"kernel_shape": [3, 2]}

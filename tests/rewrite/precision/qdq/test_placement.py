@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.rewrite.precision.qdq.models import RESIDUAL, RTX, model, weight
+from tests.rewrite.precision.qdq.models import OLD, RESIDUAL, RTX, model, weight
 from trtconv.core.precision import FP8, INT8
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.precision.qdq.apply import prepared
 from trtconv.rewrite.precision.qdq.placement import place_pairs
 
 
-def placed(proto, precision=INT8, only=None):
-    return place_pairs(index_model(prepared(proto), RTX), precision, only)
+def placed(proto, precision=INT8, only=None, target=RTX):
+    return place_pairs(index_model(prepared(proto), target), precision, only)
 
 
 def sites(placement):
@@ -73,10 +73,9 @@ def test_weights_have_a_scale_for_each_output(text, weights, axis):
     assert [s.axis for s in placed(proto).sites if s.weight] == [axis]
 
 
-def test_a_transposed_convolution_has_its_outputs_on_axis_1_unless_they_are_grouped():
-    text = "a = ConvTranspose(x, w) y = ConvTranspose<group=2>(a, v)"
-    proto = model(text, w=weight(16, 32, 1, 1), v=weight(32, 16, 1, 1))
-    assert [s.axis for s in placed(proto).sites if s.weight] == [1, None]
+def test_a_transposed_convolution_has_its_outputs_on_axis_1():
+    proto = model("y = ConvTranspose(x, w)", w=weight(16, 32, 1, 1))
+    assert [s.axis for s in placed(proto).sites if s.weight] == [1]
 
 
 @pytest.mark.parametrize(
@@ -105,3 +104,19 @@ def test_fp8_leaves_convolutions_alone_and_says_so():
 
 def test_only_the_layers_that_were_chosen():
     assert [layer.node.name for layer in placed(model(**RESIDUAL), only={"c"}).layers] == ["c"]
+
+
+def test_8_6_adds_in_int8_before_a_relu_alone():
+    linear = model("a = Conv(x, w) s = Add(a, x) y = Sigmoid(s)", w=weight(16, 16, 1, 1))
+    assert ("s", "x", "activation") in sites(placed(linear))
+    assert {s.node for s in placed(linear, target=OLD).sites} == {"a"}
+    assert ("s", "x", "activation") in sites(placed(model(**RESIDUAL), target=OLD))
+
+
+def test_transposed_convolutions_are_left_alone_where_tensorrt_fails():
+    proto = model("a = Conv(x, w) y = ConvTranspose<group=2>(a, v)", w=weight(32, 16, 1, 1), v=weight(32, 16, 2, 2))
+    (left,) = placed(proto).left_alone
+    assert "in groups" in left.reason
+    proto = model("a = Conv(x, w) y = ConvTranspose(a, v)", w=weight(32, 16, 1, 1), v=weight(32, 16, 2, 2))
+    assert not placed(proto).left_alone
+    assert ["8.6 fails" in x.reason for x in placed(proto, target=OLD).left_alone] == [True]

@@ -19,6 +19,7 @@ from trtconv.rewrite.graph.index import Array, Graph
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
+from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS
 from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place_pairs
 from trtconv.rewrite.precision.qdq.ranges import collect_ranges
 from trtconv.rewrite.precision.qdq.rest import RestPlan, record_rest, require_rest, rest_is_a_flag
@@ -140,6 +141,7 @@ def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     pairs = _pairs(typed, graph, placement, plan, scales)
     quantised = insert_pairs(typed, pairs, calibrated.target).model
     _drop_unused(quantised)
+    _write_kernel_shapes(quantised, placement)
     if rest_is_a_flag(calibrated.target):
         layers = {layer.node.name: layer.node.op for layer in placement.layers}
         record_rest(quantised, graph, calibrated.model, RestPlan(plan.rest, plan.keep_fp32, layers))
@@ -233,6 +235,19 @@ def weight_values(graph: Graph, name: str) -> Array:
         )
     values: Array = numpy_helper.to_array(tensor)
     return values
+
+
+def _write_kernel_shapes(model: onnx.ModelProto, placement: Placement) -> None:
+    """A weight behind a pair has no size that TensorRT 8.6 would read: its parser refuses a Conv that does not say."""
+    layers = {layer.node.name: layer for layer in placement.layers if layer.node.op in CONVOLUTIONS}
+    dims = {t.name: list(t.dims) for t in model.graph.initializer}
+    makers = {output: node for node in model.graph.node for output in node.output}
+    for node in model.graph.node:
+        if node.name in layers and not any(a.name == "kernel_shape" for a in node.attribute):
+            weight = node.input[1]
+            while weight not in dims:
+                weight = makers[weight].input[0]
+            node.attribute.append(onnx.helper.make_attribute("kernel_shape", dims[weight][2:]))
 
 
 def _drop_unused(model: onnx.ModelProto) -> None:

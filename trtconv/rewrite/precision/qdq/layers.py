@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from trtconv.core.precision import FP8, Precision
+from trtconv.core.targets import Target
 from trtconv.rewrite.graph.index import Graph, Node
 
 CONVOLUTIONS = ("Conv", "ConvTranspose")
@@ -47,17 +48,24 @@ def layer_of(graph: Graph, node: Node) -> Layer | str:
     return Layer(node, 0 if transposed else 1, k, n)
 
 
-def _convolution(node: Node, dims: tuple[int, ...]) -> Layer:
+def _convolution(node: Node, dims: tuple[int, ...]) -> Layer | str:
     groups, kernel = int(node.attr("group", 1)), prod(dims[2:])
     if node.op == "Conv":
         # A depthwise convolution is bound by memory, which INT8 halves; its sums are short by nature.
         depthwise = groups > 1 and dims[1] == 1
         return Layer(node, 0, THIN if depthwise else dims[1] * kernel, dims[0] if depthwise else dims[0] // groups)
-    return Layer(node, 1 if groups == 1 else None, dims[0] // groups * kernel, dims[1])
+    if groups > 1:
+        # Its weights have no axis of all output channels; with one scale TensorRT 8.6 computed it in FP32 on an H200.
+        return "it is a transposed convolution in groups, which TensorRT does not compute in INT8"
+    return Layer(node, 1, dims[0] * kernel, dims[1])
 
 
-def obstacle(layer: Layer, precision: Precision) -> str:
+def obstacle(layer: Layer, precision: Precision, target: Target) -> str:
     """Why a layer should not be quantised; empty where nothing speaks against it."""
+    if layer.node.op == "ConvTranspose" and target.generation == 8:
+        # On an H200 one of three built, ran and was right but no faster, one built alone, and one ended the build with
+        # `buildRefitEngine: Assertion engine failed`, in a network that builds without it.
+        return "TensorRT 8.6 fails to build some transposed convolutions in INT8"
     if layer.k < THIN or layer.n < THIN:
         return f"it is thin (K={layer.k}, N={layer.n}; under {THIN} it gains nothing)"
     if precision is FP8 and layer.node.op in CONVOLUTIONS:

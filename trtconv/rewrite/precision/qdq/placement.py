@@ -64,7 +64,7 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     left_alone: list[LeftAlone] = []
     for node in graph.find(*LAYER_OPS):
         layer = layer_of(graph, node)
-        reason = layer if isinstance(layer, str) else obstacle(layer, precision)
+        reason = layer if isinstance(layer, str) else obstacle(layer, precision, graph.target)
         if not reason and graph.dtype(node.inputs[0]) not in (FLOAT, 0):
             reason = "it does not compute in FP32"
         if not reason and only is not None and node.name not in only:
@@ -98,9 +98,21 @@ def _residual(graph: Graph, node: Node, chosen: Collection[str]) -> Site | None:
         return None
     # The later of two convolutions is the one that adds, since both values are there by then.
     last = max(fused, key=lambda i: makers[i].order if makers[i] is not None else -1.0)  # type: ignore[union-attr]
+    if graph.target.generation == 8 and not _activated(graph, node):
+        return None
     waiting, maker = 1 - last, makers[last]
     same_shape = graph.dims(node.inputs[0]) == graph.dims(node.inputs[1])
     return Site(node.name, waiting, node.inputs[waiting], maker.name) if same_shape and maker is not None else None
+
+
+def _activated(graph: Graph, node: Node) -> bool:
+    """True where a ReLU alone reads the sum.
+
+    TensorRT 8.6 gave zeros for INT8 convolutions with a sum in them that had no activation behind it (an inverted
+    residual block on an H200; the same with a ReLU was right, ResNet-50 among them). Such sums stay outside.
+    """
+    readers = graph.uses(node.outputs[0])
+    return len(readers) == 1 and readers[0].key == "Relu"
 
 
 def _shared(graph: Graph, sites: list[Site]) -> dict[str, str]:
