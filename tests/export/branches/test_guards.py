@@ -99,3 +99,16 @@ def test_a_branch_on_a_condition_becomes_an_if(write_module, export, condition):
         x = np.ones((2, size), np.float32)
         expected = 3 if eval(condition, {"x": x}) else 2
         assert (runner({"x": x})["output"] == expected).all(), size
+
+
+def test_a_fix_counts_only_where_no_guard_is_told():
+    """A pool in ceil mode: `2*ceil(H/2) - 2 < H` holds at any H, and torch suggests multiples to prove it."""
+    space = parse_space(["H=63:96:131"])
+    text = (
+        "Constraints violated (H)!\n  - Not all values of H = L['tensors'][0].size()[2] in the specified range "
+        "63 <= H <= 131 satisfy the generated guard 2*(((-1) + L['tensors'][0].size()[2]) // 8) < "
+        "1 + (((-1) + L['tensors'][0].size()[2]) // 4).\nSuggested fixes:\n  _H = Dim('_H', min=3, max=5)\n"
+        "  H = 32*_H - 29\n"
+    )
+    assert hold_everywhere(text, space)
+    assert not hold_everywhere(text.replace("< 1 +", "< 0 +"), space)
