@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from networks.registry import requirements
@@ -14,8 +15,22 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / ".venv-networks" / "site-packages"
 
 
+def site_of(package: str, site: Path = SITE) -> Path:
+    """The folder of a package: one for all, but for those that others import when they find them and fail."""
+    alone = getattr(importlib.import_module(f"networks.packages.{package}"), "ALONE", False)
+    return site.parent / package / site.name if alone else site
+
+
 def install(packages: Iterable[str], site: Path = SITE) -> None:
-    """Install the requirements of the packages that the folder lacks; never a dependency, so never another torch."""
+    """Install the requirements of the packages that their folders lack; no dependencies, so never another torch."""
+    by_site: dict[Path, list[str]] = {}
+    for package in packages:
+        by_site.setdefault(site_of(package, site), []).append(package)
+    for folder, names in by_site.items():
+        _install(names, folder)
+
+
+def _install(packages: Sequence[str], site: Path) -> None:
     stamps = site / ".installed"
     missing = [p for p in packages if not (stamps / p).exists()]
     needed = sorted({r for p in missing for r in requirements(p)})

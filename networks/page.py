@@ -19,14 +19,17 @@ INTRODUCTION = """\
 `make networks [FILTER=...]` converts networks of public packages with random weights and writes this page; the registry
 is `networks/packages/`. Each network is exported, rewritten for TensorRT-RTX, compared with the module in ONNX Runtime
 at sizes that no room looked at, built with TensorRT-RTX (no GPU is needed), and rewritten for TensorRT 8.6. `equal`
-means that every room's proof and that comparison passed.
+means that every room's proof and that comparison passed. That comparison is by the noise floor of its own runs, and by
+a distance that knows nothing of the rooms: at most 1e-3 of an output's root mean square.
+`python -m networks.construct PACKAGE FILE.jsonl` makes each network and runs it once, in seconds.
 
 How it was run:
 - torch is the CPU build that `constraints.txt` pins; the packages are installed without their dependencies into
   `.venv-networks`, so that none brings another torch.
 - torchvision's public wheels are built for CUDA, and their library of operators does not load beside a CPU torch.
   torchvision then computes in Python what it can; `networks/torchvision_operators.py` declares the one operator that
-  its import needs.
+  its import needs. torchaudio lies in a folder of its own, since transformers and diffusers import it where they find
+  it.
 - Constructors start many parts at zero (heads, residual branches, layer scales), so that an untrained network computes
   a constant. `networks/weights.py` gives these parts values, and batch norms the statistics of a first input.
 - Sizes are smaller than a user's and most transformers have two layers, so that a conversion takes a minute.

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from networks.install import site_of
+
 Outcomes = dict[str, dict[str, Any]]
 ROOT = Path(__file__).parents[1]
 POLL_SECONDS = 0.5
@@ -63,7 +65,8 @@ def line_of(outcome: dict[str, Any]) -> str:
 def run_one(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The outcome of one network: what its process wrote, or why it wrote nothing."""
     threads = str(max(1, (os.cpu_count() or 1) // arguments.jobs))
-    path = os.pathsep.join([str(ROOT), str(arguments.site), os.environ.get("PYTHONPATH", "")])
+    site = site_of(name.split("/")[0], arguments.site)
+    path = os.pathsep.join([str(ROOT), str(site), os.environ.get("PYTHONPATH", "")])
     environment = {
         **os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1", "YOLO_VERBOSE": "False",
         "YOLO_OFFLINE": "True", "USE_TORCH": "1",

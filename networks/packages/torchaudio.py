@@ -10,6 +10,8 @@ from networks.network import Network
 if TYPE_CHECKING:
     from torch import nn
 
+# Built for CUDA; transformers and diffusers import it wherever they find it, and fail.
+ALONE = True
 REQUIREMENTS = ("torchaudio==2.11.0",)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from networks.install import site_of
 from networks.network import Network
 from networks.page import write_page
 from networks.quick import QUICK
@@ -33,6 +34,13 @@ def test_nothing_brings_another_torch(package):
     plain = {r.split("=")[0].split("<")[0].strip() for r in requirements(package)}
     assert not plain & {"torch", "onnxruntime", "numpy", "tensorrt"}
     assert any("==" in r for r in requirements(package)), "the package itself is pinned"
+
+
+def test_what_breaks_others_lies_apart(tmp_path):
+    site = tmp_path / "site-packages"
+    folders = {p: site_of(p, site) for p in package_names()}
+    assert folders["torchaudio"] == tmp_path / "torchaudio" / "site-packages"
+    assert {f for p, f in folders.items() if p != "torchaudio"} == {site}
 
 
 def outcome(name, status="equal", **more):
