@@ -89,8 +89,8 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
         identifiers = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
         guards.append(Guard(guard, tuple(w for w in identifiers if w not in FUNCTIONS)))
     # A fix would prove the guards on its dim, which may hold without it: `2*((H - 1)//8) < 1 + (H - 1)//4` at any H.
-    told = {name for guard in guards for name in guard.names}
-    return (*guards, *(fix for fix in _of_fixes(text) if not told.intersection(fix.names)))
+    dims_of_guards = {name for guard in guards for name in guard.names}
+    return (*guards, *(fix for fix in _of_fixes(text) if not dims_of_guards.intersection(fix.names)))
 
 
 def _of_fixes(text: str) -> list[Guard]:
