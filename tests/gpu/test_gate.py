@@ -172,6 +172,21 @@ def test_twice_as_slow_is_red_against_the_baseline(shop, good, baseline):
     assert measured > 2 * before
 
 
+def test_two_engines_in_turn(shop, good):
+    """Each process of its own: the same engine is as fast as itself, one with more layers is not."""
+    same = shop.check("in-turn-same", good, "--baseline-engine", good, "--processes", 5)
+    assert same.code == 0, same.errors
+    (point,) = same.report["extras"]["in_turn"]["points"]
+    assert len(point["new"]) == len(point["old"]) == 5
+    assert point["smallest_visible"] >= point["limit"]
+    folder = shop.copy_of("slow-in-turn", good.parent)
+    change(folder / "model.trt.onnx", slower)
+    verdict = shop.check("in-turn-slow", shop.build(folder), "--baseline-engine", good, "--processes", 5)
+    assert verdict.code == 6
+    assert any("medians of 5 processes each, in turn" in message for message in verdict.errors)
+    assert verdict.report["extras"]["in_turn"]["points"][0]["ratio"] > 1.5
+
+
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
