@@ -18,7 +18,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
     """(path in docs/, Markdown) of the overview and of every command."""
     context = click.Context(cli, info_name="trtconv")
     listed = [f"| [`trtconv {name}`]({name}.md) | {_cell(text)} |" for name, text in COMMANDS.items()]
-    overview = ["# Command line", cli.help or "", "| command | |\n|---|---|\n" + "\n".join(listed)]
+    overview = ["# Command line", cli.help or "", "| command | what it does |\n|---|---|\n" + "\n".join(listed)]
     yield f"{FOLDER}/index.md", "\n\n".join(overview) + "\n"
     for name in COMMANDS:
         command = cli.get_command(context, name)
@@ -40,7 +40,7 @@ def command_page(title: str, command: click.Command, parent: click.Context) -> s
             and not option.hidden
         ]
         if rows:
-            parts.append(f"## {group}\n\n| option | |\n|---|---|\n" + "\n".join(rows))
+            parts.append(f"## {group}\n\n| option | meaning |\n|---|---|\n" + "\n".join(rows))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)

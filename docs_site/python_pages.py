@@ -41,7 +41,7 @@ def _options_page() -> str:
         assert command is not None
         helps = {p.name: p.help or "" for p in command.params if isinstance(p, click.Option)}
         rows = [f"| `{name}` | `{_type(hint)}` | {_help(helps, name)} |" for name, hint in _annotations(keywords)]
-        parts.append(f"## {call}\n\n| option | type | |\n|---|---|---|\n" + "\n".join(rows))
+        parts.append(f"## {call}\n\n| option | type | meaning |\n|---|---|---|\n" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"
 
 
