@@ -15,7 +15,7 @@ def sample(label, *names):
 
 def test_outputs_that_come_at_some_sizes_only_are_refused():
     require_same_outputs([sample("traced", "a", "b"), sample("min", "a", "b")])
-    with pytest.raises(AccuracyError, match="returns 'a', 'b' at traced .* and 'a' at min"):
+    with pytest.raises(AccuracyError, match=r"returns 'a', 'b' at traced .* and 'a' at min"):
         require_same_outputs([sample("traced", "a", "b"), sample("min", "a")])
 
 
