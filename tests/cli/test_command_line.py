@@ -18,7 +18,7 @@ from trtconv.core.option import GROUPS, described_fields, option
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
-from trtconv.frontend.assemble import build_request, export_request, module_source, rewrite_request
+from trtconv.frontend.assemble import build_request, convert_request, export_request, module_source, rewrite_request
 from trtconv.frontend.command_line import CommandLine
 
 REQUESTS = (ModuleSource, ExportRequest, RewriteRequest, BuildRequest, CheckRequest, ContractRequest)
@@ -197,3 +197,10 @@ def test_a_zero_is_given_too():
 def test_a_build_without_a_range_is_static():
     assert build_request(Config(), Path("m"), Path("e"), None, line()).dynamic is None
     assert build_request(Config(), Path("m"), Path("e"), ShapeSpace(), line()).dynamic == ShapeSpace()
+
+
+@pytest.mark.parametrize(("options", "folded"), [({"refit": True}, True), ({"refit": "false"}, False), ({}, False)])
+def test_norms_are_folded_where_an_engine_is_to_take_new_weights(options, folded):
+    config = config_of(model={"module": "third.onnx"}, build={"options": options})
+    request = convert_request(config, None, Path("out"), False, line(target="tensorrt==10"))
+    assert request.rewrite.fold_norms is folded
