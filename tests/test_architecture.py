@@ -33,7 +33,7 @@ ALLOWED = {
     "sweep": {"check", "backends", "core"},
     "tune": {"foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "frontend": {"tune", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
-    "api": {"sweep", "frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
+    "api": {"tune", "sweep", "frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "pytest_plugin": {"api", "check", "core"},
     "cli": {"tune", "sweep", "frontend", "pipeline", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
 }

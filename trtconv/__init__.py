@@ -11,6 +11,7 @@
 - check(subject, *, against, **options) -> Verdict
 - assert_equal(module, artifact, **options) -> Verdict, or raises DifferenceError
 - load(path, *, plugins, foreign, trust, code) -> Session
+- tune(model, *, data, metric, max_drop, inputs, dynamic, dims, output, **options) -> Tuned
 - sweep(file, *, output, only, resume, retry, address, workers) -> Fleet
 
 The command line has the same options under the same names: `trtconv convert --help`. `trtconv help python` prints the
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from trtconv.api.calls import assert_equal, check, convert, load
     from trtconv.api.results import Conversion, Verdict
     from trtconv.api.sweeps import Fleet, sweep
+    from trtconv.api.tuning import Tuned, tune
     from trtconv.check.session import Session
     from trtconv.core.errors import (
         AccuracyError,
@@ -46,21 +48,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AccuracyError", "Conversion", "DifferenceError", "EngineCode", "Fleet", "InvalidRequestError", "LimitError",
-    "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust",
+    "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust", "Tuned",
     "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert", "load",
-    "sweep",
+    "sweep", "tune",
 ]  # fmt: skip
 # Where each name of the door is defined.
 _MODULES = {
     "trtconv.api.calls": ("assert_equal", "convert", "load"),
     "trtconv.api.results": ("Conversion", "Verdict"),
     "trtconv.api.sweeps": ("Fleet",),
+    "trtconv.api.tuning": ("Tuned",),
     "trtconv.check.session": ("Session",),
     "trtconv.core.trust.trust": ("EngineCode", "Trust"),
     "trtconv.core.errors": tuple(name for name in __all__ if name.endswith("Error")),
 }
 # Calls that have the name of a package, and where they are defined.
-_CALLS = {"check": "trtconv.api.calls", "sweep": "trtconv.api.sweeps"}
+_CALLS = {"check": "trtconv.api.calls", "sweep": "trtconv.api.sweeps", "tune": "trtconv.api.tuning"}
 
 
 if not TYPE_CHECKING:  # with it any misspelt name would be typed
@@ -82,7 +85,7 @@ def __dir__() -> list[str]:
 
 
 class _CallableRoom(ModuleType):
-    """A package whose name is a call of the door too: `trtconv.check` and `trtconv.sweep`."""
+    """A package whose name is a call of the door too: `trtconv.check`, `sweep` and `tune`."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The call of that name."""

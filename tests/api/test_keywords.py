@@ -40,6 +40,10 @@ def test_check_takes_every_option_of_the_command():
     assert names_of(keywords.CheckOptions) == options_of("check") - without
 
 
+def test_tune_takes_every_option_of_the_command():
+    assert names_of(keywords.TuneOptions) == options_of("tune") - PRINTING - PARAMETERS
+
+
 def test_values_become_what_the_command_line_gives():
     line = command_line(
         "convert", _CONVERT,

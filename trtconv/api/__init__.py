@@ -1,4 +1,4 @@
-"""The door for notebooks and pytest: `trtconv.convert`, `check`, `load`, `assert_equal`, `sweep`, over the same rooms.
+"""The door for notebooks and pytest: the calls of `trtconv`, over the same rooms as the command line.
 
 Importing this imports no torch, onnx or NumPy.
 """
@@ -6,5 +6,6 @@ Importing this imports no torch, onnx or NumPy.
 from trtconv.api.calls import assert_equal, check, convert, load
 from trtconv.api.results import Conversion, Verdict
 from trtconv.api.sweeps import Fleet, sweep
+from trtconv.api.tuning import Tuned, tune
 
-__all__ = ["Conversion", "Fleet", "Verdict", "assert_equal", "check", "convert", "load", "sweep"]
+__all__ = ["Conversion", "Fleet", "Tuned", "Verdict", "assert_equal", "check", "convert", "load", "sweep", "tune"]

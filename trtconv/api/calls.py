@@ -62,8 +62,8 @@ def convert(
     from trtconv.frontend.conversion import ConversionOrder, run_conversion
 
     keywords: dict[str, Any] = dict(options)
-    with _module(model) as module:
-        keywords["input"] = input_texts(inputs, dims, lambda: _parameters(module)) or None
+    with requested_module(model) as module:
+        keywords["input"] = input_texts(inputs, dims, lambda: parameters(module)) or None
         keywords |= {"dynamic": range_texts(dynamic) or None, "output": output}
         line = command_line("convert", _CONVERT, keywords)
         return conversion(*run_conversion(ConversionOrder(module, line), progress or SilentProgress()))
@@ -89,7 +89,7 @@ def check(
     line = command_line("check", _CHECK, options)
     config = load_config(line.of(ConfigOption).config)
     path = subject.engine if isinstance(subject, Conversion) else Path(subject)
-    with _module(against) as module:
+    with requested_module(against) as module:
         request = check_request(config, path, module, line)
         report = run_check(request, progress, gate=check_gate(config, line), heat=True)
     return Verdict(report)
@@ -142,7 +142,7 @@ def load(
 
 
 @contextmanager
-def _module(model: Module | None) -> Iterator[str | LiveModule | None]:
+def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
     """The module as requests name it; a live one is put back in the end."""
     if model is None or isinstance(model, (str, PathLike)):
         yield None if model is None else str(model)
@@ -152,13 +152,14 @@ def _module(model: Module | None) -> Iterator[str | LiveModule | None]:
             f"a module must be an nn.Module or a text, got {type(model).__name__}",
             hint='pass the module itself, or "path/to/file.py:factory"',
         )
-    from trtconv.export.live import borrowed, live_module
+    from trtconv.export.live import borrowed
 
     with borrowed(model):
         yield live_module(model)
 
 
-def _parameters(module: str | LiveModule | None) -> Sequence[str]:
+def parameters(module: str | LiveModule | None) -> Sequence[str]:
+    """The names of a live module's parameters. Raises InvalidRequestError for another one."""
     if not isinstance(module, LiveModule):
         raise InvalidRequestError("the inputs have no names", hint='name them: inputs={"images": tensor}')
     from trtconv.export.live import parameter_names

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -74,6 +74,39 @@ class ConvertOptions(SourceOptions, ToleranceKeywords, total=False):
     option: Mapping[str, Any]
 
 
+class TuneOptions(SourceOptions, total=False):
+    """What `trtconv.tune` takes besides its inputs, ranges and output."""
+
+    config: PathText
+    repeat: PathText
+    metric: str
+    max_drop: str
+    precisions: Texts
+    minutes: float
+    restart: bool
+    exporter: Literal["auto", "dynamo", "torchscript"]
+    opset: int
+    output_names: Texts
+    target: str
+    only: Texts
+    skip: Texts
+    no_proof: bool
+    rules: Paths
+    script: str
+    plugins: Texts
+    data: PathText
+    preprocess: str
+    calibration: str
+    backend: Literal["auto", "tensorrt", "tensorrt-rtx"]
+    profile: Texts
+    workspace: str | int
+    timing_cache: PathText
+    opt_level: int
+    compute_capability: Texts
+    plugin: Paths
+    option: Mapping[str, Any]
+
+
 class EqualOptions(SourceOptions, ToleranceKeywords, total=False):
     """What `trtconv.assert_equal` takes besides the module and the file."""
 
@@ -95,15 +128,19 @@ class CheckOptions(EqualOptions, total=False):
     processes: int
 
 
-def command_line(call: str, kinds: Iterable[type[Any]], keywords: Mapping[str, Any]) -> CommandLine:
+def command_line(
+    call: str, kinds: Iterable[type[Any]], keywords: Mapping[str, Any], *, without: Collection[str] = ()
+) -> CommandLine:
     """The keyword arguments as the command line would give them; None is as good as not given.
 
-    Raises InvalidRequestError for a name that none of the dataclasses describes, and for a value of the wrong kind.
+    `without` are names that the call does not take although a dataclass describes them. Raises InvalidRequestError for
+    a name that none of the dataclasses describes, and for a value of the wrong kind.
     """
     options: dict[str, Option] = {}
     for kind in kinds:
         for option in described_fields(kind).values():
-            options.setdefault(option.name, option)
+            if option.name not in without:
+                options.setdefault(option.name, option)
     unknown = next((name for name in keywords if name not in options), None)
     if unknown is not None:
         raise InvalidRequestError(

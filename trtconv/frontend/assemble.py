@@ -199,7 +199,11 @@ def build_request(
 
 
 def tune_request(
-    config: Config, module: str | None, directory: Path, line: CommandLine, tell: Callable[[str], None]
+    config: Config,
+    module: str | LiveModule | None,
+    directory: Path,
+    line: CommandLine,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> TuneRequest:
     """What `trtconv tune` asks for; every file goes into `directory`."""
     from trtconv.tune.room import TuneRequest

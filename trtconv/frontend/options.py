@@ -118,3 +118,30 @@ class ConversionOptions:
             form="flag",
         ),
     )
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """Where `trtconv tune` writes, and whether it repeats an earlier choice."""
+
+    output: Path = field(
+        default=Path("out"),
+        metadata=option(
+            "-o",
+            "--output",
+            help="The directory to write into.",
+            group="Output",
+            form="path",
+            role="folder",
+            shows_default=True,
+        ),
+    )
+    repeat: Path | None = field(
+        default=None,
+        metadata=option(
+            "--repeat",
+            help="Take the choice of this model.tune.json, judge it again and search nothing.",
+            group="Build",
+            form="path",
+        ),
+    )
