@@ -152,7 +152,7 @@ def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
             f"a module must be an nn.Module or a text, got {type(model).__name__}",
             hint='pass the module itself, or "path/to/file.py:factory"',
         )
-    from trtconv.export.live import borrowed
+    from trtconv.export.live import borrowed, live_module
 
     with borrowed(model):
         yield live_module(model)
