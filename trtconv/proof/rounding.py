@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -68,14 +68,30 @@ def rounding_errors(exact: Run, inputs: Mapping[str, Array], outputs: Mapping[st
 
 def spread_errors(original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
     """By output its largest change when weights and inputs move by up to one unit in their last place."""
-    largest: dict[str, Array] = {}
+    return _largest(spreads(original, inputs, outputs))
+
+
+def spreads(
+    original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> Iterator[dict[str, Array]]:
+    """The changes of `spread_errors`, one run after the other; an empty one last where a run fails."""
     for seed in range(SEEDS):
         run = original.perturbed(seed) or original
         try:
-            _keep_larger(largest, run(moved(inputs, seed)), outputs)
+            yield _changes(run(moved(inputs, seed)), outputs)
         except UNABLE:
-            return {}
-    return largest
+            yield {}
+            return
+
+
+def jumps(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """The changes of `jump_errors`, one run after the other; an empty one last where a run fails."""
+    for seed, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
+        try:
+            yield _changes(run(moved(inputs, seed, least)), outputs)
+        except TrtconvError:
+            yield {}
+            return
 
 
 def jump_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -84,13 +100,7 @@ def jump_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Arr
     A continuous original changes by its rounding; one that sorts or compares equal values jumps. A sigmoid swallows
     1e-30 and no 1e-6.
     """
-    largest: dict[str, Array] = {}
-    for seed, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
-        try:
-            _keep_larger(largest, run(moved(inputs, seed, least)), outputs)
-        except TrtconvError:
-            return {}
-    return largest
+    return _largest(jumps(run, inputs, outputs))
 
 
 def flush_errors(original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -182,12 +192,26 @@ def larger(one: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, Ar
 
 
 def _keep_larger(largest: dict[str, Array], other: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
-    import numpy as np
+    largest |= larger(largest, _changes(other, outputs))
 
-    for name, value in outputs.items():
-        if name in other and other[name].shape == value.shape and value.dtype.kind in "fiub" and value.size:
-            change = _difference(other[name], value)
-            largest[name] = np.maximum(largest[name], change) if name in largest else change
+
+def _changes(other: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """By output |other - output|, of those that have numbers in the same shape."""
+    return {
+        name: _difference(other[name], value)
+        for name, value in outputs.items()
+        if name in other and other[name].shape == value.shape and value.dtype.kind in "fiub" and value.size
+    }
+
+
+def _largest(changes: Iterator[dict[str, Array]]) -> dict[str, Array]:
+    """The largest of all changes; nothing where a run failed."""
+    largest: dict[str, Array] = {}
+    for change in changes:
+        if not change:
+            return {}
+        largest = larger(largest, change)
+    return largest
 
 
 def _difference(one: Array, other: Array) -> Array:

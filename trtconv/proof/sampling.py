@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from trtconv.proof.original import MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, larger, measured_errors, spread_errors
+from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, jumps, larger, measured_errors, spreads
 from trtconv.proof.sizes import Budget, affordable, input_bytes
 
 if TYPE_CHECKING:
@@ -192,27 +192,33 @@ def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
     return notes
 
 
-def with_rounding(samples: Samples, at: SamplePoint, original: Original, sorts: bool = False) -> Samples | None:
+def with_rounding(
+    samples: Samples,
+    at: SamplePoint,
+    original: Original,
+    sorts: bool = False,
+    enough: Callable[[ReferenceSample], bool] = lambda _: False,
+) -> Samples | None:
     """The samples with the original's own noise measured at a point; None when that tells nothing new.
 
     At ties it is also how far the outputs jump when the inputs move by less than they are exact: with all inputs
-    zero, which elements a top-k takes is an accident.
+    zero, which elements a top-k takes is an accident. The measurements end with the first after which the sample is
+    `enough`.
     """
-    import numpy as np
-
     index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
     if index is None:
         return None
-    sample = samples.items[index]
-    before = samples.errors.get(at, {})
-    errors = own_errors(original, sample, before, sorts)
-    if not any(np.any(error > before.get(n, 0.0)) for n, error in errors.items()):
+    sample, before = samples.items[index], samples.errors.get(at, {})
+    measured: Samples | None = None
+    for errors in own_errors(original, sample, before, sorts):
+        measured = with_floors(replace(samples, errors={**samples.errors, at: errors}))
+        if enough(measured.items[index]):
+            break
+    floors = measured.items[index].floors if measured is not None else {}
+    grown = [n for n, f in floors.items() if _grew(f, sample.floors.get(n))]
+    if measured is None or not grown:
         return None
-    measured = with_floors(replace(samples, errors={**samples.errors, at: errors}))
-    grown = [n for n, f in measured.items[index].floors.items() if n in errors and _grew(f, sample.floors.get(n))]
-    if not grown:
-        return None
-    shown = ", ".join(f"'{n}' {measured.items[index].floors[n].largest:.2g}" for n in grown)
+    shown = ", ".join(f"'{n}' {floors[n].largest:.2g}" for n in grown)
     return replace(measured, notes=(*samples.notes, f"at {at} the module's own noise was measured: {shown}"))
 
 
@@ -224,22 +230,43 @@ def _grew(after: NoiseFloor, before: NoiseFloor | None) -> bool:
 
 def own_errors(
     original: Original, sample: ReferenceSample, before: Mapping[str, Array] | None = None, sorts: bool = False
-) -> dict[str, Array]:
-    """The errors of an original at a sample, by output; see `with_rounding`.
+) -> Iterator[dict[str, Array]]:
+    """The errors of an original at a sample, by output, from what costs least on; each holds those before it.
 
-    `sorts` says that equal elements are put into an order: of ties at a probe that is an accident, of a boundary not.
+    Errors like those `before` are left out. `sorts` says that equal elements are put into an order: of ties at a probe
+    that is an accident, of a boundary not.
     """
-    errors = dict(before or {}) or measured_errors(original, original.exact(), sample.inputs, sample.outputs)
+    errors = dict(before or {})
+    for change in _own_changes(original, sample, errors, sorts):
+        if _adds(change, errors):
+            errors = larger(errors, change)
+            yield errors
+
+
+def _own_changes(
+    original: Original, sample: ReferenceSample, before: Mapping[str, Array], sorts: bool
+) -> Iterator[dict[str, Array]]:
+    first: Mapping[str, Array] = before
+    if not before:
+        first = measured_errors(original, original.exact(), sample.inputs, sample.outputs)
+        yield dict(first)
     if sample.point.values == "random":
-        return errors
+        return
     # Special values are where an original may be ill conditioned (a softmax of large ones): one draw of its rounding
     # leaves out the elements that came out well.
-    errors = larger(errors, spread_errors(original, sample.inputs, sample.outputs))
-    if sample.point.probes and not sorts:
-        return errors
-    if not sample.point.probes and sample.point.values not in TIES and not _has_flips(errors, sample.outputs):
-        return errors
-    return larger(errors, jump_errors(original, sample.inputs, sample.outputs))
+    flips = _has_flips(first, sample.outputs)
+    for change in spreads(original, sample.inputs, sample.outputs):
+        flips = flips or _has_flips(change, sample.outputs)
+        yield change
+    accidents = sorts if sample.point.probes else sample.point.values in TIES or flips
+    if accidents:
+        yield from jumps(original, sample.inputs, sample.outputs)
+
+
+def _adds(change: Mapping[str, Array], errors: Mapping[str, Array]) -> bool:
+    import numpy as np
+
+    return any(n not in errors or bool(np.any(change[n] > errors[n])) for n in change)
 
 
 def without_breakdown(samples: Samples, at: SamplePoint, original: Original) -> Samples | None:

@@ -39,6 +39,8 @@ class OnnxRuntimeRunner:
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
         # Two sizes in a row differ in every buffer, so a remembered memory pattern only costs memory.
         options.enable_mem_pattern = False
+        # Threads that wait for work burn a core each, beside torch's own and other processes.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A glance costs a read of the file, which the session reads as well.
         subject = _as_defined(model)
         try:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -26,7 +27,7 @@ from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.original import MakeInputs
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.proving import RememberedRuns, Verdict, prove
 from trtconv.proof.sampling import Samples
 from trtconv.proof.sizes import traced_sizes
 
@@ -96,6 +97,7 @@ class Attempt:
     verdict: Verdict | None = None
     error: Exception | None = None
     sizes: SizeCoverage | None = None
+    runs: RememberedRuns | None = None
 
     @property
     def equal(self) -> bool:
@@ -132,10 +134,11 @@ def attempt(way: Way, job: Job) -> Attempt:
     finally:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
-    verdict = prove(lambda: OnnxRuntimeRunner(candidate.model), job.samples.items, job.request.tolerance)
+    runs = RememberedRuns(partial(OnnxRuntimeRunner, candidate.model))
+    verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items[0], job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
-    return Attempt(way, candidate, verdict)
+    return Attempt(way, candidate, verdict, runs=runs)
 
 
 def _export(way: Way, job: Job, trace: Trace, attempt_folder: Path) -> Candidate:

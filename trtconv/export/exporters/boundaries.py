@@ -27,7 +27,9 @@ def probed(job: Job, attempt: Attempt) -> tuple[Job, Attempt]:
 
     Inputs that a user's function makes are left as they are.
     """
-    if attempt.candidate is None or attempt.verdict is None or job.request.source.sample is not None:
+    if attempt.candidate is None or attempt.verdict is None or attempt.runs is None:
+        return job, attempt
+    if job.request.source.sample is not None:
         return job, attempt
     model = load_model(attempt.candidate.model)
     if external_files(model) or model.ByteSize() > MOST_BYTES:
@@ -40,11 +42,10 @@ def probed(job: Job, attempt: Attempt) -> tuple[Job, Attempt]:
     samples = _run_at(job, probes, first.point)
     notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
     attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
-    if not samples or attempt.candidate is None or attempt.verdict is None:
+    if not samples or attempt.verdict is None or attempt.runs is None:
         return job, attempt
     job = replace(job, samples=with_probes(job.samples, job.runner, samples))
-    path = attempt.candidate.model
-    verdict = prove(lambda: OnnxRuntimeRunner(path), job.samples.items[-len(samples) :], job.request.tolerance)
+    verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 
-from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
@@ -19,6 +17,7 @@ from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
+from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import Candidate
 from trtconv.export.exporters.value_branches import check_value_branches
@@ -31,9 +30,9 @@ from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
-from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.proving import Verdict
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.sampling import Samples, with_probes, with_rounding, without_breakdown
+from trtconv.proof.sampling import Samples, with_probes
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
@@ -47,7 +46,6 @@ WAYS = (
 )
 
 
-ORDERING = ("TopK", "NonMaxSuppression", "Unique")
 IN_WHOLE_NUMBERS = (
     "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
@@ -88,7 +86,7 @@ def choose(job: Job) -> ChosenExport:
         if not worth_trying(way, attempts):
             continue
         result = attempt(way, job)
-        job, result = _allow_for_rounding(job, result)
+        job, result = allow_for_rounding(job, result)
         if result.equal:
             paths = paths or size_paths(job)
             result = scan_sizes(
@@ -101,9 +99,11 @@ def choose(job: Job) -> ChosenExport:
         if result.equal and paths is not None:
             job = with_paths(job, paths)
             job, result = probed(job, result)
-            job, result = _allow_for_rounding(job, result)
+            job, result = allow_for_rounding(job, result)
         if result.equal and way.exporter == "torchscript":
-            job, result = check_value_branches(job, result, _allow_for_rounding)
+            job, result = check_value_branches(job, result, allow_for_rounding)
+        # Its session holds the weights once more.
+        result = replace(result, runs=None)
         attempts.append(result)
         if not any(w.cut for w in (way, *(a.way for a in attempts))):
             waiting = [*cuts_at_one(job, result), *waiting]
@@ -204,31 +204,6 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
 
 
-def _allow_for_rounding(job: Job, result: Attempt) -> tuple[Job, Attempt]:
-    """Where a file differs by little, measure how far the module's own FP32 is from its FP64, and compare again.
-
-    The product form of cdist, for one, is off by 1e-3 where two rows are equal; no file can be held to less.
-    """
-    for _ in range(len(job.samples.items)):
-        verdict = result.verdict
-        if verdict is None or verdict.at is None or verdict.failure is None or result.candidate is None:
-            return job, result
-        if verdict.failure.max_abs is None:
-            return job, result
-        if verdict.failure.max_abs == float("inf"):
-            measured = without_breakdown(job.samples, verdict.at, job.runner)
-        else:
-            measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(result.candidate))
-        if measured is None:
-            return job, result
-        job = replace(job, samples=measured)
-        opening = partial(OnnxRuntimeRunner, result.candidate.model)
-        result = replace(result, verdict=prove(opening, measured.items, job.request.tolerance))
-        if result.verdict is not None and result.verdict.at == verdict.at:
-            return job, result
-    return job, result
-
-
 def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
     """A note where a file gives something else than the module when one input value is infinite.
 
@@ -242,11 +217,6 @@ def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
     }
     worse = next((c for c in verdict.advisory if c.point in defined and not c.passed), None)
     return (f"with an infinity in an input the file differs: {describe_failure(worse)}",) if worse else ()
-
-
-def puts_in_order(candidate: Candidate) -> bool:
-    """True when the file sorts: which of two equal elements comes first is said nowhere."""
-    return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
 
 
 def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -> TrtconvError:

@@ -18,13 +18,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, Job
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
+from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint, batch_dims
 from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample
@@ -78,7 +78,7 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
     return chance.sample(others := [v for v in values if v != traced], len(others))
 
 
-def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> OutputComparison | None:
+def _difference(job: Job, runner: Run, point: SamplePoint) -> OutputComparison | None:
     """What differs at a point by more than the module's own rounding, which is measured only when something does."""
     inputs = job.make(point)
     outputs = job.runner(inputs)
@@ -89,8 +89,12 @@ def _difference(job: Job, runner: OnnxRuntimeRunner, point: SamplePoint) -> Outp
     bad = first_failure(compare_at(runner, sample, job.request.tolerance))
     if bad is None or bad.max_abs is None or bad.max_abs == math.inf:
         return bad
-    floors = job.samples.floors_at(point, outputs, own_errors(job.runner, sample))
-    return first_failure(compare_at(runner, replace(sample, floors=floors), job.request.tolerance))
+    for errors in own_errors(job.runner, sample):
+        floors = job.samples.floors_at(point, outputs, errors)
+        bad = first_failure(compare_at(runner, replace(sample, floors=floors), job.request.tolerance))
+        if bad is None:
+            break
+    return bad
 
 
 def scan_sizes(
@@ -102,10 +106,10 @@ def scan_sizes(
     `thorough` nothing else is looked at, for a file whose exporter proved its trace for the whole space, unless the
     module looks sizes up in a table.
     """
-    if result.candidate is None or result.verdict is None:
+    if result.candidate is None or result.verdict is None or result.runs is None:
         return result
     started = time.monotonic()
-    runner = OnnxRuntimeRunner(result.candidate.model)
+    runner = result.runs.model()
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
     limits = _Limits(started, thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
