@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
-from trtconv.core.errors import InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.private_folder import private_temporary_folder
@@ -110,14 +110,19 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes, require_same_outputs
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.module.repeatable import require_independent_of_first_call, require_repeatable
+    from trtconv.export.module.repeatable import (
+        SecondRun,
+        require_independent_of_first_call,
+        require_same,
+        run_again,
+    )
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
     from trtconv.export.module.source import load_module
     from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
     from trtconv.export.sizes.undefined_sizes import explain_error, padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
-    from trtconv.proof.sampling import Samples, run_samples
+    from trtconv.proof.sampling import Samples, Watch, run_samples
 
     notes: list[str] = []
     with clock.step("load"):
@@ -131,11 +136,18 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
 
-    def run(runner: ModuleRunner, settled_request: ExportRequest) -> Samples:
+    def run(runner: ModuleRunner, settled_request: ExportRequest) -> tuple[Samples, SecondRun]:
         specs, source = settled_request.inputs, settled_request.source
         traced = traced_sizes(settled_request.space, specs)
         points = sample_points(settled_request.space, specs, traced=traced, seed=source.seed)
-        return run_samples(runner, specs, points, make, source.sample is not None, Budget())
+        second: list[SecondRun] = []
+        watch = Watch(
+            point=lambda done, total: progress.phase("running the module at the sample points", done, total),
+            # A module that differs from itself is refused before it is run everywhere.
+            first=lambda sample: second.append(run_again(runner, sample)),
+        )
+        samples = run_samples(runner, specs, points, make, source.sample is not None, Budget(), watch=watch)
+        return samples, second[0]
 
     inner, padding = request, None
     if request.align or request.pad_to_multiple:
@@ -147,12 +159,14 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("module"):
         progress.phase("running the module at the sample points")
         try:
-            samples = run(runner, inner)
+            samples, second = run(runner, inner)
+        except AccuracyError:
+            raise
         except TrtconvError as error:
             raise explain_error(error, runner, inner, make) from error
         require_same_outputs(samples.items)
         runner.caches = find_shape_caches(runner, untouched, samples.items)
-        require_repeatable(runner, samples.items[0])
+        require_same(runner, samples.at(second.point), second)
         require_independent_of_first_call(runner, untouched, samples.items)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
@@ -162,7 +176,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     else:
         with clock.step("padding"):
             progress.phase("padding the inputs")
-            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request))
+            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request)[0])
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
         inside = str(folder.resolve())

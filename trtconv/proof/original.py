@@ -30,6 +30,14 @@ class Resampling(Protocol):
         """The same, or its FP64 `exact`, with moved coordinates; empty when it does not interpolate."""
 
 
+@runtime_checkable
+class Counting(Protocol):
+    """An original that can count what a run computes."""
+
+    def counted(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], float]:
+        """Run once: the outputs, and the floating point operations of the run. Raises TrtconvError."""
+
+
 class Original(Protocol):
     """The original, with what its own rounding can be measured by."""
 

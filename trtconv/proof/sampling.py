@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors
-from trtconv.proof.original import MakeInputs, Original, Run
+from trtconv.proof.original import Counting, MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, jumps, larger, measured_errors, spreads
-from trtconv.proof.sizes import Budget, affordable, input_bytes
+from trtconv.proof.sizes import OPERATIONS_PER_SECOND, Budget, affordable, input_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,8 @@ TIES = ("zeros", "denormal")
 # With more bytes of weights than this the noise is measured at the cheapest points only: FP64 on a CPU takes a
 # multiple of FP32's time, ViT-B there longer than exporting it.
 MEASURED_EVERYWHERE = 64 << 20
+# Likewise where the points with special values take more operations: where a file differs there, they are measured.
+MEASURED_WORK = 1e11
 # Of all that running the original at the points costs, FP64 runs may be as much again as this share (by bytes of
 # inputs); points with random values are measured from the cheapest on, at least two of them.
 SHARE_IN_FP64 = 0.5
@@ -55,6 +57,10 @@ class Samples:
         """The points that were run."""
         return tuple(s.point for s in self.items)
 
+    def at(self, point: SamplePoint) -> ReferenceSample:
+        """The sample at one of the points."""
+        return next(s for s in self.items if s.point == point)
+
     def floors_at(
         self, point: SamplePoint, outputs: Mapping[str, Array], errors: Mapping[str, Array] | None = None
     ) -> dict[str, NoiseFloor]:
@@ -66,33 +72,51 @@ class Samples:
         }
 
 
+@dataclass(frozen=True)
+class Watch:
+    """What is told while an original is run at its points: each point, and the first sample that cost little."""
+
+    point: Callable[[int, int], None] = lambda done, total: None
+    first: Callable[[ReferenceSample], None] = lambda sample: None
+
+
 def run_samples(
-    original: Original, specs: Sequence[TensorSpec], points: Sequence[SamplePoint], make: MakeInputs,
-    only_random: bool, budget: Budget, *, label: str = MODULE,
-) -> Samples:  # fmt: skip
-    """Run the original at the points that fit the budget; the first point (the traced size) sets the rate.
+    original: Original,
+    specs: Sequence[TensorSpec],
+    points: Sequence[SamplePoint],
+    make: MakeInputs,
+    only_random: bool,
+    budget: Budget,
+    *,
+    label: str = MODULE,
+    watch: Watch = Watch(),
+) -> Samples:
+    """Run the original at the points that fit the budget; the first point (the traced size) tells what a run costs.
 
     `only_random` leaves out zero, large and other special values, for inputs that a user's function makes. `label` is
-    what notes call the original.
+    what notes call the original. What `watch` raises is passed on: who refuses an original need not run it everywhere.
     """
     started = time.monotonic()
     candidates = [p for p in points if p.values == "random" or not only_random]
-    first = _run(original, candidates[0], make)
-    rate = (time.monotonic() - started) / max(1, input_bytes(specs, candidates[0]))
+    first, work = _counted(original, candidates[0], make)
+    rate = work / max(1, input_bytes(specs, candidates[0]))
     chosen, notes = affordable(candidates, specs, rate, budget)
-    items, refused = [first], []
-    for point in chosen:
-        if point == candidates[0]:
-            continue
+    by_cost = sorted(chosen, key=lambda p: (p.values != "random", input_bytes(specs, p)))
+    run, refused = {candidates[0]: first}, []
+    for turn, point in enumerate(by_cost):
+        watch.point(turn, len(by_cost))
         try:
-            items.append(_run(original, point, make))
+            run.setdefault(point, run.get(point) or _run(original, point, make))
         except TrtconvError:
             # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
             if point.values == "random":
                 raise
-            refused.append(f"not compared at {point}: {label} itself raises there")
-    samples = Samples(tuple(items), (*notes, *refused))
-    errors = _measure(original, samples, specs)
+            refused.append(point)
+        if turn == 0:
+            watch.first(run[point])
+    notes += tuple(f"not compared at {p}: {label} itself raises there" for p in chosen if p in refused)
+    samples = Samples(tuple(run[p] for p in dict.fromkeys((candidates[0], *chosen)) if p in run), notes)
+    errors = _measure(original, samples, specs, rate)
     samples = with_floors(replace(samples, errors=errors))
     notes = (*samples.notes, *_shows_little(samples.items, label))
     return replace(samples, notes=notes, seconds=time.monotonic() - started)
@@ -128,11 +152,24 @@ def _run(original: Original, point: SamplePoint, make: MakeInputs) -> ReferenceS
     return ReferenceSample(point, inputs, original(inputs))
 
 
-def _measure(original: Original, samples: Samples, specs: Sequence[TensorSpec]) -> dict[SamplePoint, dict[str, Array]]:
+def _counted(original: Original, point: SamplePoint, make: MakeInputs) -> tuple[ReferenceSample, float]:
+    """A sample with the floating point operations that its run took; of an original that cannot count, by the clock."""
+    if isinstance(original, Counting):
+        inputs = make(point)
+        outputs, work = original.counted(inputs)
+        return ReferenceSample(point, inputs, outputs), work
+    started = time.monotonic()
+    sample = _run(original, point, make)
+    return sample, OPERATIONS_PER_SECOND * (time.monotonic() - started)
+
+
+def _measure(
+    original: Original, samples: Samples, specs: Sequence[TensorSpec], work_per_byte: float
+) -> dict[SamplePoint, dict[str, Array]]:
     """The errors at the points that are worth their cost."""
     exact = original.exact()
     errors: dict[SamplePoint, dict[str, Array]] = {}
-    for sample in _worth_measuring(original, samples.items, specs):
+    for sample in _worth_measuring(original, samples.items, specs, work_per_byte):
         sample_errors = measured_errors(original, exact, sample.inputs, sample.outputs)
         if sample.point.values in TIES and _has_flips(sample_errors, sample.outputs):
             # Some elements are decisions; others of their kind show when the inputs move by less than they are exact.
@@ -144,11 +181,12 @@ def _measure(original: Original, samples: Samples, specs: Sequence[TensorSpec]) 
 
 
 def _worth_measuring(
-    original: Original, items: Sequence[ReferenceSample], specs: Sequence[TensorSpec]
+    original: Original, items: Sequence[ReferenceSample], specs: Sequence[TensorSpec], work_per_byte: float
 ) -> list[ReferenceSample]:
     """Special values always for small originals; points with random values from the cheapest on, within a share."""
-    small = original.weight_bytes <= MEASURED_EVERYWHERE
     cost = {s.point: input_bytes(specs, s.point) for s in items}
+    special = sum(cost[s.point] for s in items if s.point.values != "random")
+    small = original.weight_bytes <= MEASURED_EVERYWHERE and special * work_per_byte <= MEASURED_WORK
     left = SHARE_IN_FP64 * sum(cost.values())
     random = sorted((s for s in items if s.point.values == "random"), key=lambda s: cost[s.point])
     chosen = [s for s in items if small and s.point.values not in ("random", "nan")]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.points import SamplePoint, batch_dims, sample_points
+from trtconv.proof.probes.masks import MASK_KINDS
 
 
 def traced_sizes(space: ShapeSpace, specs: Sequence[TensorSpec], *, turn: int = 0) -> dict[str, int]:
@@ -40,46 +41,74 @@ def _coincidence(rng: DimRange, values: list[int], used_sizes: set[int], is_batc
 
 @dataclass(frozen=True)
 class Budget:
-    """What comparing may cost: seconds for all points that are not `ALWAYS`, seconds and bytes of inputs at one point.
+    """What comparing may cost, in floating point operations of the original, and in bytes of inputs at one point.
 
-    The limits are wide, since which points are compared should depend on the model and not on how busy the machine is.
+    `extra` is for all points together that are not `ALWAYS`; `point` for one run; special values that take more than
+    `special` are looked at where a run takes least. Not seconds: which points are compared depends on the model and
+    not on how busy the machine is. A core of today does about `OPERATIONS_PER_SECOND`.
     """
 
-    total: float = 90.0
-    point: float = 45.0
+    extra: float = 4e11
+    point: float = 1.2e11
+    special: float = 2e10
     bytes: int = 256 << 20
 
 
+OPERATIONS_PER_SECOND = 4e10
 # A model is not called equal without these. With a huge batch they may be run with a batch of 1, never left out.
 ALWAYS = ("traced", "opt", "min", "max", "interior-1", "interior-2", "batch", "zeros")
+# Special values along a shorter axis say little: a mask of one place has no prefix.
+SHORT = 4
+TELLING = ("full", *MASK_KINDS, "edges", "ties", "bytes", "constant", "large", "small", "denormal", "unit")
 
 
 def affordable(
-    points: Sequence[SamplePoint], specs: Sequence[TensorSpec], seconds_per_byte: float, budget: Budget
+    points: Sequence[SamplePoint], specs: Sequence[TensorSpec], work_per_byte: float, budget: Budget
 ) -> tuple[tuple[SamplePoint, ...], tuple[str, ...]]:
     """The points that fit the budget, in order, and notes on those changed or left out.
 
-    A point that is too large gets a batch of 1. Points beyond `ALWAYS` are left out when the total is spent. The
-    estimate is linear in the bytes of the inputs.
+    A point that is too large gets a batch of 1, but for the first, which was run already. Points beyond `ALWAYS` are
+    left out, the dearest first, when the budget is spent. The estimate is linear in the bytes of the inputs.
     """
     batch = batch_dims(specs)
-    chosen_points: dict[tuple[object, str], SamplePoint] = {}
-    notes: list[str] = []
-    left = budget.total
+    cheapest = min((p for p in points if p.values == "random"), key=lambda p: _least_telling(p, specs, batch))
+    costs: dict[SamplePoint, float] = {}
+    narrowed: list[SamplePoint] = []
     for point in points:
         chosen, size = point, input_bytes(specs, point)
-        if size * seconds_per_byte > budget.point or size > budget.bytes:
-            chosen = replace(point, dims=tuple((n, 1 if n in batch else v) for n, v in point.dims))
-            size = input_bytes(specs, chosen)
-        cost = size * seconds_per_byte
-        if point.label not in ALWAYS and cost > left:
-            notes.append(f"not compared at {point}: the {budget.total:.0f} s for comparing were used up")
-            continue
-        if chosen != point:
-            notes.append(f"{point} is compared with a batch of 1: the full batch is too large for one run")
-        left -= cost
-        chosen_points.setdefault((chosen.dims, chosen.values), chosen)
-    return tuple(chosen_points.values()), tuple(notes)
+        if point.values != "random" and size * work_per_byte > budget.special:
+            least = input_bytes(specs, cheapest)
+            chosen, size = (replace(point, dims=cheapest.dims), least) if least < size else (chosen, size)
+        if point != points[0] and (size * work_per_byte > budget.point or size > budget.bytes):
+            single = replace(chosen, dims=tuple((n, 1 if n in batch else v) for n, v in chosen.dims))
+            narrowed += [point] if single != chosen else []
+            chosen, size = single, input_bytes(specs, single)
+        if not any(c.dims == chosen.dims and c.values == chosen.values for c in costs):
+            costs[chosen] = size * work_per_byte
+    left, missing = budget.extra, []
+    for point in sorted((p for p in costs if p.label not in ALWAYS), key=lambda p: (p.advisory, costs[p], _rank(p))):
+        if costs[point] > left:
+            missing.append(point)
+        else:
+            left -= costs[point]
+    notes = []
+    if narrowed:
+        shown = ", ".join(str(p) for p in narrowed)
+        notes.append(f"compared with a batch of 1, since the full batch is too large for one run: {shown}")
+    if missing:
+        shown = ", ".join(str(p) for p in costs if p in missing)
+        notes.append(f"not compared at {shown}: all points but the main ones may take {budget.extra / 1e9:.0f} GFLOP")
+    return tuple(p for p in costs if p not in missing), tuple(notes)
+
+
+def _rank(point: SamplePoint) -> int:
+    """Of special values at one size, those that tell most come first."""
+    return TELLING.index(point.values) if point.values in TELLING else len(TELLING)
+
+
+def _least_telling(point: SamplePoint, specs: Sequence[TensorSpec], batch: Sequence[str]) -> tuple[bool, int]:
+    """Sorts points by cost, those with a short axis last."""
+    return any(v < SHORT for n, v in point.dims if n not in batch), input_bytes(specs, point)
 
 
 def input_bytes(specs: Sequence[TensorSpec], point: SamplePoint) -> int:

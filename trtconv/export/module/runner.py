@@ -12,9 +12,17 @@ from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
-from trtconv.export.module.twins import Resampled, denormals_flushed, exact_twin, perturbed_twin, weight_bytes
+from trtconv.export.module.twins import (
+    INTERPOLATING,
+    Resampled,
+    denormals_flushed,
+    exact_twin,
+    perturbed_twin,
+    weight_bytes,
+)
 from trtconv.export.module.user_code import blame
 from trtconv.export.sizes.shape_caches import ShapeCaches
+from trtconv.export.sizes.work import counted_work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +45,7 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    # `interpolates` is True until a run under `Resampled` saw no interpolation.
+    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation.
     interpolates = True
     caches = ShapeCaches()
 
@@ -85,6 +93,13 @@ class ModuleRunner:
         """Run once with denormal numbers taken for zero, as GPUs take them."""
         with denormals_flushed():
             return self(inputs)
+
+    def counted(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], float]:
+        """Run once: the outputs, and the floating point operations of the run. Raises TrtconvError."""
+        with counted_work() as work:
+            outputs = self(inputs)
+        self.interpolates = not INTERPOLATING.isdisjoint(work.names)
+        return outputs, work.operations
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""

@@ -30,6 +30,7 @@ UPSAMPLING = {
     "_upsample_bicubic2d_aa": 2,
 }
 SAMPLING = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler")
+INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
 
 
 def weight_bytes(module: nn.Module) -> int:

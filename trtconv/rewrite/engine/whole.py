@@ -23,7 +23,7 @@ from trtconv.proof.probes.boundaries import probe_boundaries
 from trtconv.proof.probes.masks import MASK_KINDS
 from trtconv.proof.probes.values import INFINITE_KINDS
 from trtconv.proof.proving import compare_graphs
-from trtconv.proof.sizes import small_points
+from trtconv.proof.sizes import elements, small_points
 from trtconv.rewrite.engine.proof import DECIDING_KINDS, compare_decided
 from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.index import Array
@@ -35,6 +35,8 @@ MAX_POINTS = 3
 REMARKABLE = 1e-4
 # The probes at which the whole is compared. The others are ranges: what they change happens in the parts.
 WHOLE_KINDS = ("ties", "edges", *MASK_KINDS, *INFINITE_KINDS)
+# Inputs of so many elements have every kind of value among them.
+FEWEST_ELEMENTS = 1 << 12
 # Above this, one point with random values and the one with zeros have to do.
 MANY_NODES = 10_000
 
@@ -156,7 +158,13 @@ def _probes(
     model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], at: SamplePoint
 ) -> list[tuple[SamplePoint, dict[str, Array]]]:
     """The probes by type, and the inputs that lie where the graph decides, at the sizes of a point."""
-    points = [p for p in sample_points(space, specs) if p.values in WHOLE_KINDS]
+    # Masks need rows; what else is decided, a large graph decides at the smallest sizes too.
+    small = at.dims if elements(specs, at) >= FEWEST_ELEMENTS else None
+    points = [
+        replace(p, dims=small) if small is not None and not p.masks else p
+        for p in sample_points(space, specs)
+        if p.values in WHOLE_KINDS
+    ]
     fed = [(p, sample_inputs(specs, p)) for p in points]
     bounds = {s.name: s.value_range for s in specs if s.value_range is not None}
     boundaries = probe_boundaries(model, sample_inputs(specs, at), lambda part: open_model(part)[0], bounds)

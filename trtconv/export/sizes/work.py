@@ -1,0 +1,87 @@
+"""How much a run of a module computes: by that, and not by a clock, sizes are chosen for what runs often.
+
+A clock would choose others on a busy machine. So the operations of a run are counted as torch dispatches them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+# What writing an element costs beside a multiplication or an addition in a product of matrices: memory is slower.
+PER_ELEMENT = 32.0
+# Operators that torch's counter does not know, and that multiply rows by the matrices among their arguments.
+BY_MATRICES = (
+    "mkldnn_rnn_layer",
+    "_native_multi_head_attention",
+    "_transformer_encoder_layer_fwd",
+    "_thnn_fused_lstm_cell",
+    "lstm",
+    "gru",
+    "linear",
+)
+
+
+@dataclass
+class Work:
+    """The floating point operations of a run, and the operators in it by name."""
+
+    operations: float = 0.0
+    names: frozenset[str] = frozenset()
+
+
+@contextmanager
+def counted_work() -> Iterator[Work]:
+    """Count what torch runs in the block; the result is complete at its end."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    work = Work()
+    names: set[str] = set()
+
+    class Counter(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            name = func.overloadpacket.__name__
+            names.add(name)
+            count = flop_registry.get(func.overloadpacket)
+            if count is not None:
+                work.operations += count(*args, **(kwargs or {}), out_val=result)
+            elif name in BY_MATRICES:
+                work.operations += _by_matrices(args)
+            if not _is_view(func):
+                work.operations += PER_ELEMENT * sum(t.numel() for t in _tensors(result))
+            return result
+
+    try:
+        with Counter():
+            yield work
+    finally:
+        work.names = frozenset(names)
+
+
+def _by_matrices(args: Sequence[Any]) -> float:
+    tensors = _tensors(args)
+    if not tensors or not tensors[0].dim():
+        return 0.0
+    rows = tensors[0].numel() / max(1, tensors[0].shape[-1])
+    return float(2.0 * rows * sum(math.prod(t.shape) for t in tensors[1:] if t.dim() == 2))
+
+
+def _tensors(value: Any) -> list[Any]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [t for part in value for t in _tensors(part)]
+    return []
+
+
+def _is_view(func: Any) -> bool:
+    """True for an operator that gives its input's memory in another shape."""
+    aliases = [r.alias_info for r in func._schema.returns]
+    return any(a is not None and not a.is_write for a in aliases)
