@@ -59,6 +59,8 @@ OPERATIONS_PER_SECOND = 4e10
 ALWAYS = ("traced", "opt", "min", "max", "interior-1", "interior-2", "batch", "zeros")
 # Special values along a shorter axis say little: a mask of one place has no prefix.
 SHORT = 4
+# How many times as much as others the point with a batch over 1 may cost.
+BATCH_MAY = 8.0
 TELLING = ("full", *MASK_KINDS, "edges", "ties", "bytes", "constant", "large", "small", "denormal", "unit")
 
 
@@ -79,7 +81,9 @@ def affordable(
         if point.values != "random" and size * work_per_byte > budget.special:
             least = input_bytes(specs, cheapest)
             chosen, size = (replace(point, dims=cheapest.dims), least) if least < size else (chosen, size)
-        if point != points[0] and (size * work_per_byte > budget.point or size > budget.bytes):
+        # What shows that the examples of a batch do not mix may cost more.
+        most = budget.point * (BATCH_MAY if point.label == "batch" else 1.0)
+        if point != points[0] and (size * work_per_byte > most or size > budget.bytes):
             single = replace(chosen, dims=tuple((n, 1 if n in batch else v) for n, v in chosen.dims))
             narrowed += [point] if single != chosen else []
             chosen, size = single, input_bytes(specs, single)

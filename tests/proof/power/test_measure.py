@@ -152,3 +152,13 @@ def test_integers_and_infinities_that_change_have_no_size():
     some = np.asarray([1.0, np.inf, np.nan])
     assert effect_of({"y": some}, {"y": some}, {}).size == 0.0
     assert effect_of({"y": some}, {"y": np.asarray([1.0, 2.0, np.nan])}, {}).size == np.inf
+
+
+def test_the_unchanged_graph_runs_at_as_many_points_as_the_faults_need():
+    # The fault is another axis of Flatten, which a batch over 1 shows.
+    samples = telling_samples(samples_of(head_model("classifier")))[::-1]
+    assert len(samples) > 1
+    tight = measure("classifier", comparison(None), count=1, samples=samples)
+    assert (len(tight.of("reported")), tight.points) == (1, (str(samples[0].point),))
+    loose = measure("classifier", comparison(Tolerance(1e9, 1e9)), count=6, samples=samples)
+    assert loose.points == tuple(str(s.point) for s in samples)

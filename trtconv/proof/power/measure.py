@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,7 @@ def _tried(graph: FaultGraph, fault: Fault, outcome: str, effect: Effect) -> Tri
 
 
 class _Trial:
-    """The unchanged graph's values at the samples, and the judgement of one fault after another."""
+    """The unchanged graph's values at the samples, as far as they are needed, and the judgement of each fault."""
 
     def __init__(
         self, request: PowerRequest, graph: FaultGraph, faults: Sequence[Fault], frozen: dict[str, Array]
@@ -117,18 +117,33 @@ class _Trial:
         outputs = [v.name for v in graph.model.graph.output]
         sizes = [n for f in faults if f.kind == "baked" for n in graph.nodes[f.index].output]
         inner = sorted({n for p in self.parts.values() for n in p.reads} - inputs - set(outputs))
-        run, inner = _watching(request, graph, outputs, inner, sizes)
-        self.values: list[tuple[ReferenceSample, dict[str, Array]]] = []
-        for sample in request.samples:
-            values = run(sample.inputs)
-            frozen.update({n: v for n, v in values.items() if n in sizes and n not in frozen})
-            self.values.append((sample, {**sample.inputs, **values}))
+        self._run, inner = _watching(request, graph, outputs, inner, sizes)
         held = {*inner, *inputs, *outputs}
         self.parts = {i: p if set(p.reads) <= held else everything(graph) for i, p in self.parts.items()}
         self.outputs = outputs
-        # Points at which the unchanged graph fails already say nothing about a fault.
-        self.values = [v for v in self.values if not self._reports(v[0], {n: v[1][n] for n in outputs})]
-        self.labels = tuple(str(s.point) for s, _ in self.values)
+        self._waiting = list(request.samples)
+        self._values: list[tuple[ReferenceSample, dict[str, Array]]] = []
+        first = next(self._at_samples(), None)
+        if first is not None:
+            frozen.update({n: v for n, v in first[1].items() if n in sizes})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The points at which faults were tried."""
+        return tuple(str(s.point) for s, _ in self._values)
+
+    def _at_samples(self) -> Iterator[tuple[ReferenceSample, dict[str, Array]]]:
+        """The samples with the unchanged graph's values, which are computed when a fault comes so far.
+
+        Points at which the unchanged graph fails already say nothing about a fault, and are left out.
+        """
+        yield from list(self._values)
+        while self._waiting:
+            sample = self._waiting.pop(0)
+            values = self._run(sample.inputs)
+            if not self._reports(sample, {n: values[n] for n in self.outputs}):
+                self._values.append((sample, {**sample.inputs, **values}))
+                yield self._values[-1]
 
     def _reports(self, sample: ReferenceSample, outputs: Mapping[str, Array]) -> bool:
         return any(not c.passed for c in self.request.compare(sample, outputs))
@@ -136,14 +151,14 @@ class _Trial:
     def judge(self, fault: Fault, edit: Edit) -> _Verdict:
         """Is the fault reported at one of the samples, and how much does it change?"""
         part = self.parts[fault.index]
-        if not part.outputs or not self.values:
+        if not part.outputs or not self._values:
             return _Verdict(False, Effect())
         try:
-            run = self.request.open_model(faulty_model(self.graph, part, fault.index, edit, self.values[0][1]))
+            run = self.request.open_model(faulty_model(self.graph, part, fault.index, edit, self._values[0][1]))
         except TrtconvError:
             return _Verdict(True, Effect(float("inf")))
         largest = Effect()
-        for sample, values in self.values:
+        for sample, values in self._at_samples():
             try:
                 after = run({n: values[n] for n in part.reads})
             except TrtconvError:

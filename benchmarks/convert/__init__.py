@@ -1,0 +1,1 @@
+"""What a conversion costs beside the plain exporter and the plain build."""

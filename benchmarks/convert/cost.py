@@ -1,0 +1,223 @@
+"""`python -m benchmarks convert.cost [NAME ...]`: `trtconv convert` beside the plain exporter and the plain build.
+
+Each network is converted in one process and exported and built plainly in another, in the same run; imports are not
+counted. `plain` is one call of torch.onnx.export with the same dynamic dims (by TorchScript where torch.export cannot)
+and one build of its file. Seconds are those of the processor, over all threads, and of the wall: on a busy machine the
+first still compare. `--refusals` has modules that trtconv has to refuse, beside the plain export alone.
+
+`--json FILE` writes the record; refused where the load average is over `QUIET`, as a record of a busy machine says
+little of wall seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trtconv.core.progress import SilentProgress
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+LARGER = ("resnet50", "convnext_t", "vit_b")
+REFUSED = ("draws", "decides")
+# The load average, over two minutes of which nothing else may have run, for a record to be kept.
+QUIET = 1.5
+
+
+def configs() -> dict[str, Path]:
+    """The examples and the larger networks, by name."""
+    examples = sorted((ROOT / "examples").glob("*.toml"))
+    return {p.stem: p for p in (*examples, *(HERE / f"{n}.toml" for n in LARGER))}
+
+
+def config_of(name: str) -> Path:
+    """The configuration of a network, one that is refused too."""
+    return HERE / "refused" / f"{name}.toml" if name in REFUSED else configs()[name]
+
+
+@dataclass
+class Spent(SilentProgress):
+    """Seconds of the processor and of the wall, by stage and by phase in it."""
+
+    by_phase: dict[str, float] = field(default_factory=dict)
+    _name: tuple[str, str] = ("", "")
+    _since: float = field(default_factory=time.process_time)
+
+    def stage(self, name: str) -> None:
+        """A room begins."""
+        self._turn((name, ""))
+
+    def phase(self, name: str, completed: int = 0, total: int = 0) -> None:
+        """A step of a room; of rounds of rules the name of the rule is left out."""
+        self._turn((self._name[0], name.split(":")[0]))
+
+    def _turn(self, name: tuple[str, str]) -> None:
+        now = time.process_time()
+        key = ": ".join(filter(None, self._name)) or "before"
+        self.by_phase[key] = self.by_phase.get(key, 0.0) + now - self._since
+        self._name, self._since = name, now
+
+    def end(self) -> dict[str, float]:
+        """What was spent, once all is over."""
+        self._turn(("", ""))
+        return {k: round(v, 2) for k, v in self.by_phase.items() if v >= 0.01}
+
+
+@contextmanager
+def timed(record: dict[str, Any], name: str) -> Iterator[None]:
+    """Put the seconds of the block into the record, of the processor and of the wall."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    try:
+        yield
+    finally:
+        record[name] = {"cpu": round(time.process_time() - cpu, 2), "wall": round(time.perf_counter() - wall, 2)}
+
+
+def convert(name: str, folder: Path) -> dict[str, Any]:
+    """Convert, from the cold: no engine is taken from the cache."""
+    import onnxruntime  # noqa: F401
+    import torch  # noqa: F401
+
+    from trtconv.core.errors import TrtconvError
+    from trtconv.frontend.assemble import convert_request, load_config
+    from trtconv.frontend.command_line import CommandLine
+    from trtconv.pipeline import convert as run
+
+    request = convert_request(load_config(config_of(name)), None, folder, False, CommandLine())
+    spent = Spent()
+    record: dict[str, Any] = {}
+    with timed(record, "convert"):
+        try:
+            run(request, spent)
+        except TrtconvError as error:
+            record["refused"] = error.message
+    return {**record, "stages": spent.end()}
+
+
+def plain(name: str, folder: Path) -> dict[str, Any]:
+    """The plain exporter, and the plain build of what it wrote; the reason in place of what does not work."""
+    import torch
+
+    from trtconv.core.errors import TrtconvError
+    from trtconv.core.requests import BuildRequest
+    from trtconv.export.module.source import load_module
+    from trtconv.frontend.assemble import convert_request, load_config
+    from trtconv.frontend.command_line import CommandLine
+    from trtconv.proof.points import SamplePoint, sample_inputs
+    from trtconv.proof.sizes import traced_sizes
+
+    request = convert_request(load_config(config_of(name)), None, folder, False, CommandLine()).export
+    module = load_module(request.source).eval()
+    sizes = traced_sizes(request.space, request.inputs)
+    arrays = sample_inputs(request.inputs, SamplePoint("traced", tuple(sizes.items())))
+    args = tuple(torch.from_numpy(arrays[s.name]) for s in request.inputs)
+    record: dict[str, Any] = {}
+    model = folder / "plain.onnx"
+    with timed(record, "export"):
+        record["exporter"] = export_plainly(module, args, request, model)
+    with timed(record, "build"):
+        try:
+            from trtconv.build import build_engine
+
+            build_engine(BuildRequest(model, folder / "plain.engine", dynamic=request.space, inputs=request.inputs))
+        except TrtconvError as error:
+            record["no build"] = error.message
+    return record
+
+
+def export_plainly(module: Any, args: tuple[Any, ...], request: Any, model: Path) -> str:
+    """One call of torch's exporter; of its older one where the first raises. Returns which it was."""
+    import torch
+
+    names = [s.name for s in request.inputs]
+    units = {
+        n: torch.export.Dim(f"{n}_unit", min=max(1, r.min // r.multiple), max=max(3, r.max // r.multiple))
+        for n, r in request.space.dims
+        if r.min != r.max
+    }
+    dims = {n: unit if (m := request.space[n].multiple) == 1 else m * unit for n, unit in units.items()}
+    shapes = tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in request.inputs)
+    try:
+        torch.onnx.export(module, args, str(model), input_names=names, dynamic_shapes=shapes, verbose=False)
+        return "dynamo"
+    except Exception:  # torch raises whatever a module makes it raise
+        axes = {s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str)} for s in request.inputs}
+        torch.onnx.export(module, args, str(model), input_names=names, dynamic_axes=axes, dynamo=False)
+        return "torchscript"
+
+
+def in_child(name: str, side: str) -> dict[str, Any]:
+    """One side of the comparison, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks.convert.cost", "--child", side, name, "--folder", folder]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if finished.returncode:
+        raise SystemExit(f"{side} {name}:\n{finished.stderr[-2000:]}")
+    record: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return record
+
+
+def compared(name: str) -> dict[str, Any]:
+    """Both sides of one network, with the ratios."""
+    ours, theirs = in_child(name, "convert"), in_child(name, "plain")
+    built = theirs["build"] if "refused" not in ours and "no build" not in theirs else {"cpu": 0.0, "wall": 0.0}
+    ratio = {k: round(ours["convert"][k] / max(0.01, theirs["export"][k] + built[k]), 2) for k in ("cpu", "wall")}
+    return {"network": name, "ratio": ratio, **ours, "plain": theirs}
+
+
+def shown(row: dict[str, Any]) -> str:
+    """One line of the table."""
+    theirs = row["plain"]
+    build = theirs["build"]["cpu"] if "no build" not in theirs else 0.0
+    numbers = f"{row['convert']['cpu']:9.1f} {theirs['export']['cpu']:9.1f} {build:8.1f}"
+    remark = "refused" if "refused" in row else theirs["exporter"]
+    return f"{row['network']:16} {numbers} {row['ratio']['cpu']:7.2f} {row['ratio']['wall']:7.2f}  {remark}"
+
+
+def main() -> None:
+    """Measure the networks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*configs(), *REFUSED])}")
+    parser.add_argument("--refusals", action="store_true", help="the modules that have to be refused")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the record")
+    parser.add_argument("--child", choices=("convert", "plain"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        side = convert if options.child == "convert" else plain
+        print(json.dumps(side(options.names[0], options.folder)))
+        return
+    load = os.getloadavg()[0]
+    if options.json and load > QUIET:
+        sys.exit(f"the load average is {load:.1f}: a record is made where nothing else runs (under {QUIET})")
+    names = options.names or [*(REFUSED if options.refusals else configs())]
+    print(
+        f"{'processor seconds':16} {'convert':>9} {'export':>9} {'build':>8} {'ratio':>7} {'wall':>7}  plain exporter"
+    )
+    rows = []
+    for name in names:
+        rows.append(compared(name))
+        print(shown(rows[-1]), flush=True)
+        stages = sorted(rows[-1]["stages"].items(), key=lambda s: -s[1])[:6]
+        print("    " + ", ".join(f"{n} {s:.1f}" for n, s in stages), flush=True)
+    print(f"median ratio {statistics.median(r['ratio']['cpu'] for r in rows):.2f}")
+    if options.json:
+        from benchmarks.record import machine
+
+        record = {**machine("torch", "onnxruntime", "tensorrt_rtx"), "load_average": round(load, 2), "networks": rows}
+        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
