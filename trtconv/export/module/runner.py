@@ -95,9 +95,15 @@ class ModuleRunner:
             return self(inputs)
 
     def counted(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], float]:
-        """Run once: the outputs, and the floating point operations of the run. Raises TrtconvError."""
-        with counted_work() as work:
-            outputs = self(inputs)
+        """Run once: the outputs, and the floating point operations of the run. Raises TrtconvError.
+
+        Of a module that cannot be watched, such as one that lives in another library, the operations are 0.
+        """
+        try:
+            with counted_work() as work:
+                outputs = self(inputs)
+        except TrtconvError:
+            return self(inputs), 0.0
         self.interpolates = not INTERPOLATING.isdisjoint(work.names)
         return outputs, work.operations
 

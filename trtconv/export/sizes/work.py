@@ -6,8 +6,8 @@ A clock would choose others on a busy machine. So the operations of a run are co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,6 @@ class Work:
 def counted_work() -> Iterator[Work]:
     """Count what torch runs in the block; the result is complete at its end."""
     from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.flop_counter import flop_registry
 
     work = Work()
     names: set[str] = set()
@@ -45,15 +44,10 @@ def counted_work() -> Iterator[Work]:
     class Counter(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            name = func.overloadpacket.__name__
-            names.add(name)
-            count = flop_registry.get(func.overloadpacket)
-            if count is not None:
-                work.operations += count(*args, **(kwargs or {}), out_val=result)
-            elif name in BY_MATRICES:
-                work.operations += _by_matrices(args)
-            if not _is_view(func):
-                work.operations += PER_ELEMENT * sum(t.numel() for t in _tensors(result))
+            names.add(func.overloadpacket.__name__)
+            # A nested tensor has no sizes: what it costs is not counted.
+            with suppress(RuntimeError, TypeError, ValueError, AttributeError):
+                work.operations += _operations(func, args, kwargs or {}, result)
             return result
 
     try:
@@ -61,6 +55,20 @@ def counted_work() -> Iterator[Work]:
             yield work
     finally:
         work.names = frozenset(names)
+
+
+def _operations(func: Any, args: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> float:
+    from torch.utils.flop_counter import flop_registry
+
+    operations = 0.0
+    count = flop_registry.get(func.overloadpacket)
+    if count is not None:
+        operations += float(count(*args, **keywords, out_val=result))
+    elif func.overloadpacket.__name__ in BY_MATRICES:
+        operations += _by_matrices(args)
+    if not _is_view(func):
+        operations += PER_ELEMENT * sum(t.numel() for t in _tensors(result))
+    return operations
 
 
 def _by_matrices(args: Sequence[Any]) -> float:
