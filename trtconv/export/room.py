@@ -111,10 +111,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.outputs import renaming_notes, require_same_outputs
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.module.repeatable import (
-        SecondRun,
         require_independent_of_first_call,
-        require_same,
-        run_again,
+        require_repeatable,
+        require_same_again,
     )
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
@@ -136,18 +135,16 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
 
-    def run(runner: ModuleRunner, settled_request: ExportRequest) -> tuple[Samples, SecondRun]:
+    def run(runner: ModuleRunner, settled_request: ExportRequest) -> Samples:
         specs, source = settled_request.inputs, settled_request.source
         traced = traced_sizes(settled_request.space, specs)
         points = sample_points(settled_request.space, specs, traced=traced, seed=source.seed)
-        second: list[SecondRun] = []
         watch = Watch(
             point=lambda done, total: progress.phase("running the module at the sample points", done, total),
             # A module that differs from itself is refused before it is run everywhere.
-            first=lambda sample: second.append(run_again(runner, sample)),
+            first=lambda sample: require_same_again(runner, sample),
         )
-        samples = run_samples(runner, specs, points, make, source.sample is not None, Budget(), watch=watch)
-        return samples, second[0]
+        return run_samples(runner, specs, points, make, source.sample is not None, Budget(), watch=watch)
 
     inner, padding = request, None
     if request.align or request.pad_to_multiple:
@@ -159,14 +156,14 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("module"):
         progress.phase("running the module at the sample points")
         try:
-            samples, second = run(runner, inner)
+            samples = run(runner, inner)
         except AccuracyError:
             raise
         except TrtconvError as error:
             raise explain_error(error, runner, inner, make) from error
         require_same_outputs(samples.items)
         runner.caches = find_shape_caches(runner, untouched, samples.items)
-        require_same(runner, samples.at(second.point), second)
+        require_repeatable(runner, samples.cheapest)
         require_independent_of_first_call(runner, untouched, samples.items)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
@@ -176,7 +173,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     else:
         with clock.step("padding"):
             progress.phase("padding the inputs")
-            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request)[0])
+            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request))
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
         inside = str(folder.resolve())

@@ -57,9 +57,11 @@ class Samples:
         """The points that were run."""
         return tuple(s.point for s in self.items)
 
-    def at(self, point: SamplePoint) -> ReferenceSample:
-        """The sample at one of the points."""
-        return next(s for s in self.items if s.point == point)
+    @property
+    def cheapest(self) -> ReferenceSample:
+        """The one with random values whose inputs are the smallest."""
+        random = [s for s in self.items if s.point.values == "random"]
+        return min(random, key=lambda s: sum(v.nbytes for v in s.inputs.values()))
 
     def floors_at(
         self, point: SamplePoint, outputs: Mapping[str, Array], errors: Mapping[str, Array] | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
@@ -13,7 +12,6 @@ from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import Attribute, Slot, as_before_first_call
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
-from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -28,15 +26,6 @@ MOST_WEIGHTS = 64 << 20
 MOST_SHAPES = 4
 
 
-@dataclass(frozen=True)
-class SecondRun:
-    """What a module gave when it was run again on the inputs of a sample, and the names of what that run changed."""
-
-    point: SamplePoint
-    outputs: Mapping[str, Any]
-    changed: tuple[str, ...]
-
-
 def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     """Run the module again on the sample's inputs; raise AccuracyError when it gives something else.
 
@@ -44,23 +33,9 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     its noise and any file would be found equal. State that forward changes is also set to other values for a run: a
     counter may count to a thousand before it matters, and the file holds what it was at the time of tracing.
     """
-    require_same(runner, sample, run_again(runner, sample))
-
-
-def run_again(runner: ModuleRunner, sample: ReferenceSample) -> SecondRun:
-    """The second run. Raises AccuracyError when its outputs are others by more than any rounding."""
     before = _state(runner.module)
-    again = runner(sample.inputs)
-    _require_equal(sample, again)
-    after = _state(runner.module)
-    changed = tuple(key for key, value in after.items() if key in before and _differs(before[key], value))
-    return SecondRun(sample.point, again, changed)
-
-
-def require_same(runner: ModuleRunner, sample: ReferenceSample, second: SecondRun) -> None:
-    """Raise AccuracyError when the second run differs by more than the sample's noise, or a changed state matters."""
-    _require_equal(sample, second.outputs)
-    changed = list(second.changed)
+    require_same_again(runner, sample)
+    changed = [key for key, value in _state(runner.module).items() if key in before and _differs(before[key], value)]
     if changed and runner.caches.initial and _is_cache(runner, sample):
         cached = [key for key, space, name in _places(runner.module) if (id(space), name) in runner.caches]
         changed = [key for key in changed if key not in cached]
@@ -68,8 +43,9 @@ def require_same(runner: ModuleRunner, sample: ReferenceSample, second: SecondRu
         _require_no_use_of(runner, sample, changed)
 
 
-def _require_equal(sample: ReferenceSample, again: Mapping[str, Any]) -> None:
-    differs = _difference(sample, again)
+def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
+    """Run the module again on the sample's inputs; raise AccuracyError when the outputs are others."""
+    differs = _difference(sample, runner(sample.inputs))
     if differs is None:
         return
     much = f" by up to {differs.max_abs:.3g}" if differs.max_abs is not None else f" ({differs.reason})"
@@ -128,7 +104,7 @@ def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: l
         )
 
 
-def _difference(sample: ReferenceSample, outputs: Mapping[str, Any]) -> OutputComparison | None:
+def _difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputComparison | None:
     return first_failure(compare_outputs(str(sample.point), sample.outputs, outputs, allowances(sample)))
 
 
