@@ -134,6 +134,7 @@ def attempt(way: Way, job: Job) -> Attempt:
     finally:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
+    job.progress.phase(f"comparing what {way} wrote")
     runs = RememberedRuns(partial(OnnxRuntimeRunner, candidate.model))
     verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items[0], job.request.tolerance)

@@ -33,6 +33,7 @@ def allow_for_rounding(job: Job, result: Attempt) -> tuple[Job, Attempt]:
         if verdict.failure.max_abs == float("inf"):
             measured = without_breakdown(job.samples, verdict.at, job.runner)
         else:
+            job.progress.phase(f"measuring the module's own rounding at {verdict.at}")
             enough = partial(passes_clearly, runs, tolerance=job.request.tolerance)
             measured = with_rounding(job.samples, verdict.at, job.runner, puts_in_order(result.candidate), enough)
         if measured is None:
