@@ -140,7 +140,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         traced = traced_sizes(settled_request.space, specs)
         points = sample_points(settled_request.space, specs, traced=traced, seed=source.seed)
         watch = Watch(
-            point=lambda done, total: progress.phase("running the module at the sample points", done, total),
+            point=lambda count, total: progress.phase("running the module at the sample points", count, total),
             # A module that differs from itself is refused before it is run everywhere.
             first=lambda sample: require_same_again(runner, sample),
         )

@@ -78,7 +78,7 @@ class Samples:
 class Watch:
     """What is told while an original is run at its points: each point, and the first sample that cost little."""
 
-    point: Callable[[int, int], None] = lambda done, total: None
+    point: Callable[[int, int], None] = lambda count, total: None
     first: Callable[[ReferenceSample], None] = lambda sample: None
 
 
