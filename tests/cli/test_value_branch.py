@@ -37,3 +37,11 @@ def test_the_message_says_what_decides(trtconv, tmp_path: Path, condition: str, 
     assert code == 3
     assert words in err
     assert "net.py:7" in err
+
+
+def test_an_export_says_what_it_does_not_prove(trtconv, tmp_path: Path):
+    (tmp_path / "net.py").write_text(NET.format(condition="False"))
+    words = ("export", f"{tmp_path}/net.py:Net", "-o", tmp_path / "n.onnx", "--input", "x:float32[2,4]")
+    code, out, err = trtconv(*words)
+    assert code == 0, err
+    assert "in ONNX Runtime; nothing was rewritten, built or run for a target" in out

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.fuzz import file_targets, model_targets, text_targets
+from tests.fuzz import file_targets, model_targets, rewrite_target, text_targets
 from tests.fuzz.target import Target
 
-SHORT = (*text_targets.TARGETS, *file_targets.TARGETS, model_targets.READ)
+SHORT = (*text_targets.TARGETS, *file_targets.TARGETS, model_targets.READ, rewrite_target.TARGET)
 TARGETS = (*SHORT, model_targets.PROGRAM, *model_targets.LONG)
 
 

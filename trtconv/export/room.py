@@ -114,6 +114,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         require_independent_of_first_call,
         require_repeatable,
         require_same_again,
+        require_same_after_many_calls,
     )
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
@@ -168,6 +169,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     choice = choose(Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds))
+    with clock.step("module"):
+        require_same_after_many_calls(runner, samples.items[0])
     if padding is None:
         request = inner
     else:

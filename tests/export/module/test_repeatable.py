@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export import export_model
-from trtconv.export.module.repeatable import require_repeatable
+from trtconv.export.module.repeatable import require_repeatable, require_same_after_many_calls
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceSample
@@ -128,6 +129,26 @@ def test_state_that_matters_later_is_refused(module):
     with pytest.raises(AccuracyError, match="forward changes 'calls' and depends on it"):
         require_repeatable(runner, result)
     assert int(module.calls) < 10
+
+
+class InClosure(nn.Module):
+    """State where nobody looks for it."""
+
+    def __init__(self):
+        super().__init__()
+        calls = itertools.count()
+        self.step = lambda: next(calls)
+
+    def forward(self, x):
+        return x * (3.0 if self.step() > 60 else 1.0)
+
+
+def test_state_out_of_sight_shows_after_many_calls():
+    runner, result = sample(InClosure())
+    require_repeatable(runner, result)
+    with pytest.raises(AccuracyError, match="after many calls than at first"):
+        require_same_after_many_calls(runner, result)
+    require_same_after_many_calls(*sample(Counted()))
 
 
 class Shrinks(nn.Module):

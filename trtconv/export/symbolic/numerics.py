@@ -71,7 +71,7 @@ def atan2(func: Any, y: Any, x: Any) -> Any:
 
     if not isinstance(y, torch.Tensor) or not isinstance(x, torch.Tensor) or not y.dtype.is_floating_point:
         return NotImplemented
-    half_turn = torch.where(torch.reciprocal(y) < 0, -math.pi, math.pi)
+    half_turn = torch.where(torch.logical_or(y < 0, torch.reciprocal(y) < 0), -math.pi, math.pi)
     slope = torch.atan(y / x)
     whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, half_turn * 0.5, slope))
     return torch.where(torch.logical_and(x == 0, y == 0), torch.zeros_like(whole), whole)
@@ -85,6 +85,26 @@ def angle(func: Any, x: Any) -> Any:
         return NotImplemented
     parts = torch.view_as_real(x)
     return atan2(func, parts[..., 1], parts[..., 0])
+
+
+def add(func: Any, x: Any, other: Any) -> Any:
+    """The sum of booleans is true where one of them is; ONNX adds numbers only."""
+    import torch
+
+    return torch.logical_or(x, other) if _are_booleans(x, other) else NotImplemented
+
+
+def multiply(func: Any, x: Any, other: Any) -> Any:
+    """The product of booleans."""
+    import torch
+
+    return torch.logical_and(x, other) if _are_booleans(x, other) else NotImplemented
+
+
+def _are_booleans(x: Any, other: Any) -> bool:
+    import torch
+
+    return all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, other))
 
 
 def covariance(func: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
