@@ -90,7 +90,7 @@ def bool_arithmetic(self, x):
     return positive + positive, positive * 3, positive.sum(1), positive.float().mean()
 
 
-@forward(I64)
+@forward(I64, refused="differs from the module")
 def bool_cumulative(self, x):
     return (x > 0).cumsum(1), (x > 0).cumprod(0), (x != 0).any(1), (x != 0).all(0)
 
@@ -141,7 +141,7 @@ def result_type_of_where(self, x):
     return torch.where(x > 0, 1, 0), torch.where(x > 0, x, 0), torch.where(x > 0, 2.5, 1)
 
 
-@forward(X)
+@forward(X, refused="cannot be exported")
 def sign_and_copysign(self, x):
     return x.sign(), torch.copysign(torch.ones_like(x), x), torch.signbit(x), x.sgn()
 
@@ -167,7 +167,7 @@ def logarithms_of_small(self, x):
     return torch.log1p(y), torch.expm1(-y), torch.log2(y + 1), torch.log10(y + 1)
 
 
-@forward(X)
+@forward(X, noted="infinity")
 def softplus_threshold(self, x):
     return F.softplus(x, beta=2, threshold=3), F.logsigmoid(x), F.softsign(x)
 
@@ -187,7 +187,7 @@ def ties_of_extremes(self, x):
     return x.argmax(1), x.argmin(0), x.max(1).indices, x.min(0).values, x.amax((0, 1))
 
 
-@forward(X)
+@forward(X, refused="raises")
 def stable_sort(self, x):
     return x.sort(1, stable=True), torch.argsort(x, 0, descending=True, stable=True)
 

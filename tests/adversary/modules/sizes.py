@@ -170,7 +170,7 @@ class FirstSizeWins(nn.Module):
         return x * F.interpolate(self.grid[None, None], size=x.shape[3], mode="nearest")[0, 0]
 
 
-@attack(IMAGE, dims=HW, refused="forward changes")
+@attack(IMAGE, dims=HW, refused="run again")
 class GrowingBuffer(nn.Module):
     """Grows to the largest size so far; its values depend on that size."""
 

@@ -13,7 +13,7 @@ SETTINGS = {"scale": 2.0, "calls": 0}
 HISTORY: list[float] = []
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="forward changes")
 class AlternatingSign(nn.Module):
     def __init__(self):
         super().__init__()
@@ -24,7 +24,7 @@ class AlternatingSign(nn.Module):
         return x * self.sign
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class WarmUp(nn.Module):
     """Another result from the third call on."""
 
@@ -37,7 +37,7 @@ class WarmUp(nn.Module):
         return x if self.calls < 3 else x * 2
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="forward changes")
 class CounterBuffer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -48,7 +48,7 @@ class CounterBuffer(nn.Module):
         return x + (self.calls > 1000).float()
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class MovingAverage(nn.Module):
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ class MovingAverage(nn.Module):
         return x - self.mean
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="after many calls")
 class StateInList(nn.Module):
     """State where no one looks for it."""
 
@@ -72,7 +72,7 @@ class StateInList(nn.Module):
         return x * (2.0 if len(self.seen) > 20 else 1.0)
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="after many calls")
 class StateInClosure(nn.Module):
     def __init__(self):
         super().__init__()
@@ -89,7 +89,7 @@ class StateInClosure(nn.Module):
         return x * (3.0 if self._step() > 60 else 1.0)
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class StateInGlobal(nn.Module):
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ class StateInGlobal(nn.Module):
         return x + (SETTINGS["calls"] % 2)
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class StateInGenerator(nn.Module):
     def __init__(self):
         super().__init__()
@@ -115,7 +115,7 @@ class StateInGenerator(nn.Module):
         return StateInGenerator()
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class PreviousInput(nn.Module):
     def __init__(self):
         super().__init__()
@@ -126,7 +126,7 @@ class PreviousInput(nn.Module):
         return x if before is None or before.shape != x.shape else x - before
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="run again")
 class HistoryOfModule(nn.Module):
     def forward(self, x):
         HISTORY.append(0.0)
@@ -175,7 +175,7 @@ class TiedInPlace(Twice):
         return self.a(x) - self.b(x).relu()
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="cannot be exported")
 class WeightNormed(Twice):
     def __init__(self):
         super().__init__()

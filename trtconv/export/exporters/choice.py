@@ -205,17 +205,15 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
 
 
 def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
-    """A note where a file gives something else than the module when one input value is infinite.
-
-    Nothing where the module itself makes NaN of it: what becomes of NaN depends on the order of sums.
-    """
+    """A note where a file differs at an infinite input value, in an output of which the module makes no NaN."""
     defined = {
-        str(s.point)
+        (str(s.point), name)
         for s in samples.items
         if s.point.values in INFINITE_KINDS
-        and not any(v.dtype.kind == "f" and (v != v).any() for v in s.outputs.values())
+        for name, v in s.outputs.items()
+        if not (v.dtype.kind == "f" and (v != v).any())
     }
-    worse = next((c for c in verdict.advisory if c.point in defined and not c.passed), None)
+    worse = next((c for c in verdict.advisory if (c.point, c.output) in defined and not c.passed), None)
     return (f"with an infinity in an input the file differs: {describe_failure(worse)}",) if worse else ()
 
 
