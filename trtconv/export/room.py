@@ -113,8 +113,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.repeatable import (
         require_independent_of_first_call,
         require_repeatable,
-        require_same_again,
         require_same_after_many_calls,
+        require_same_again,
     )
     from trtconv.export.module.runner import ModuleRunner, set_eval
     from trtconv.export.module.sample_function import inputs_maker
@@ -173,10 +173,10 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         choice = choose(job)
     except AccuracyError:
         # A file cannot equal what changes from call to call; that is then the cause to tell.
-        require_same_after_many_calls(runner, samples.items[0])
+        require_same_after_many_calls(runner, samples.cheapest)
         raise
     with clock.step("module"):
-        require_same_after_many_calls(runner, samples.items[0])
+        require_same_after_many_calls(runner, samples.cheapest)
     if padding is None:
         request = inner
     else:

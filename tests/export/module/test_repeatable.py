@@ -27,6 +27,13 @@ class Noise(nn.Module):
         return x + torch.randn_like(x)
 
 
+class LittleNoise(nn.Module):
+    """In FP64 it is as large, so that it is measured as rounding."""
+
+    def forward(self, x):
+        return x + 1e-3 * torch.randn_like(x)
+
+
 class State(nn.Module):
     def __init__(self):
         super().__init__()
@@ -116,6 +123,17 @@ def sample(module):
 def test_what_differs_from_run_to_run_is_refused(module):
     with pytest.raises(AccuracyError, match="run again on the same inputs"):
         require_repeatable(*sample(module))
+
+
+def test_noise_is_not_taken_for_rounding():
+    """The floor that is measured is as large as the noise."""
+    from trtconv.proof.sampling import measured_sample
+
+    runner, result = sample(LittleNoise())
+    measured = measured_sample(runner, result)
+    assert measured.floors["output"].largest > 1e-4
+    with pytest.raises(AccuracyError, match="run again on the same inputs"):
+        require_repeatable(runner, measured)
 
 
 @pytest.mark.parametrize("module", [Counted(), Dropped(), Dithers(), GrowsTable()])
