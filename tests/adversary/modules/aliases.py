@@ -43,7 +43,7 @@ def returns_view_then_writes(self, x):
     return view, y
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="raises")
 def aliased_slices(self, x):
     y = x.clone()
     y[:, 1:] = y[:, :-1].clone()
@@ -77,7 +77,7 @@ def setitem_negative_step(self, x):
     return y
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def fill_diagonal(self, x):
     return (x.T @ x).fill_diagonal_(0.5)
 

@@ -31,7 +31,7 @@ def roll_and_flip(self, x):
     return x.roll(1, 1), x.roll((1, -2), (0, 1)), x.roll(5), x.flip((0, 1)), torch.rot90(x)
 
 
-@forward(X)
+@forward(X, noted="infinity")
 def diagonals(self, x):
     return x.diagonal(1), x.tril(-1), x.triu(1), torch.diag_embed(x[0]), x[:, :3].trace()
 
@@ -49,15 +49,6 @@ def scatters(self, x):
         torch.zeros(3, 4).scatter_add(0, index, x),
         torch.full((3, 4), -torch.inf).scatter_reduce(0, index, x, "amax"),
         torch.ones(3, 4).scatter_reduce(0, index, x, "mean", include_self=False),
-    )
-
-
-@forward(X)
-def gathers(self, x):
-    return (
-        x.gather(1, x.argsort(1, stable=True)),
-        torch.take(x, torch.tensor([0, 5, -1])),
-        x.index_select(1, torch.tensor([3, 0])),
     )
 
 
@@ -81,59 +72,3 @@ def pooling_of_padding(self, x):
 @forward(X)
 def lp_pooling_of_signs(self, x):
     return F.lp_pool2d(x[None, None].abs(), 2.0, 2), F.adaptive_max_pool2d(x[None, None], (2, 3))
-
-
-@forward(X)
-def interpolations(self, x):
-    y = x[None, None]
-    return (
-        F.interpolate(y, scale_factor=1.7),
-        F.interpolate(y, (5, 3), mode="bilinear"),
-        F.interpolate(y, (5, 7), mode="area"),
-    )
-
-
-@forward(X)
-def sampling_on_edges(self, x):
-    grid = torch.stack([x.clamp(-1.3, 1.3), x.flip(0).clamp(-1.3, 1.3)], -1)[None]
-    image = torch.arange(20.0).reshape(1, 1, 4, 5)
-    return F.grid_sample(image, grid, align_corners=False), F.grid_sample(image, grid, "nearest", "border", True)
-
-
-@forward(X)
-def one_hot_of_rounded(self, x):
-    return F.one_hot(x.clamp(0, 4).long(), 5), F.embedding(x.clamp(0, 4).long(), torch.arange(10.0).reshape(5, 2))
-
-
-@forward(X)
-def matrix_functions(self, x):
-    square = x[:, :3].clamp(-3, 3) + 10 * torch.eye(3)
-    return torch.linalg.det(square), torch.linalg.inv(square), torch.linalg.matrix_norm(square)
-
-
-@forward(X)
-def attention_with_empty_rows(self, x):
-    mask = x > 0
-    return F.scaled_dot_product_attention(x, x, x, attn_mask=mask[:, :3] | torch.eye(3, dtype=torch.bool))
-
-
-@forward(X)
-def masked_softmax_all_false(self, x):
-    return x.masked_fill(x < 0.5, -torch.inf).softmax(1).nan_to_num()
-
-
-@forward(X)
-def losses(self, x):
-    target = x.flip(0)
-    return F.smooth_l1_loss(x, target), F.huber_loss(x, target), F.kl_div(x.log_softmax(1), target.softmax(1))
-
-
-@forward(X)
-def trigonometry_quadrants(self, x):
-    return torch.atan2(x, x.flip(1)), torch.hypot(x, x.flip(0)), torch.sinc(x), torch.deg2rad(x)
-
-
-@forward(X)
-def fourier(self, x):
-    spectrum = torch.fft.rfft(x)
-    return spectrum.abs(), torch.fft.irfft(spectrum, n=4), torch.fft.fftshift(x)

@@ -59,7 +59,7 @@ class MovingAverage(nn.Module):
         return x - self.mean
 
 
-@attack(X, dims=N, refused="after many calls")
+@attack(X, dims=N, refused="on the same inputs")
 class StateInList(nn.Module):
     """State where no one looks for it."""
 
@@ -72,7 +72,7 @@ class StateInList(nn.Module):
         return x * (2.0 if len(self.seen) > 20 else 1.0)
 
 
-@attack(X, dims=N, refused="after many calls")
+@attack(X, dims=N, refused="on the same inputs")
 class StateInClosure(nn.Module):
     def __init__(self):
         super().__init__()
