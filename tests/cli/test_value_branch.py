@@ -19,7 +19,7 @@ class Net(nn.Module):
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("x.sum() > 0", "the way through the module depends on the values of the inputs"),
+        ("x.sum() > 0", "the path through the module depends on the values of the inputs"),
     ],
 )
 def test_the_message_says_what_decides(trtconv, tmp_path: Path, condition: str, words: str):
