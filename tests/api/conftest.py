@@ -13,7 +13,7 @@ from tests.api.page import write_examples
 @pytest.fixture(scope="session")
 def page(tmp_path_factory):
     """The names that the page's examples leave, and the folder in which they ran."""
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     pytest.importorskip("tensorrt_rtx")
     folder = tmp_path_factory.mktemp("page")
     # Other tests of this process have a net.py too.
@@ -21,6 +21,8 @@ def page(tmp_path_factory):
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     names: dict[str, object] = {"folder": folder}
+    # The page's network has the same weights in every run.
+    torch.manual_seed(0)
     try:
         for script in write_examples("reference/python.md", folder):
             exec(compile(script, "python.md", "exec"), names)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
-from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError, did_you_mean
+from trtconv.core.errors import AccuracyError, InvalidRequestError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.private_folder import private_temporary_folder
@@ -19,8 +19,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
 from trtconv.export.result import ExportResult
-from trtconv.proof.points import sample_points
-from trtconv.proof.sizes import Budget, traced_sizes
+from trtconv.proof.sizes import traced_sizes
 
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
@@ -108,45 +107,17 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.exporters.attempt import Job
     from trtconv.export.exporters.choice import choose
     from trtconv.export.module.imported_files import imported_files
-    from trtconv.export.module.outputs import renaming_notes, require_same_outputs
+    from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.module.repeatable import (
-        require_independent_of_first_call,
-        require_repeatable,
-        require_same_after_many_calls,
-        require_same_again,
-    )
-    from trtconv.export.module.runner import ModuleRunner, set_eval
-    from trtconv.export.module.sample_function import inputs_maker
-    from trtconv.export.module.source import load_module
-    from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
-    from trtconv.export.sizes.undefined_sizes import explain_error, padded_choice, resolve_undefined_sizes
+    from trtconv.export.module.repeatable import require_same_after_many_calls
+    from trtconv.export.observed import load_observed, observe, run_at_points
+    from trtconv.export.sizes.undefined_sizes import padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
-    from trtconv.proof.sampling import Samples, Watch, run_samples
 
-    notes: list[str] = []
     with clock.step("load"):
         progress.phase("loading the module")
-        module = load_module(request.source)
-        if set_eval(module):
-            notes.append("the module was in training mode; it is exported in eval mode")
-        runner = ModuleRunner(module, request.inputs, request.source.base, output_names=request.output_names)
-        untouched = attributes(module)
-        if runner.binding.note:
-            notes.append(f"inputs by position: {runner.binding.note}")
-    make = inputs_maker(request.inputs, request.source.sample, request.source.base)
-
-    def run(runner: ModuleRunner, settled_request: ExportRequest) -> Samples:
-        specs, source = settled_request.inputs, settled_request.source
-        traced = traced_sizes(settled_request.space, specs)
-        points = sample_points(settled_request.space, specs, traced=traced, seed=source.seed)
-        watch = Watch(
-            point=lambda count, total: progress.phase("running the module at the sample points", count, total),
-            # A module that differs from itself is refused before it is run everywhere.
-            first=lambda sample: require_same_again(runner, sample),
-        )
-        return run_samples(runner, specs, points, make, source.sample is not None, Budget(), watch=watch)
-
+        observed = load_observed(request)
+    runner, make, notes = observed.runner, observed.make, list(observed.notes)
     inner, padding = request, None
     if request.align or request.pad_to_multiple:
         with clock.step("sizes"):
@@ -155,17 +126,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         inner, padding = settled.request, settled.padding
         notes.append(settled.note)
     with clock.step("module"):
-        progress.phase("running the module at the sample points")
-        try:
-            samples = run(runner, inner)
-        except AccuracyError:
-            raise
-        except TrtconvError as error:
-            raise explain_error(error, runner, inner, make) from error
-        require_same_outputs(samples.items)
-        runner.caches = find_shape_caches(runner, untouched, samples.items)
-        require_repeatable(runner, samples.cheapest)
-        require_independent_of_first_call(runner, untouched, samples.items)
+        samples = observe(observed, inner, progress)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
@@ -182,12 +143,13 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     else:
         with clock.step("padding"):
             progress.phase("padding the inputs")
-            choice = padded_choice(choice, request, padding, run(PaddedRunner(runner, padding), request))
+            padded = run_at_points(PaddedRunner(runner, padding), request, make, progress)
+            choice = padded_choice(choice, request, padding, padded)
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
         inside = str(folder.resolve())
         read = {p for p in opened.paths if not str(Path(p).resolve()).startswith(f"{inside}/")}
-        write_artifacts(request, choice, notes, {*read, *imported_files(module, request.source)})
+        write_artifacts(request, choice, notes, {*read, *imported_files(observed.module, request.source)})
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),

@@ -1,0 +1,89 @@
+"""The loaded module, and what it computes at the sample points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.progress import Progress
+from trtconv.core.requests import ExportRequest
+from trtconv.export.module.outputs import require_same_outputs
+from trtconv.export.module.repeatable import (
+    require_independent_of_first_call,
+    require_repeatable,
+    require_same_again,
+)
+from trtconv.export.module.runner import ModuleRunner, set_eval
+from trtconv.export.module.sample_function import inputs_maker
+from trtconv.export.module.source import load_module
+from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
+from trtconv.export.sizes.undefined_sizes import explain_error
+from trtconv.proof.points import sample_points
+from trtconv.proof.sampling import Samples, Watch, run_samples
+from trtconv.proof.sizes import Budget, traced_sizes
+
+if TYPE_CHECKING:
+    from trtconv.export.module.padded_runner import PaddedRunner
+    from trtconv.export.sizes.shape_caches import Attribute, Slot
+    from trtconv.proof.original import MakeInputs
+
+
+@dataclass(frozen=True)
+class ObservedModule:
+    """A module in eval mode, how it is run, and its attributes before the first run."""
+
+    module: Any
+    runner: ModuleRunner
+    make: MakeInputs
+    untouched: Mapping[Slot, Attribute]
+    notes: tuple[str, ...] = ()
+
+
+def load_observed(request: ExportRequest) -> ObservedModule:
+    """Load the module that a request names. Raises as `load_module` does, and for inputs that it does not take."""
+    notes = []
+    module = load_module(request.source)
+    if set_eval(module):
+        notes.append("the module was in training mode; it is exported in eval mode")
+    runner = ModuleRunner(module, request.inputs, request.source.base, output_names=request.output_names)
+    if runner.binding.note:
+        notes.append(f"inputs by position: {runner.binding.note}")
+    make = inputs_maker(request.inputs, request.source.sample, request.source.base)
+    return ObservedModule(module, runner, make, attributes(module), tuple(notes))
+
+
+def run_at_points(
+    runner: ModuleRunner | PaddedRunner, request: ExportRequest, make: MakeInputs, progress: Progress
+) -> Samples:
+    """What the module computes at the sample points of a request."""
+    specs, source = request.inputs, request.source
+    traced = traced_sizes(request.space, specs)
+    points = sample_points(request.space, specs, traced=traced, seed=source.seed)
+    watch = Watch(
+        point=lambda count, total: progress.phase("running the module at the sample points", count, total),
+        # A module that differs from itself is refused before it is run everywhere.
+        first=lambda sample: require_same_again(runner, sample),
+    )
+    return run_samples(runner, specs, points, make, source.sample is not None, Budget(), watch=watch)
+
+
+def observe(observed: ObservedModule, request: ExportRequest, progress: Progress) -> Samples:
+    """The samples of a module that gives the same again, whatever was run before; its caches by shape are known then.
+
+    Raises AccuracyError for a module that does not, TrtconvError with the user's line where it cannot be run.
+    """
+    runner = observed.runner
+    progress.phase("running the module at the sample points")
+    try:
+        samples = run_at_points(runner, request, observed.make, progress)
+    except AccuracyError:
+        raise
+    except TrtconvError as error:
+        raise explain_error(error, runner, request, observed.make) from error
+    require_same_outputs(samples.items)
+    runner.caches = find_shape_caches(runner, observed.untouched, samples.items)
+    require_repeatable(runner, samples.cheapest)
+    require_independent_of_first_call(runner, observed.untouched, samples.items)
+    return samples
