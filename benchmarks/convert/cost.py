@@ -209,9 +209,7 @@ def main() -> None:
     if options.json and load > QUIET:
         sys.exit(f"the load average is {load:.1f}: a record is made where nothing else runs (under {QUIET})")
     names = options.names or [*(REFUSED if options.refusals else configs())]
-    print(
-        f"{'CPU seconds':16} {'convert':>9} {'export':>9} {'build':>8} {'ratio':>7} {'wall':>7}  plain exporter"
-    )
+    print(f"{'CPU seconds':16} {'convert':>9} {'export':>9} {'build':>8} {'ratio':>7} {'wall':>7}  plain exporter")
     rows = []
     for name in names:
         rows.append(compared(name))

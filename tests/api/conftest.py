@@ -26,6 +26,8 @@ def page(tmp_path_factory):
     try:
         for script in write_examples("reference/python.md", folder):
             exec(compile(script, "python.md", "exec"), names)
+        # Later tests of this process see files by relative paths.
+        os.chdir(before)
         yield SimpleNamespace(**names)
     finally:
         os.chdir(before)

@@ -36,8 +36,9 @@ def test_the_reference_holds_what_the_file_computes(adopted):
     run = OnnxRuntimeRunner(adopted.original)
     samples = list(read_samples(adopted.reference))
     assert all(np.array_equal(run(s.inputs)["y"], s.outputs["y"], equal_nan=True) for s in samples)
-    floors = [s.floors["y"].largest for s in samples if s.point.values == "random"]
-    assert all(0 < f < 1e-5 for f in floors)
+    usual = [s for s in samples if s.point.values == "random"]
+    # The rounding of a convolution of 27 products: some units in the last place of the largest elements.
+    assert all(0 < s.floors["y"].largest < 2e-6 * np.abs(s.outputs["y"]).max() for s in usual)
 
 
 def test_the_model_records_inputs_and_ranges(adopted):

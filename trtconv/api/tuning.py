@@ -78,7 +78,7 @@ def tune(
     """Find the fastest engine that keeps a contract, as `trtconv tune` does; all files go into the folder `output`.
 
     `model`, `inputs`, `dynamic` and `dims` are those of `convert`; `data` is mandatory, and `metric` and `max_drop` are
-    the contract: data="digits.npz", metric="top1", max_drop="0.5%", precisions=["fp16", "int8"].
+    the contract: data="digits.npz", metric="top1", max_drop="0.5%", precisions="fp16,int8".
 
     Raises AccuracyError where the contract cannot be kept, OverBudgetError where nothing that keeps it is faster (then
     nothing is written), UnsupportedError, InvalidRequestError, MissingDependencyError.

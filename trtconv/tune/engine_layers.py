@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.precision import PRECISIONS
+from trtconv.core.precision import FP8, PRECISIONS
 
 if TYPE_CHECKING:
     from trtconv.backends.tensorrt.layers import LayerInfo
@@ -41,7 +41,7 @@ class EngineLayers:
 
 def read_engine_layers(layers: Iterable[LayerInfo]) -> EngineLayers:
     """Put the inspector's layers together."""
-    names = {p.dtype: p.name for p in PRECISIONS if p.carrier != "flag"} | {"float8": "fp8"}
+    names = {p.dtype: p.name for p in PRECISIONS if p.carrier != "flag"} | {"float8": FP8.name}
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
     nodes: dict[str, str] = {}

@@ -13,11 +13,12 @@ from trtconv.check.blame.origins import graph_of
 from trtconv.check.reporters.html.network.data import graph_of_model
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
+from trtconv.core.precision import BF16, FP8, FP16, FP32, INT8
 from trtconv.core.report import CheckReport
 
 # In the order of the legend; what is no number to compute with (indices, masks) comes last.
-KINDS = ("float32", "float16", "bfloat16", "fp8", "int8", "int4", "other")
-_KIND_OF = {"float64": "float32", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "uint8": "int8"}
+KINDS = (FP32.dtype, FP16.dtype, BF16.dtype, FP8.name, INT8.dtype, "int4", "other")
+_KIND_OF = {"float64": FP32.dtype, "uint8": INT8.dtype, **{p.name: p.dtype for p in (FP32, FP16, BF16)}}
 MOST_MODULES = 40
 
 
@@ -70,7 +71,7 @@ def _steps(report: CheckReport) -> tuple[list[_Step], str]:
 
 def _kind(dtype: str) -> str:
     word = dtype.lower()
-    word = "fp8" if "float8" in word or word.startswith("fp8") else _KIND_OF.get(word, word)
+    word = FP8.name if "float8" in word or word.startswith(FP8.name) else _KIND_OF.get(word, word)
     return word if word in KINDS else "other"
 
 
