@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import bodies_of, graphs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import onnx
 
@@ -38,7 +40,7 @@ def has_halves(model: onnx.ModelProto) -> bool:
         return True
     if any(v.type.tensor_type.elem_type in HALVES for v in (*model.graph.input, *model.graph.output)):
         return True
-    return any(a.name == "to" and a.i in HALVES for g in _graphs(model.graph) for n in g.node for a in n.attribute)
+    return any(a.name == "to" and a.i in HALVES for g in graphs_of(model.graph) for n in g.node for a in n.attribute)
 
 
 def emulate_halves(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -148,7 +150,7 @@ class _Scope:
 
     def _rewrite_nodes(self, renamed: Mapping[str, str]) -> None:
         for node, twin in zip(list(self.graph.node), self.twin.node, strict=True):
-            for body, other in zip(_bodies(node), _bodies(twin), strict=True):
+            for body, other in zip(bodies_of(node), bodies_of(twin), strict=True):
                 _Scope(body, other).rewrite_body(renamed)
             for attribute in node.attribute:
                 if attribute.HasField("t"):
@@ -176,17 +178,6 @@ class _Scope:
         import onnx
 
         self.nodes.append(onnx.helper.make_node("Cast", [source], [target], to=to))
-
-
-def _bodies(node: onnx.NodeProto) -> list[Any]:
-    return [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for body in _bodies(node):
-            yield from _graphs(body)
 
 
 def _as_float(value: onnx.ValueInfoProto) -> None:

@@ -7,8 +7,9 @@ it is right to two units in the last place down to the smallest normal number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -30,16 +31,7 @@ def with_exact_sigmoids(model: onnx.ModelProto) -> bool:
     opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
     if opset < OLDEST_OPSET:
         return False
-    return sum(_compose(graph) for graph in _graphs(model.graph)) > 0
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                if inner.node:
-                    yield from _graphs(inner)
+    return sum(_compose(graph) for graph in graphs_of(model.graph)) > 0
 
 
 def _compose(graph: onnx.GraphProto) -> bool:

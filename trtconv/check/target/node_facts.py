@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of, graphs_of
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import Origin, origin_of
 
@@ -111,7 +112,7 @@ def read_facts(model: onnx.ModelProto) -> GraphFacts:
     constants: dict[str, onnx.TensorProto | None] = {}
     types = _types(model)
     used = {v.name for v in model.graph.output}
-    for graph in _graphs(model.graph):
+    for graph in graphs_of(model.graph):
         constants |= {t.name: t for t in graph.initializer}
         used |= {n for node in graph.node for n in node.input} | {v.name for v in graph.output}
         constants |= {n.output[0]: _constant(n) for n in graph.node if n.op_type == "Constant"}
@@ -121,26 +122,12 @@ def read_facts(model: onnx.ModelProto) -> GraphFacts:
     return GraphFacts(opset, tuple(nodes), constants, types, frozenset(used), fed)
 
 
-def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    subgraphs = []
-    for attribute in node.attribute:
-        subgraphs += ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
-    return subgraphs
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for body in _bodies(node):
-            yield from _graphs(body)
-
-
 def _nodes(
     graph: onnx.GraphProto, types: Mapping[str, tuple[int, int | None]], top: int | None = None
 ) -> Iterator[NodeFacts]:
     for index, node in enumerate(graph.node):
         top_index = index if top is None else top
-        bodies = _bodies(node)
+        bodies = list(bodies_of(node))
         ranks = zip(*([types.get(v.name, (0, None))[1] for v in b.output] for b in bodies), strict=False)
         domain = "" if node.domain == "ai.onnx" else node.domain
         yield NodeFacts(
@@ -185,7 +172,7 @@ def _types(model: onnx.ModelProto) -> dict[str, tuple[int, int | None]]:
         with contextlib.suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
             inferred = onnx.shape_inference.infer_shapes(model)
     value_types: dict[str, tuple[int, int | None]] = {}
-    for graph in _graphs(inferred.graph):
+    for graph in graphs_of(inferred.graph):
         for tensor in graph.initializer:
             value_types[tensor.name] = (tensor.data_type, len(tensor.dims))
         for value in (*graph.value_info, *graph.input, *graph.output):

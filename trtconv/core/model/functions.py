@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.bodies import bodies_of
+
 if TYPE_CHECKING:
     import onnx
 
@@ -52,6 +54,5 @@ def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
     for node in nodes:
         yield node
-        for attribute in node.attribute:
-            for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from walk_nodes(body.node)
+        for body in bodies_of(node):
+            yield from walk_nodes(body.node)

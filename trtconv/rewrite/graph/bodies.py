@@ -11,14 +11,9 @@ from collections.abc import Iterator, Mapping
 import onnx
 from onnx import helper, numpy_helper
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.rewrite.graph.facts import SMALL_BYTES
 from trtconv.rewrite.graph.index import Array, type_of
-
-
-def bodies_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs among a node's attributes."""
-    for attribute in node.attribute:
-        yield from [attribute.g] if attribute.HasField("g") else attribute.graphs
 
 
 def body_model(

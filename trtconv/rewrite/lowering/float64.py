@@ -14,10 +14,10 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.whole import Original
-from trtconv.rewrite.graph.bodies import bodies_of
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 # Attributes that name an element type: Cast, the random and window operators, EyeLike.

@@ -19,6 +19,7 @@ from onnx import helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
@@ -29,7 +30,6 @@ from trtconv.proof.probes.decisions import values_of
 from trtconv.proof.size_arithmetic import NotSizesError, truths
 from trtconv.rewrite.engine.result import LedgerEntry, Proof
 from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, node_text
-from trtconv.rewrite.graph.bodies import bodies_of
 
 NAME = "settled-ifs"
 WHY = "No TensorRT takes an If inside an If; one that asks the same of every size needs no If."

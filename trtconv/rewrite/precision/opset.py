@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.bodies import graphs_of
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Graph, Node
 from trtconv.rewrite.lowering.opset import GRID_MODES, REDUCTIONS
 
@@ -54,8 +55,8 @@ def raise_opset(model: onnx.ModelProto) -> None:
     """Restate a model of opset 13 to 21 in opset 22, in place; `require_raisable` was asked before."""
     entry = next(o for o in model.opset_import if o.domain in DEFAULT_DOMAINS)
     axes: dict[tuple[int, ...], str] = {}
-    used_names = {name for graph in _graphs(model.graph) for name in _names(graph)}
-    for graph in _graphs(model.graph):
+    used_names = {name for graph in graphs_of(model.graph) for name in _names(graph)}
+    for graph in graphs_of(model.graph):
         for node in graph.node:
             if node.domain in DEFAULT_DOMAINS:
                 _restate(node, entry.version, axes, used_names)
@@ -63,14 +64,6 @@ def raise_opset(model: onnx.ModelProto) -> None:
         model.graph.initializer.append(helper.make_tensor(name, onnx.TensorProto.INT64, [len(values)], values))
     entry.version = OPSET
     model.ir_version = max(model.ir_version, IR_VERSION)
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                yield from _graphs(body)
 
 
 def _names(graph: onnx.GraphProto) -> Iterator[str]:
