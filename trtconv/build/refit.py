@@ -21,6 +21,7 @@ from trtconv.core.model.file import load_model, model_files
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.precision import QUANTISED_NAMES, TYPED
 from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.requests.build import is_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ class RefitResult:
 def require_refittable(engine: Path) -> EngineManifest:
     """The manifest of an engine. Raises UnsupportedError for one that was not built to take new weights."""
     manifest = read_engine_manifest(engine)
-    if str(manifest.options.get("refit", "false")).lower() not in ("true", "1", "yes", "on"):
+    if not is_on(manifest.options.get("refit", False)):
         raise UnsupportedError(
             f"'{engine}' was not built to take new weights", hint="convert it again with --option refit=true"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from trtconv.backends.protocol import Capabilities
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, UnsupportedError
+from trtconv.core.requests.build import OFF, is_on
 
 MODULES = {"tensorrt": "tensorrt", "tensorrt-rtx": "tensorrt_rtx"}
 INSTALL = {
@@ -95,10 +96,9 @@ def _dotted(name: str) -> str:
 
 def as_bool(name: str, value: Any) -> bool:
     """Truth of an option's value as a config file or command line gives it. Raises InvalidRequestError for others."""
-    word = str(value).lower()
-    if word not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+    if not is_on(value) and str(value).lower() not in OFF:
         raise InvalidRequestError(f"the build option {name} is true or false, not '{value}'")
-    return word in ("true", "1", "yes", "on")
+    return is_on(value)
 
 
 def as_count(name: str, value: Any) -> int:

@@ -10,6 +10,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import PRECISION_KEY
 from trtconv.core.precision import FP32, TF32
+from trtconv.core.requests.build import is_on
 from trtconv.proof.allowance import UNIT_ROUNDOFF, Arithmetic
 
 
@@ -42,4 +43,4 @@ def _uses_tf32(engine: Path) -> bool:
         options = read_engine_manifest(engine).options if manifest_path(engine).exists() else {}
     except InvalidRequestError:
         return False
-    return str(options.get(TF32.name, "false")).lower() in ("true", "1", "yes", "on")
+    return is_on(options.get(TF32.name, False))

@@ -15,6 +15,14 @@ from trtconv.core.sizes import parse_bytes
 from trtconv.core.tensors import TensorSpec, parse_tensor
 from trtconv.core.trust.trust import EngineCode
 
+# Words by which a build option of two states is on or off, in any case.
+ON, OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
+def is_on(value: Any) -> bool:
+    """True for an option's value that a config file or command line switches on; whatever else it is, it is off."""
+    return str(value).lower() in ON
+
 
 def _parse_profiles(texts: tuple[str, ...]) -> tuple[ShapeSpace, ...]:
     return tuple(parse_space([t]) for t in texts)
@@ -178,10 +186,10 @@ class BuildRequest:
     @property
     def code(self) -> EngineCode:
         """The code that the options put into the engine: whoever names them lets it run."""
-        on = {k for k, v in self.options if str(v).lower() in ("true", "1", "yes", "on")}
+        on = {k for k, v in self.options if is_on(v)}
         return EngineCode(host="version_compatible" in on, plugins="embed_plugins" in on)
 
     @property
     def refittable(self) -> bool:
         """True where the engine is to take new weights later."""
-        return any(k == "refit" and str(v).lower() in ("true", "1", "yes", "on") for k, v in self.options)
+        return any(k == "refit" and is_on(v) for k, v in self.options)

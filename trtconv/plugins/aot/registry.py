@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.embedded import EmbeddedAttribute, EmbeddedPlugin, MakeKernel, OutputDims
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.requests.build import is_on
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.plugins.libraries.finding import used_plugins
@@ -50,7 +51,7 @@ def embedded_plugin(plugin: PluginDescription) -> EmbeddedPlugin:
 
 def embedded_in(model: onnx.ModelProto, options: Mapping[str, Any]) -> tuple[EmbeddedPlugin, ...]:
     """The plugins of the model's main graph, where the build options ask for their kernels in the engine; else none."""
-    if str(options.get("embed_plugins", "")).lower() not in ("true", "1", "yes", "on"):
+    if not is_on(options.get("embed_plugins", False)):
         return ()
     used = used_plugins(model)
     return tuple(embedded_plugin(p) for p in PLUGINS if p.op_type in used)
