@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trtconv.check.gate.measured import Measurement, format_value
+from trtconv.check.gate.measured import LATENCY, Measurement, format_value
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.numbers import parse_number
 from trtconv.core.report import Finding
@@ -35,7 +35,7 @@ class Budgets:
 
     def limits(self) -> tuple[tuple[str, float, bool], ...]:
         """(name of the measurement, bound, True when the bound is the least that is allowed)."""
-        bounds = [(f"latency_ms at {point}", ms, False) for point, ms in self.latency_ms]
+        bounds = [(f"{LATENCY}{point}", ms, False) for point, ms in self.latency_ms]
         for name in ("engine_bytes", "device_memory_bytes", "build_seconds", "unsupported_nodes", "plugin_nodes"):
             if getattr(self, name) is not None:
                 bounds.append((name, float(getattr(self, name)), False))

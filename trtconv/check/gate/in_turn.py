@@ -8,6 +8,7 @@ the machine does, since their processes alternate: old, new, new, old, old, new,
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 from trtconv.check.compare.reference_fit import find_reference
 from trtconv.check.gate.baseline import SIGNIFICANCE, is_regression
-from trtconv.check.gate.measured import Measurement, format_value, measurement
+from trtconv.check.gate.measured import LATENCY, Measurement, format_value, measurement
 from trtconv.check.gate.one_process import process_medians
 from trtconv.check.gate.rank_test import most_pairs_below, p_value_of_larger
 from trtconv.core.artifacts import require_file
@@ -26,7 +27,6 @@ from trtconv.core.progress import Progress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.requests import CheckRequest
 
-LATENCY = "latency_ms at "
 # The smallest visible slowdown is one that would be reported in this share of repetitions.
 VISIBLE_SHARE = 0.8
 # Where only larger slowdowns are visible, the machine is too busy for a gate, and the report says so.
@@ -63,7 +63,7 @@ class PairedLatency:
         """True when the new engine is slower by more than the limit, and that is not noise."""
         return is_regression(self.new, self.old, self.limit)
 
-    @property
+    @functools.cached_property
     def smallest_visible(self) -> float:
         """The smallest slowdown that a comparison with this noise would have reported, as a ratio."""
         return smallest_visible(self.new.runs, self.old.runs, self.limit)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.compare.subjects import is_engine
-from trtconv.check.gate.baseline import AGAINST, RATIOS, compare_with_baseline, read_baseline
+from trtconv.check.gate.baseline import AGAINST, RATIOS, Baseline, compare_with_baseline, read_baseline
 from trtconv.check.gate.budgets import NO_BUDGETS, Budgets, judge_budgets, parse_budgets
 from trtconv.check.gate.in_turn import InTurn, compare_in_turn
-from trtconv.check.gate.measure import LATENCY, Measured, measure_again, measure_subject
+from trtconv.check.gate.measure import Measured, measure_again, measure_subject
+from trtconv.check.gate.measured import LATENCY
 from trtconv.check.reporters.json_report import report_dict
 from trtconv.core.artifacts import write_json
 from trtconv.core.errors import InvalidRequestError
@@ -62,9 +63,13 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
     its budgets are errors of kind `environment` unless the request allows that.
     """
     names = [name for name, _, _ in gate.budgets.limits()]
+    baseline = None if gate.baseline is None or gate.update else read_baseline(gate.baseline, gate.ratios)
     if gate.baseline is not None:
-        before = [] if gate.update else list(read_baseline(gate.baseline).measured)
-        names += [*ALWAYS, *(OF_ENGINES if is_engine(request.subject) else ()), *before]
+        names += [
+            *ALWAYS,
+            *(OF_ENGINES if is_engine(request.subject) else ()),
+            *(baseline.measured if baseline else ()),
+        ]
         names += [LATENCY + "opt"] * (not any(n.startswith(LATENCY) for n in names))
     if gate.in_turn is not None:
         points = [name.removeprefix(LATENCY) for name in names if name.startswith(LATENCY)] or ["opt"]
@@ -73,7 +78,7 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
     if not names:
         return report
     measured = measure_subject(request, names, progress)
-    findings, rows = _judge(report, request, gate, measured)
+    findings, rows = _judge(report, request, gate.budgets, baseline, measured)
     for pause in PAUSES:
         failed = {row["name"].removesuffix(AGAINST) for row in rows if not row["passed"]}
         slow = [name for name in measured.values if name.startswith(LATENCY) and name in failed]
@@ -82,36 +87,40 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
         progress.phase(f"too slow, so measured again: {', '.join(slow)}")
         time.sleep(pause)
         measured = dataclasses.replace(measured, values=measure_again(request, measured.values, slow))
-        findings, rows = _judge(report, request, gate, measured)
-    judged = _with(report, findings, rows, measured, gate)
+        findings, rows = _judge(report, request, gate.budgets, baseline, measured)
+    judged = _with(report, findings, rows, measured, baseline)
     if gate.update and gate.baseline is not None:
         return _update(judged, gate.baseline)
     return judged
 
 
 def _judge(
-    report: CheckReport, request: CheckRequest, gate: Gate, measured: Measured
+    report: CheckReport, request: CheckRequest, budgets: Budgets, baseline: Baseline | None, measured: Measured
 ) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
     """Findings and rows of the budgets, then of the baseline."""
     findings, rows = judge_budgets(
-        gate.budgets, measured.values, measured.missing, unmeasured_is_error=not request.allow_unrunnable
+        budgets, measured.values, measured.missing, unmeasured_is_error=not request.allow_unrunnable
     )
-    if gate.baseline is None or gate.update:
+    if baseline is None:
         return findings, rows
-    more, against = compare_with_baseline(report, measured.values, read_baseline(gate.baseline, gate.ratios))
+    more, against = compare_with_baseline(report, measured.values, baseline)
     return (*findings, *more), [*rows, *against]
 
 
 def _with(
-    report: CheckReport, findings: tuple[Finding, ...], rows: list[dict[str, Any]], measured: Measured, gate: Gate
+    report: CheckReport,
+    findings: tuple[Finding, ...],
+    rows: list[dict[str, Any]],
+    measured: Measured,
+    baseline: Baseline | None,
 ) -> CheckReport:
     extras = {
         **report.extras,
         "budgets": [*rows, *report.extras.get("budgets", ())],
         "measured": {n: m.as_dict() for n, m in measured.values.items()},
     }
-    if gate.baseline is not None and not gate.update:
-        extras["history"] = list(read_baseline(gate.baseline).history)
+    if baseline is not None:
+        extras["history"] = list(baseline.history)
     return dataclasses.replace(report, findings=(*report.findings, *findings), extras=extras)
 
 

@@ -11,7 +11,7 @@ from trtconv.check.blame.origins import graph_of
 from trtconv.check.compare.reference_fit import find_reference, within_profiles
 from trtconv.check.compare.subjects import is_engine
 from trtconv.check.gate.bench import chosen_samples
-from trtconv.check.gate.measured import Measurement, measurement
+from trtconv.check.gate.measured import LATENCY, Measurement, measurement
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.file import load_model
@@ -25,7 +25,6 @@ REPEATS = 7
 SECONDS_PER_RUN = 0.1
 # The first of the repeats has warmed the GPU up; a new context needs a few runs only.
 WARM_UP_BETWEEN = 0.05
-LATENCY = "latency_ms at "
 # Kinds of layers that move data from one type or layout to another and compute nothing.
 MOVES = ("Reformat", "NoOp")
 

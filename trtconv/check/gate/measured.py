@@ -9,6 +9,9 @@ from typing import Any
 
 from trtconv.core.sizes import format_bytes
 
+# A latency is named with its sample point: `latency_ms at opt`.
+LATENCY = "latency_ms at "
+
 
 @dataclass(frozen=True)
 class Measurement:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trtconv.check.gate.measured import LATENCY
 from trtconv.check.reporters.html.svg_latency import history_picture, range_picture, strip_picture
 from trtconv.core.artifacts import beside, read_json, sha256_file
 from trtconv.core.errors import TrtconvError
 from trtconv.core.report import CheckReport
 
 BENCH_SUFFIX = ".bench.json"
-PREFIX = "latency_ms at "
 # As the page calls them, and as `trtconv bench` does.
 PERCENTILES = (("p50", "median"), ("p90", "p90"), ("p99", "p99"))
 
@@ -73,12 +73,12 @@ def _histories(report: CheckReport) -> Iterator[dict[str, Any]]:
     """The medians of the kept baselines at each point that this check measured too, this one last."""
     baselines: Sequence[Mapping[str, Any]] = report.extras.get("history", ())
     for name, now in report.extras.get("measured", {}).items():
-        if not name.startswith(PREFIX):
+        if not name.startswith(LATENCY):
             continue
         earlier = [(str(e["when"]), float(e["measured"][name])) for e in baselines if name in e["measured"]]
         if earlier:
             series = [*earlier, ("now", float(now["value"]))]
-            yield {"point": name.removeprefix(PREFIX), "picture": history_picture(series), "count": len(earlier),
+            yield {"point": name.removeprefix(LATENCY), "picture": history_picture(series), "count": len(earlier),
                    "rows": [(when, f"{value:.3g} ms") for when, value in series]}  # fmt: skip
 
 
