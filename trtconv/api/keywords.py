@@ -40,17 +40,13 @@ class ToleranceKeywords(TypedDict, total=False):
     atol: float
 
 
-class ConvertOptions(SourceOptions, ToleranceKeywords, total=False):
-    """What `trtconv convert` takes besides its inputs, ranges and output."""
+class EngineKeywords(SourceOptions, total=False):
+    """What a conversion and a search for the fastest engine have in common, besides inputs, ranges and output."""
 
     config: PathText
-    static: bool
-    force: bool
     exporter: Literal["auto", "dynamo", "torchscript"]
     opset: int
     output_names: Texts
-    align: bool
-    pad_to_multiple: Literal["auto", "reflect", "edge", "zero"]
     target: str
     only: Texts
     skip: Texts
@@ -58,12 +54,9 @@ class ConvertOptions(SourceOptions, ToleranceKeywords, total=False):
     rules: Paths
     script: str
     plugins: Texts
-    keep_fp32: Texts
-    precision: str
     data: PathText
     preprocess: str
     calibration: str
-    rest: str
     backend: Literal["auto", "tensorrt", "tensorrt-rtx"]
     profile: Texts
     workspace: str | int
@@ -74,37 +67,27 @@ class ConvertOptions(SourceOptions, ToleranceKeywords, total=False):
     option: Mapping[str, Any]
 
 
-class TuneOptions(SourceOptions, total=False):
+class ConvertOptions(EngineKeywords, ToleranceKeywords, total=False):
+    """What `trtconv convert` takes besides its inputs, ranges and output."""
+
+    static: bool
+    force: bool
+    align: bool
+    pad_to_multiple: Literal["auto", "reflect", "edge", "zero"]
+    keep_fp32: Texts
+    precision: str
+    rest: str
+
+
+class TuneOptions(EngineKeywords, total=False):
     """What `trtconv.tune` takes besides its inputs, ranges and output."""
 
-    config: PathText
     repeat: PathText
     metric: str
     max_drop: str
     precisions: Texts
     minutes: float
     restart: bool
-    exporter: Literal["auto", "dynamo", "torchscript"]
-    opset: int
-    output_names: Texts
-    target: str
-    only: Texts
-    skip: Texts
-    no_proof: bool
-    rules: Paths
-    script: str
-    plugins: Texts
-    data: PathText
-    preprocess: str
-    calibration: str
-    backend: Literal["auto", "tensorrt", "tensorrt-rtx"]
-    profile: Texts
-    workspace: str | int
-    timing_cache: PathText
-    opt_level: int
-    compute_capability: Texts
-    plugin: Paths
-    option: Mapping[str, Any]
 
 
 class EqualOptions(SourceOptions, ToleranceKeywords, total=False):

@@ -169,8 +169,7 @@ class Conversion:
 
     def __str__(self) -> str:
         """The summary that `trtconv convert` prints; its verdict is one of the lines."""
-        width = max(len(label) for label, _ in self._summary.lines)
-        return "\n".join(f"{label.ljust(width)}  {text}" for label, text in self._summary.lines)
+        return str(self._summary)
 
     def __repr__(self) -> str:
         line = dict(self._summary.lines)["verdict"]

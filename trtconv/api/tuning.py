@@ -54,9 +54,7 @@ class Tuned:
         """The summary that `trtconv tune` prints."""
         from trtconv.frontend.tune_summary import tune_summary
 
-        lines = tune_summary(self.result).lines
-        width = max(len(label) for label, _ in lines)
-        return "\n".join(f"{label.ljust(width)}  {text}" for label, text in lines)
+        return str(tune_summary(self.result))
 
     def __repr__(self) -> str:
         return f"<trtconv.Tuned {self.directory}: {self.facts['chosen']['name']}>"

@@ -31,6 +31,11 @@ class Summary:
     lines: tuple[tuple[str, str], ...]
     data: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The lines with their labels in one column."""
+        width = max((len(label) for label, _ in self.lines), default=0)
+        return "\n".join(f"{label.ljust(width)}  {text}" for label, text in self.lines)
+
 
 def worst_error(comparisons: Iterable[OutputComparison]) -> str:
     """`error at most 3.1e-07 of each scale over 12 sample points`; the scale is that of the tolerance."""

@@ -108,7 +108,8 @@ def run_samples(
     for turn, point in enumerate(by_cost):
         watch.point(turn, len(by_cost))
         try:
-            run.setdefault(point, run.get(point) or _run(original, point, make))
+            if point not in run:
+                run[point] = _run(original, point, make)
         except TrtconvError:
             # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
             if point.values == "random":

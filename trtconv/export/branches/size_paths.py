@@ -22,6 +22,7 @@ from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes, size_grids, sizes_where
+from trtconv.proof.size_arithmetic import MOST_EVALUATED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 SECONDS = 6.0
 MOST_RUNS = 64
 # Joint sizes at which one condition is evaluated; more are left out, and the coverage says so.
-MOST_EVALUATED = 1 << 25
 Sizes = dict[str, int]
 
 

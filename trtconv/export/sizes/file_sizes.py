@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
-from trtconv.proof.size_arithmetic import INTEGERS, NotSizesError, SizeArithmetic
+from trtconv.proof.size_arithmetic import INTEGERS, MOST_EVALUATED, NotSizesError, SizeArithmetic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDING = ("Floor", "Ceil", "Round")
-MOST_EVALUATED = 1 << 25
 SECONDS = 2.0
 MOST_FOUND = 4
 
