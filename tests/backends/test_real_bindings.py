@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.backends.stub_libraries import compiler, make_stub_libraries
+from tests.wheels import wheel_folder
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = {"10.16.1.11": 10, "11.4.0.106": 11}
-CACHE = Path(os.environ.get("TRTCONV_TEST_CACHE", Path.home() / ".cache" / "trtconv-tests"))
 
 CHILD = """
 import sys
@@ -78,15 +78,8 @@ print("good", trt.__version__)
 
 def bindings(version: str) -> Path:
     """The wheels of one version in a folder of their own, downloaded once."""
-    target = CACHE / f"tensorrt-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
-    if not (target / "done").exists():
-        names = [f"tensorrt-cu13=={version}", f"tensorrt-cu13-bindings=={version}"]
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target), *names]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if process.returncode:
-            pytest.skip(f"pip cannot get the bindings of TensorRT {version}: {process.stderr.strip()[-200:]}")
-        (target / "done").write_text("")
-    return target
+    name = f"tensorrt-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
+    return wheel_folder(name, f"tensorrt-cu13=={version}", f"tensorrt-cu13-bindings=={version}")
 
 
 @pytest.mark.slow

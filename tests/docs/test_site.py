@@ -1,7 +1,6 @@
 """The pages that are made from the code say all of it, and a built site loads nothing from elsewhere."""
 
 import re
-import shutil
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ import trtconv
 from docs_site.cli_pages import command_pages
 from docs_site.outside import loaded_from_elsewhere, main
 from docs_site.python_pages import KEYWORDS, python_pages
+from tests.browser import CHROMIUM, needs_browser
 from tests.docs.pages import ROOT
 from trtconv.cli.main import COMMANDS, cli
 
@@ -102,14 +102,12 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing(site):
     assert "assert_equal" in (site / "reference" / "api" / "calls.html").read_text()
 
 
+@needs_browser
 @pytest.mark.slow
 def test_no_request_leaves_the_site_in_a_browser(site, tmp_path):
-    chromium = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-    if chromium is None:
-        pytest.skip("no Chromium is installed (apt-get install chromium)")
     log = tmp_path / "net.json"
     subprocess.run(
-        [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}",
          "--virtual-time-budget=8000", "--dump-dom", (site / "index.html").as_uri()],
         capture_output=True, timeout=120, check=True,

@@ -11,36 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.backends.test_engine_files import manifest_of, plan
+from tests.wheels import wheel_folder
 from trtconv.backends.tensorrt.manifest import write_manifest
 from trtconv.build.package.triton_repository import PackageRequest, package_engine
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 
-CACHE = Path(os.environ.get("TRTCONV_TEST_CACHE", Path.home() / ".cache" / "trtconv-tests")) / "tritonclient"
 
 
 @pytest.fixture(scope="session")
 def messages():
     """`model_config_pb2` of the tritonclient wheel, without what else the wheel needs."""
-    paths = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
-    if not paths:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--target",
-            str(CACHE),
-            "tritonclient==2.57.0",
-        ]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        if process.returncode:
-            pytest.skip(f"pip cannot get tritonclient: {process.stderr.strip()[-200:]}")
-        paths = list(CACHE.glob("tritonclient/grpc/model_config_pb2.py"))
-    spec = importlib.util.spec_from_file_location("model_config_pb2", paths[0])
+    folder = wheel_folder("tritonclient", "tritonclient==2.57.0")
+    path = next(folder.glob("tritonclient/grpc/model_config_pb2.py"))
+    spec = importlib.util.spec_from_file_location("model_config_pb2", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 
 from tests.backends.stub_libraries import make_stub_libraries
-from tests.backends.test_real_bindings import CACHE, VERSIONS, bindings
+from tests.backends.test_real_bindings import VERSIONS, bindings
 from tests.plugins.cases import CASES, Case
 from tests.plugins.nvrtc_wheels import nvrtc_site
+from tests.wheels import wheel_folder
 from trtconv.core.embedded import EmbeddedInput, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded_plugin
@@ -54,14 +55,7 @@ def cuda_include() -> Path:
 
 def lean_library(version: str) -> Path:
     """The lean runtime, whose plugin registry is the real one: the smallest of TensorRT's libraries on PyPI."""
-    target = CACHE / f"tensorrt-lean-{version}"
-    if not (target / "done").exists():
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
-        command.append(f"tensorrt-lean-cu13-libs=={version}")
-        process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if process.returncode:
-            pytest.skip(f"pip cannot get the lean runtime of TensorRT {version}: {process.stderr.strip()[-200:]}")
-        (target / "done").write_text("")
+    target = wheel_folder(f"tensorrt-lean-{version}", f"tensorrt-lean-cu13-libs=={version}")
     return next(target.glob("tensorrt_lean_libs/libnvinfer_lean.so.*"))
 
 

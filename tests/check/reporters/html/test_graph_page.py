@@ -1,19 +1,17 @@
 import re
-import shutil
 import subprocess
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.browser import CHROMIUM, needs_browser
 from trtconv.backends.tensorrt.layers import LayerInfo, LayerTensor
 from trtconv.check.reporters.html.network.data import graph_of_layers, graph_of_model, read_graph
 from trtconv.check.reporters.html.network.page import graph_html, write_graph_page
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model
 from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def chain(length: int, branch: int = 7) -> onnx.ModelProto:
@@ -127,7 +125,7 @@ def requested(page, tmp_path) -> tuple[str, set[str]]:
     return process.stdout, {u for line in requests for u in re.findall(r'"url":"((?:https?|wss?)://[^"]+)"', line)}
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@needs_browser
 @pytest.mark.parametrize("length", [30, 450, pytest.param(3000, marks=pytest.mark.slow)])
 def test_in_a_browser_every_node_is_drawn_and_no_request_leaves(tmp_path, length):
     save_model(chain(length), tmp_path / "m.onnx")
@@ -140,7 +138,7 @@ def test_in_a_browser_every_node_is_drawn_and_no_request_leaves(tmp_path, length
     assert requests == set()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@needs_browser
 def test_a_request_would_be_seen(tmp_path):
     (tmp_path / "loud.html").write_text('<img src="http://127.0.0.1:9/beacon.png">')
     _, requests = requested(tmp_path / "loud.html", tmp_path)

@@ -3,11 +3,11 @@
 import dataclasses
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
 
+from tests.browser import CHROMIUM, needs_browser
 from tests.check.models import small_net, write_pair
 from tests.check.reporters.cases import GOOD, comparison, report
 from trtconv.check.gate.in_turn import PairedLatency
@@ -20,7 +20,6 @@ from trtconv.core.artifacts import sha256_file
 from trtconv.core.model.file import save_model
 from trtconv.core.report import Finding
 
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 NOT_RUN = Finding("note", "environment", "the engine was not run here: it needs an NVIDIA GPU")
 
 
@@ -149,7 +148,7 @@ def test_both_networks_stand_side_by_side_with_what_changed(pair):
     assert "dagre" not in html_text(GOOD), "the layout travels only with networks"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
+@needs_browser
 def test_both_networks_are_drawn_in_a_browser(pair, tmp_path):
     page = tmp_path / "r.html"
     page.write_text(html_text(dataclasses.replace(GOOD, subject=str(pair))))

@@ -1,11 +1,11 @@
 import dataclasses
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
 
+from tests.browser import CHROMIUM, needs_browser
 from tests.check.models import small_net
 from tests.check.reporters.cases import ALL, BAD, comparison, report
 from trtconv.check.reporters import write_reports
@@ -15,8 +15,6 @@ from trtconv.check.reporters.html.report import html_text
 from trtconv.check.reporters.html.svg_graph import draw_nodes
 from trtconv.core.model.file import save_model
 
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
 reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
 
 
