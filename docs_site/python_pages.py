@@ -8,13 +8,13 @@ import click
 
 import trtconv
 from trtconv import _MODULES
-from trtconv.api.keywords import CheckOptions, ConvertOptions, EqualOptions
+from trtconv.api.keywords import CheckKeywords, ConvertKeywords, EqualKeywords
 from trtconv.cli.main import cli
 
 FOLDER = "reference/api"
 # The options of a call and the command that has them too.
-KEYWORDS = (("convert", ConvertOptions, "convert"), ("check", CheckOptions, "check"),
-            ("assert_equal", EqualOptions, "check"))  # fmt: skip
+KEYWORDS = (("convert", ConvertKeywords, "convert"), ("check", CheckKeywords, "check"),
+            ("assert_equal", EqualKeywords, "check"))  # fmt: skip
 
 
 def python_pages() -> Iterator[tuple[str, str]]:

@@ -111,6 +111,14 @@ def test_no_folder_is_a_flat_list():
     assert not {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > 17}
 
 
+def test_class_names_are_unique():
+    """A name that stands for two things is looked up twice by every reader."""
+    names = Counter(
+        node.name for path in FILES for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)
+    )
+    assert not [name for name, count in names.items() if count > 1]
+
+
 def test_no_name_that_says_nothing():
     vague = {"utils", "util", "helpers", "helper", "misc", "manager", "common"}
     assert not [p for p in FILES if p.stem in vague or p.parent.name in vague]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from trtconv.api.calls import Module
-    from trtconv.api.keywords import CheckOptions
+    from trtconv.api.keywords import CheckKeywords
     from trtconv.api.results import Conversion, Verdict
 
 # Option of pytest -> argument of trtconv.check.
@@ -70,7 +70,10 @@ class EngineGate:
     _names: list[str] = field(default_factory=list, repr=False)
 
     def __call__(
-        self, artifact: str | PathLike[str] | Conversion, against: Module | None = None, **options: Unpack[CheckOptions]
+        self,
+        artifact: str | PathLike[str] | Conversion,
+        against: Module | None = None,
+        **options: Unpack[CheckKeywords],
     ) -> Verdict:
         """Check as `trtconv.check` does, and write the reports.
 

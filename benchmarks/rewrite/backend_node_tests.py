@@ -42,7 +42,7 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.rounds import Setting
+from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES
 
@@ -96,7 +96,7 @@ def one(model: onnx.ModelProto, sets: list[list[object]], target: str) -> tuple[
         space, specs = model_space(model)
     except TrtconvError as error:
         return NOT_TAKEN, error.message, []
-    setting = Setting(parse_target(target), space, specs, True)
+    setting = RewriteSetting(parse_target(target), space, specs, True)
     try:
         after, record = rewrite_graph(model, needed(target), setting, SilentProgress())
     except UnsupportedError as error:

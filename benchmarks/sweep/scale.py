@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.record import write_result
 from benchmarks.sweep.simulated_pool import SECONDS, WORKER_START_S, Faults, SimulatedPool
-from trtconv.sweep.engine.driver import Driver, Setting
+from trtconv.sweep.engine.driver import Driver, SweepSetting
 from trtconv.sweep.engine.verdicts import judge_cells
 from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.cells import make_matrix
@@ -76,7 +76,7 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
         graph = make_jobs(sweep, matrix)
         planned = time.perf_counter() - began
         pool = SimulatedPool(NODES, Faults(), seed)
-        setting = Setting(matrix.models, {}, str(folder / "store"), folder, retries=3)
+        setting = SweepSetting(matrix.models, {}, str(folder / "store"), folder, retries=3)
         with Ledger(folder) as ledger:
             number = ledger.begin({}, 0.0)
             driver = Driver(

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field
 
 from trtconv.sweep.workers.outcome import JobResult
-from trtconv.sweep.workers.pool import Placement
+from trtconv.sweep.workers.pool import TaskPlacement
 from trtconv.sweep.workers.task import Task
 
 # Median seconds of a job by kind, and how far it spreads (sigma of the logarithm): assumed, for networks of 1 to 50
@@ -55,7 +55,7 @@ class SimulatedPool:
     def clock(self) -> float:
         return self.now
 
-    def probe(self, program, variables, placement: Placement) -> dict[str, str]:
+    def probe(self, program, variables, placement: TaskPlacement) -> dict[str, str]:
         return {"gpu": placement.accelerator}
 
     def room(self, resource_class: str) -> int:
@@ -63,7 +63,7 @@ class SimulatedPool:
         in_hand = len(self._queue[resource_class]) + count * slots - self._free[resource_class]
         return max(0, 2 * count * slots + 1 - in_hand)
 
-    def submit(self, task: Task, placement: Placement) -> None:
+    def submit(self, task: Task, placement: TaskPlacement) -> None:
         name = placement.accelerator or "cpu"
         self.submitted += 1
         self._queue[name].append((task, self.submitted))

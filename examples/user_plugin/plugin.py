@@ -14,8 +14,8 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
-    Attribute,
     Attributes,
+    PluginAttribute,
     PluginDescription,
     Shape,
     Tensor,
@@ -130,7 +130,7 @@ STN_SAMPLER = PluginDescription(
     inputs=(Tensor("x", "T", "[N, C, H, W]"), Tensor("theta", "S", "[N, 2, 3]")),
     outputs=(Tensor("y", "T", "[N, C, H, W]"),),
     attributes=(
-        Attribute("align_corners", "int", 0, "as in torch's grid_sample", 0, 1, choices=(("no", 0), ("yes", 1))),
+        PluginAttribute("align_corners", "int", 0, "as in torch's grid_sample", 0, 1, choices=(("no", 0), ("yes", 1))),
     ),
     types=(("T", FLOAT_TYPES), ("S", FLOAT_TYPES)),
     shape=output_shape,

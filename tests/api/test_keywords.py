@@ -32,16 +32,16 @@ def names_of(kind: type) -> set[str]:
 
 
 def test_convert_takes_every_option_of_the_command():
-    assert names_of(keywords.ConvertOptions) == options_of("convert") - PRINTING - PARAMETERS
+    assert names_of(keywords.ConvertKeywords) == options_of("convert") - PRINTING - PARAMETERS
 
 
 def test_check_takes_every_option_of_the_command():
     without = PRINTING | PARAMETERS | REPORTS | OTHER_CALLS
-    assert names_of(keywords.CheckOptions) == options_of("check") - without
+    assert names_of(keywords.CheckKeywords) == options_of("check") - without
 
 
 def test_tune_takes_every_option_of_the_command():
-    assert names_of(keywords.TuneOptions) == options_of("tune") - PRINTING - PARAMETERS
+    assert names_of(keywords.TuneKeywords) == options_of("tune") - PRINTING - PARAMETERS
 
 
 def test_values_become_what_the_command_line_gives():

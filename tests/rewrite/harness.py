@@ -29,7 +29,7 @@ from trtconv.proof.probes.values import INFINITE_KINDS, probe_kinds, probe_value
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.proof import RULE_KINDS
-from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 
@@ -89,7 +89,7 @@ def apply(model: onnx.ModelProto, rules: tuple[Rule, ...], target: str, *, proof
     """Apply rules in place and return the record."""
     space, specs = model_space(model)
     record = RewriteRecord()
-    apply_rules(model, rules, Setting(parse_target(target), space, specs, proof), SilentProgress(), record)
+    apply_rules(model, rules, RewriteSetting(parse_target(target), space, specs, proof), SilentProgress(), record)
     return record
 
 

@@ -14,7 +14,7 @@ from tests.rewrite.harness import all_nodes, runner  # noqa: E402
 from trtconv.core.progress import SilentProgress  # noqa: E402
 from trtconv.core.targets import parse_target  # noqa: E402
 from trtconv.rewrite.engine.points import model_space  # noqa: E402
-from trtconv.rewrite.engine.rounds import Setting  # noqa: E402
+from trtconv.rewrite.engine.rounds import RewriteSetting  # noqa: E402
 from trtconv.rewrite.room import rewrite_graph  # noqa: E402
 from trtconv.rewrite.rules import RULES  # noqa: E402
 
@@ -123,7 +123,9 @@ def test_the_rule_fires_on_the_exported_graph(case, exporter, tmp_path, capfd):
     before = exported(dynamic, exporter, tmp_path / "m.onnx")
     space, specs = model_space(before)
     chosen = tuple(r for r in RULES if r.needed(parse_target(target)) and not r.plugin)
-    after, record = rewrite_graph(before, chosen, Setting(parse_target(target), space, specs, True), SilentProgress())
+    after, record = rewrite_graph(
+        before, chosen, RewriteSetting(parse_target(target), space, specs, True), SilentProgress()
+    )
     assert not record.rejected, record.rejected[0].reason
     assert rule in {e.rule for e in record.entries}, [n.op_type for n in all_nodes(before.graph)]
     for shape in ((2, 8, 16, 24), (1, 8, 18, 22), (3, 8, 32, 10)):

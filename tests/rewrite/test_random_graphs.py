@@ -17,7 +17,7 @@ from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.rounds import Setting
+from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.room import rewrite_graph, select_rules
 from trtconv.rewrite.rules import RULES
 
@@ -28,7 +28,7 @@ def rewritten(model, target):
     space, specs = model_space(model)
     request = RewriteRequest(Path("m.onnx"), Path("m.trt.onnx"), parse_target(target))
     return rewrite_graph(
-        model, select_rules(RULES, request), Setting(parse_target(target), space, specs, True), SilentProgress()
+        model, select_rules(RULES, request), RewriteSetting(parse_target(target), space, specs, True), SilentProgress()
     )
 
 

@@ -27,7 +27,7 @@ from trtconv.proof.allowance import allowances_without_floor
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.rounds import Setting
+from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rules import RULES
 
@@ -58,7 +58,7 @@ def rewritten(model: onnx.ModelProto, target: str, plugins: bool) -> tuple[onnx.
     space, specs = model_space(model)
     rules = [r for r in RULES if r.needed(chosen) and (not r.plugin or plugins) and not (plugins and r.native_of)]
     # Without proof each rule fires wherever it matches: more chances to undo each other.
-    after, record = rewrite_graph(model, rules, Setting(chosen, space, specs, False), SilentProgress())
+    after, record = rewrite_graph(model, rules, RewriteSetting(chosen, space, specs, False), SilentProgress())
     return after, [e.rule for e in record.entries]
 
 

@@ -19,7 +19,7 @@ from trtconv.frontend.options import ConfigOption, ConversionOptions, GateOption
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from trtconv.api.keywords import CheckOptions, ConvertOptions, EqualOptions
+    from trtconv.api.keywords import CheckKeywords, ConvertKeywords, EqualKeywords
     from trtconv.check.session import Session
     from trtconv.core.trust.trust import EngineCode, Trust
 
@@ -45,7 +45,7 @@ _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
 def convert(
     model: Module, *, inputs: Inputs | None = None, dynamic: Ranges | None = None,
     dims: Mapping[str, str | Sequence[int | str]] | None = None, output: str | PathLike[str] = "out",
-    progress: Progress | None = None, **options: Unpack[ConvertOptions],
+    progress: Progress | None = None, **options: Unpack[ConvertKeywords],
 ) -> Conversion:  # fmt: skip
     """Export, rewrite, build and check a module, as `trtconv convert` does; all files go into the folder `output`.
 
@@ -74,7 +74,7 @@ def check(
     *,
     against: Module | None = None,
     progress: Progress | None = None,
-    **options: Unpack[CheckOptions],
+    **options: Unpack[CheckKeywords],
 ) -> Verdict:
     """Compare an ONNX file or an engine with what the module computed, as `trtconv check` does.
 
@@ -100,7 +100,7 @@ def assert_equal(
     artifact: str | PathLike[str] | Conversion,
     *,
     progress: Progress | None = None,
-    **options: Unpack[EqualOptions],
+    **options: Unpack[EqualKeywords],
 ) -> Verdict:
     """Raise unless an ONNX file or an engine computes what the module computes, at every sample point.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Texts = str | Sequence[str]
 
 
-class SourceOptions(TypedDict, total=False):
+class SourceKeywords(TypedDict, total=False):
     """Of a module that a file makes; `sample`, `seed` and `path` go with a live module too."""
 
     arg: Mapping[str, Any]
@@ -40,7 +40,7 @@ class ToleranceKeywords(TypedDict, total=False):
     atol: float
 
 
-class EngineKeywords(SourceOptions, total=False):
+class EngineKeywords(SourceKeywords, total=False):
     """What a conversion and a search for the fastest engine have in common, besides inputs, ranges and output."""
 
     config: PathText
@@ -67,7 +67,7 @@ class EngineKeywords(SourceOptions, total=False):
     option: Mapping[str, Any]
 
 
-class ConvertOptions(EngineKeywords, ToleranceKeywords, total=False):
+class ConvertKeywords(EngineKeywords, ToleranceKeywords, total=False):
     """What `trtconv convert` takes besides its inputs, ranges and output."""
 
     static: bool
@@ -79,7 +79,7 @@ class ConvertOptions(EngineKeywords, ToleranceKeywords, total=False):
     rest: str
 
 
-class TuneOptions(EngineKeywords, total=False):
+class TuneKeywords(EngineKeywords, total=False):
     """What `trtconv.tune` takes besides its inputs, ranges and output."""
 
     repeat: PathText
@@ -90,7 +90,7 @@ class TuneOptions(EngineKeywords, total=False):
     restart: bool
 
 
-class EqualOptions(SourceOptions, ToleranceKeywords, total=False):
+class EqualKeywords(SourceKeywords, ToleranceKeywords, total=False):
     """What `trtconv.assert_equal` takes besides the module and the file."""
 
     config: PathText
@@ -101,7 +101,7 @@ class EqualOptions(SourceOptions, ToleranceKeywords, total=False):
     power: int
 
 
-class CheckOptions(EqualOptions, total=False):
+class CheckKeywords(EqualKeywords, total=False):
     """What `trtconv.check` takes besides its subject and the module."""
 
     no_source_check: bool

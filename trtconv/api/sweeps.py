@@ -14,7 +14,7 @@ from trtconv.core.progress import Progress
 
 if TYPE_CHECKING:
     from trtconv.sweep import SweepResult
-    from trtconv.sweep.engine.verdicts import Verdict as CellVerdict
+    from trtconv.sweep.engine.verdicts import CellVerdict
 
 
 @dataclass(frozen=True)

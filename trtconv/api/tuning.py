@@ -71,7 +71,7 @@ def tune(
     dims: Mapping[str, str | Sequence[int | str]] | None = None,
     output: str | PathLike[str] = "out",
     progress: Progress | None = None,
-    **options: Unpack[keywords.TuneOptions],
+    **options: Unpack[keywords.TuneKeywords],
 ) -> Tuned:
     """Find the fastest engine that keeps a contract, as `trtconv tune` does; all files go into the folder `output`.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from trtconv.backends.cuda.device_array import DeviceArray
-    from trtconv.backends.cuda.memory import CudaMemory, Interval
+    from trtconv.backends.cuda.memory import CudaMemory, StreamTimer
     from trtconv.backends.tensorrt.layers import LayerInfo
     from trtconv.core.dtypes import DType
     from trtconv.core.embedded import EmbeddedPlugin
@@ -185,7 +185,7 @@ class PreparedRun(Protocol):
     def synchronize(self) -> None:
         """Wait for what was launched. Raises TrtconvError when it failed."""
 
-    def interval(self) -> Interval:
+    def interval(self) -> StreamTimer:
         """A stopwatch on the stream in which the engine is launched."""
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ from trtconv.proof.sizes import Budget, traced_sizes
 
 if TYPE_CHECKING:
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.sizes.shape_caches import Attribute, Slot
+    from trtconv.export.sizes.shape_caches import CachedAttribute, Slot
     from trtconv.proof.original import MakeInputs
 
 
@@ -37,7 +37,7 @@ class ObservedModule:
     module: Any
     runner: ModuleRunner
     make: MakeInputs
-    untouched: Mapping[Slot, Attribute]
+    untouched: Mapping[Slot, CachedAttribute]
     notes: tuple[str, ...] = ()
 
 

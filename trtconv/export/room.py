@@ -104,7 +104,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
-    from trtconv.export.exporters.attempt import Job
+    from trtconv.export.exporters.attempt import ExportTask
     from trtconv.export.exporters.choice import choose
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
@@ -129,7 +129,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         samples = observe(observed, inner, progress)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
-    job = Job(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
+    job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
     try:
         choice = choose(job)
     except AccuracyError:

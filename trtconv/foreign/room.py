@@ -24,7 +24,7 @@ from trtconv.foreign.result import ForeignResult
 from trtconv.foreign.samples import FilePoints, points_for, write_samples
 from trtconv.foreign.write_dims import fix_inputs, write_dims
 from trtconv.proof.comparison import describe_failure
-from trtconv.proof.proving import Verdict, prove
+from trtconv.proof.proving import ProofVerdict, prove
 from trtconv.proof.sampling import Samples
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
 
 
 def _manifest(
-    request: ForeignRequest, file: FilePoints, samples: Samples, verdict: Verdict, notes: tuple[str, ...],
+    request: ForeignRequest, file: FilePoints, samples: Samples, verdict: ProofVerdict, notes: tuple[str, ...],
     model: onnx.ModelProto, seconds: dict[str, float],
 ) -> dict[str, Any]:  # fmt: skip
     """How the model came to be, in the form of an export's manifest."""

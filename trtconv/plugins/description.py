@@ -26,7 +26,7 @@ NAMESPACE = "trtconv"
 
 
 @dataclass(frozen=True)
-class Attribute:
+class PluginAttribute:
     """One attribute. `low` and `high` are inclusive; `choices` names the values of an enumeration.
 
     `length` is the number of elements of an `ints` attribute. Floats are stored as float32 in ONNX and in engines.
@@ -116,7 +116,7 @@ class PluginDescription:
     summary: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[PluginAttribute, ...]
     types: tuple[tuple[str, tuple[str, ...]], ...]
     shape: ShapeRule
     reference: Reference

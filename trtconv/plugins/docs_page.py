@@ -9,7 +9,7 @@ from pathlib import Path
 from trtconv.core.artifacts import write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.described.registry import PLUGINS
-from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
+from trtconv.plugins.description import NAMESPACE, PluginAttribute, PluginDescription
 from trtconv.plugins.measured import PluginTiming, load_measurements
 
 
@@ -73,7 +73,7 @@ def _measured(measurements: Sequence[PluginTiming]) -> list[str]:
     return [*lines, ""]
 
 
-def _attribute_row(a: Attribute) -> str:
+def _attribute_row(a: PluginAttribute) -> str:
     default = ", ".join(str(v) for v in a.default) if isinstance(a.default, tuple) else f"{a.default:g}"
     return f"| `{a.name}` | {a.type_text} | {default} | {a.range_text} | {a.doc} |"
 

@@ -28,7 +28,7 @@ MOST_REMEMBERED = 1 << 29
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofVerdict:
     """The comparisons made, in the order of the points, until the first that failed; advisory ones apart."""
 
     comparisons: tuple[OutputComparison, ...]
@@ -92,7 +92,7 @@ def prove(
     tolerance: Tolerance | None = None,
     *,
     thorough: bool = False,
-) -> Verdict:
+) -> ProofVerdict:
     """Open a model, run it at every sample and compare. Stops at the first failure unless `thorough`."""
     started = time.monotonic()
     comparisons: list[OutputComparison] = []
@@ -113,7 +113,7 @@ def prove(
             failure, at = bad, sample.point
             if not thorough:
                 break
-    return Verdict(tuple(comparisons), failure, at, time.monotonic() - started, tuple(advisory))
+    return ProofVerdict(tuple(comparisons), failure, at, time.monotonic() - started, tuple(advisory))
 
 
 def compare_at(
@@ -164,7 +164,7 @@ def _zeros(array: Array) -> Array:
     return np.zeros(array.shape, np.float32)
 
 
-def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> Verdict:
+def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> ProofVerdict:
     name, expected = next(iter(sample.outputs.items()))
     failed = OutputComparison(name, str(sample.point), False, error.message, tuple(expected.shape), ())
-    return Verdict((failed,), failed, sample.point, time.monotonic() - started)
+    return ProofVerdict((failed,), failed, sample.point, time.monotonic() - started)

@@ -22,10 +22,10 @@ from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_ru
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
 from trtconv.rewrite.engine.result import LedgerEntry, Proof, Rejected, RewriteResult, Skipped
-from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
-from trtconv.rewrite.engine.whole import Original, unreadable
+from trtconv.rewrite.engine.whole import InitialGraph, unreadable
 from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
@@ -80,14 +80,14 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     space, specs = model_space(settled)
     narrowed = without_float64(settled)
     if request.proof and narrowed.nodes:
-        with Original(settled, space, specs) as before:
+        with InitialGraph(settled, space, specs) as before:
             require_equal(before, narrowed, request.target)
             if not before.unreadable:
                 require_within_float32(settled, narrowed, space, specs, request.target)
     original = narrowed.model
     declined: dict[tuple[str, str], Skipped] = {}
     rules = select_paying_rules(rules, request, original, space, specs, declined)
-    setting = Setting(request.target, space, specs, request.proof)
+    setting = RewriteSetting(request.target, space, specs, request.proof)
     model, record, whole = _rewrite_and_prove(original, rules, setting, progress)
     observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     if whole is not None and whole.infinity:
@@ -152,17 +152,17 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
 
 
 def _rewrite_and_prove(
-    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress
 ) -> tuple[onnx.ModelProto, RewriteRecord, Proof | None]:
     """Apply the rules; when the whole graph then differs, leave out the rule that makes it differ."""
     if not setting.proof:
         return *rewrite_graph(original, rules, setting, progress), None
-    with Original(original, setting.space, setting.specs) as before:
+    with InitialGraph(original, setting.space, setting.specs) as before:
         return _rewrite_and_compare(original, rules, replace(setting, changed=before.start), progress, before)
 
 
 def _rewrite_and_compare(
-    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, before: Original
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress, before: InitialGraph
 ) -> tuple[onnx.ModelProto, RewriteRecord, Proof | None]:
     model, record = rewrite_graph(original, rules, setting, progress)
     if not record.entries and not original.functions:
@@ -189,7 +189,7 @@ def _taken_back(entry: LedgerEntry, whole: Proof) -> Rejected:
 
 
 def rewrite_graph(
-    original: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress
 ) -> tuple[onnx.ModelProto, RewriteRecord]:
     """A rewritten copy of a model and what was done. Raises UnsupportedError for what the target gets wrong."""
     import onnx

@@ -12,8 +12,8 @@ from pathlib import Path
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.sweep.atlas.atlas import Atlas, write_atlas
-from trtconv.sweep.engine.driver import Driver, Setting, View
-from trtconv.sweep.engine.verdicts import Verdict, judge_cells
+from trtconv.sweep.engine.driver import Driver, SweepSetting, View
+from trtconv.sweep.engine.verdicts import CellVerdict, judge_cells
 from trtconv.sweep.ledger.ledger import Ledger, read_timings
 from trtconv.sweep.plan.cells import Matrix, make_matrix, select_cells
 from trtconv.sweep.plan.estimate import Estimate, estimate_jobs
@@ -23,7 +23,7 @@ from trtconv.sweep.plan.sections import SweepFile
 from trtconv.sweep.store.storage import open_storage
 from trtconv.sweep.store.store import Store
 from trtconv.sweep.workers.outcome import JobResult
-from trtconv.sweep.workers.pool import Pool
+from trtconv.sweep.workers.pool import WorkerPool
 
 RETRIES = ("", "failed", "faults")
 
@@ -59,7 +59,7 @@ class Plan:
 class SweepResult:
     """What came out: the verdict of each cell, the atlas, and whether the sweep was ended before its time."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CellVerdict, ...]
     atlas: Atlas
     interrupted: bool = False
 
@@ -85,7 +85,7 @@ def run_sweep(
     view: View,
     progress: Progress | None = None,
     *,
-    open_pool: Callable[[], Pool] | None = None,
+    open_pool: Callable[[], WorkerPool] | None = None,
 ) -> SweepResult:
     """Run a sweep, or go on with the last one, and write the atlas.
 
@@ -103,7 +103,7 @@ def run_sweep(
         store = Store(open_storage(location))
         sweep, earlier = _begin(request, plan, ledger, progress)
         pool = open_pool() if open_pool is not None else _ray_pool(request)
-        setting = Setting(
+        setting = SweepSetting(
             plan.matrix.models,
             plan.sweep.environments,
             location,
@@ -151,7 +151,7 @@ def store_location(text: str, atlas: Path) -> str:
     return text if "://" in text else os.path.abspath(atlas / text)
 
 
-def _ray_pool(request: SweepRequest) -> Pool:
+def _ray_pool(request: SweepRequest) -> WorkerPool:
     from trtconv.sweep.workers.ray_pool import RayPool
 
     return RayPool(request.address, request.workers, request.atlas / ".ray")

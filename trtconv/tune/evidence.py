@@ -16,8 +16,8 @@ from trtconv.core.precision import QUANTISED, TYPED
 from trtconv.rewrite.precision.qdq.layers import LAYER_OPS
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract
-from trtconv.tune.finalists import Finalist, Verdict
-from trtconv.tune.measure import Examiner, Measured
+from trtconv.tune.finalists import Finalist, TuneVerdict
+from trtconv.tune.measure import Examiner, MetricScore
 from trtconv.tune.search import SearchResult
 
 SCHEMA = 1
@@ -38,7 +38,7 @@ def evidence(
     examiner: Examiner,
     parts: Parts,
     results: Sequence[SearchResult],
-    verdict: Verdict,
+    verdict: TuneVerdict,
     noise_floor: float,
 ) -> dict[str, Any]:
     """All that was measured. Equal runs give equal data: nothing in it is a time, but of engines that were timed."""
@@ -68,7 +68,7 @@ def _trial(precision: str, candidate: Candidate, value: float, decibels: float, 
             "decibels": decibels, "holds": holds}  # fmt: skip
 
 
-def _finalist(finalist: Finalist, reference: Measured) -> dict[str, Any]:
+def _finalist(finalist: Finalist, reference: MetricScore) -> dict[str, Any]:
     return {
         "name": str(finalist.candidate), "precision": finalist.candidate.precision,
         "groups": list(finalist.candidate.groups), "judging": finalist.measured.value,

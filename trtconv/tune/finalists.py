@@ -17,7 +17,7 @@ from trtconv.core.progress import Progress
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers
-from trtconv.tune.measure import WORST, Examiner, Measured
+from trtconv.tune.measure import WORST, Examiner, MetricScore
 from trtconv.tune.rescue import largest_that_holds
 from trtconv.tune.search import SearchResult
 from trtconv.tune.speed import Stopwatch
@@ -37,7 +37,7 @@ class Finalist:
     """A candidate on the judging part; `seconds` None where nothing was timed, `layers` as the engine tells them."""
 
     candidate: Candidate
-    measured: Measured
+    measured: MetricScore
     holds: bool
     cost: float
     seconds: float | None = None
@@ -46,7 +46,7 @@ class Finalist:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TuneVerdict:
     """The finalist that ships, all that were judged, and FP32 itself on the judging part."""
 
     chosen: Finalist
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult], progress: Progress,
-          stopwatch: Stopwatch | None) -> Verdict:  # fmt: skip
+          stopwatch: Stopwatch | None) -> TuneVerdict:  # fmt: skip
     """Judge the best of each precision and choose.
 
     With a stopwatch the fastest one that keeps the contract ships, and it has to be faster than FP32; without one that
@@ -92,7 +92,7 @@ def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult
             if finalist.failure:
                 break
             candidate = candidate.without(result.most_sensitive(candidate))
-    return Verdict(_chosen(judged, baseline, contract, results), tuple(judged), baseline)
+    return TuneVerdict(_chosen(judged, baseline, contract, results), tuple(judged), baseline)
 
 
 def _chosen(
@@ -166,7 +166,7 @@ def _timed(
         except TrtconvError as error:
             if not candidate.groups:
                 raise
-            nothing = Measured(WORST, -200.0)
+            nothing = MetricScore(WORST, -200.0)
             return Finalist(candidate, nothing, False, cost, failure=f"{candidate}: {error.message}")
         try:
             measured = examiner.judge(examiner.run(timed.run, "judging"), "judging")

@@ -29,7 +29,7 @@ WORST = -1e30
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricScore:
     """`value` is the metric; `decibels` the signal over the noise against FP32, of the worst output.
 
     `folds` are the metric's values on ten disjoint tenths of the part: how far they scatter says what a drop means.
@@ -39,7 +39,7 @@ class Measured:
     decibels: float
     folds: tuple[float, ...] = ()
 
-    def scatter(self, other: Measured) -> float:
+    def scatter(self, other: MetricScore) -> float:
         """The standard error of the difference of two metrics, from the folds; 0.0 where there are too few."""
         if len(self.folds) != len(other.folds) or len(self.folds) < 2:
             return 0.0
@@ -65,7 +65,7 @@ class Examiner:
         self._threads = threads_for(models.model)
         self.passes = 0
 
-    def baseline(self, part: str) -> Measured:
+    def baseline(self, part: str) -> MetricScore:
         """FP32 itself. Raises InvalidRequestError where its metric is not a number."""
         measured = self.measure(Candidate(), part)
         if measured.value == WORST:
@@ -74,12 +74,12 @@ class Examiner:
             )
         return measured
 
-    def measure(self, candidate: Candidate, part: str) -> Measured:
+    def measure(self, candidate: Candidate, part: str) -> MetricScore:
         """Run a candidate over a part. Raises OutOfTime when the budget is spent, but not for the FP32 baseline."""
         name = f"{part}/{candidate.key}"
         earlier = self.state.get(name)
         if earlier is not None:
-            return Measured(earlier["value"], earlier["decibels"], tuple(earlier["folds"]))
+            return MetricScore(earlier["value"], earlier["decibels"], tuple(earlier["folds"]))
         if candidate.groups and part == "search":
             self.require_time()
         outputs = self._outputs(candidate, part)
@@ -97,7 +97,7 @@ class Examiner:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise OutOfTime
 
-    def judge(self, outputs: Mapping[str, Sequence[Array]], part: str) -> Measured:
+    def judge(self, outputs: Mapping[str, Sequence[Array]], part: str) -> MetricScore:
         """The metric of outputs that a candidate, or an engine, gave for a part."""
         labels = [s.label for s in self._parts[part]]
         expected = self._reference(part)
@@ -108,7 +108,7 @@ class Examiner:
             folds.append(
                 self.metric.compute({n: [a[i] for i in rows] for n, a in outputs.items()}, [labels[i] for i in rows])
             )
-        return Measured(_finite(self.metric.compute(outputs, labels)), worst, tuple(_finite(f) for f in folds))
+        return MetricScore(_finite(self.metric.compute(outputs, labels)), worst, tuple(_finite(f) for f in folds))
 
     def noise_floor(self) -> float:
         """Decibels of FP32 against itself, with ONNX Runtime's own fusions: what no candidate is to be blamed for."""

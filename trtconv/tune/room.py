@@ -31,7 +31,7 @@ from trtconv.foreign.request import ForeignRequest
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract, parse_drop
 from trtconv.tune.evidence import data_digest, evidence, read_chosen
-from trtconv.tune.finalists import Verdict, judge
+from trtconv.tune.finalists import TuneVerdict, judge
 from trtconv.tune.measure import Examiner
 from trtconv.tune.metrics.registry import find_metric
 from trtconv.tune.report import write_tune_report
@@ -61,7 +61,7 @@ class TuneResult:
 
     folder: Path
     files: tuple[Path, ...]
-    verdict: Verdict
+    verdict: TuneVerdict
     facts: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
@@ -148,7 +148,7 @@ def tune_exported(
 
 def _judged(
     request: TuneRequest, examiner: Examiner, contract: Contract, progress: Progress, stopwatch: Stopwatch | None
-) -> tuple[Verdict, tuple[SearchResult, ...]]:
+) -> tuple[TuneVerdict, tuple[SearchResult, ...]]:
     results = _search(request, examiner, contract, progress)
     progress.stage("judge")
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from trtconv.core.progress import Progress
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
-from trtconv.tune.measure import Examiner, Measured, OutOfTime
+from trtconv.tune.measure import Examiner, MetricScore, OutOfTime
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class PrecisionSearch:
                 chosen.append(group)
 
     def _try(self, candidate: Candidate) -> bool:
-        measured: Measured = self._examiner.measure(candidate, "search")
+        measured: MetricScore = self._examiner.measure(candidate, "search")
         kept_contract = self._contract.holds(measured.value, self._reference.value)
         self._trials[candidate] = Trial(candidate, measured.value, measured.decibels, kept_contract)
         if kept_contract and (self._best is None or len(candidate.groups) > len(self._best.groups)):

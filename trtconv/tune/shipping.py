@@ -18,13 +18,13 @@ from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import read_engine_layers
 from trtconv.tune.evidence import SUFFIX
-from trtconv.tune.finalists import Verdict
-from trtconv.tune.measure import Examiner, Measured
+from trtconv.tune.finalists import TuneVerdict
+from trtconv.tune.measure import Examiner, MetricScore
 from trtconv.tune.speed import RUNS
 
 
 def ship(
-    final: RewriteRequest, build: BuildRequest, examiner: Examiner, contract: Contract, verdict: Verdict,
+    final: RewriteRequest, build: BuildRequest, examiner: Examiner, contract: Contract, verdict: TuneVerdict,
     facts: Mapping[str, Any], progress: Progress,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:  # fmt: skip
     """Write the model, its engine and its ledger; returns the facts with those of the files, and notes.
@@ -73,7 +73,7 @@ def ship(
     return complete, tuple(notes)
 
 
-def _judged(contract: Contract, examiner: Examiner, runner: Any, what: str) -> Measured:
+def _judged(contract: Contract, examiner: Examiner, runner: Any, what: str) -> MetricScore:
     try:
         measured = examiner.judge(examiner.run(runner, "judging"), "judging")
     finally:

@@ -15,7 +15,7 @@ from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
-from trtconv.plugins.description import Attribute, PluginDescription, Tensor
+from trtconv.plugins.description import PluginAttribute, PluginDescription, Tensor
 from trtconv.plugins.libraries.finding import libraries_for_model
 from trtconv.plugins.libraries.user_plugin import load_plugins, require_buildable
 from trtconv.plugins.onnx_form import add_functions, make_node
@@ -210,9 +210,9 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"inputs": (Tensor("x", "U", ""),)}, "type variable U"),
     ({"outputs": (Tensor("y", "S", ""),), "inputs": (Tensor("x", "T", ""),)}, "no input has the type S"),
     ({"types": (("T", ("int8",)), ("S", ("float32",)))}, "type T may be of"),
-    ({"attributes": (Attribute("a", "ints", (0,) * 17, "", length=17),)}, "take 68 bytes"),
-    ({"attributes": (Attribute("plugin_version", "int", 0, ""),)}, "name of an attribute"),
-    ({"attributes": (Attribute("a", "int", 5, "", 0, 4),)}, "outside 0 to 4"),
+    ({"attributes": (PluginAttribute("a", "ints", (0,) * 17, "", length=17),)}, "take 68 bytes"),
+    ({"attributes": (PluginAttribute("plugin_version", "int", 0, ""),)}, "name of an attribute"),
+    ({"attributes": (PluginAttribute("a", "int", 5, "", 0, 4),)}, "outside 0 to 4"),
 ]
 
 

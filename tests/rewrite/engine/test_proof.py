@@ -11,13 +11,13 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.engine.result import Proof
-from trtconv.rewrite.engine.whole import Original
+from trtconv.rewrite.engine.whole import InitialGraph
 
 
 @pytest.mark.parametrize("target", ["tensorrt-rtx", "tensorrt==8.6"])
 def test_when_no_rewrite_can_be_kept_the_graph_stays_or_is_refused(target, monkeypatch, tmp_path):
     """TensorRT 8.6 reads the axes of opset 18 silently and drops them: the graph must not go on so."""
-    monkeypatch.setattr(Original, "compare", lambda *_: Proof(False, note="for the test"))
+    monkeypatch.setattr(InitialGraph, "compare", lambda *_: Proof(False, note="for the test"))
     model = model_of(Case("late", "a = Identity(x) y = ReduceMean(a, one)", opset=18, constants="int64[1] one = {1}"))
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     request = RewriteRequest(tmp_path / "m.onnx", tmp_path / "o.onnx", parse_target(target))

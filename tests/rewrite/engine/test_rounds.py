@@ -19,9 +19,9 @@ from trtconv.rewrite.engine.explain import explain_lines
 from trtconv.rewrite.engine.ledger import ledger_data
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewriteResult
-from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.engine.whole import Original
+from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.graph.concrete import ConcreteShapes, NamedShapes
 from trtconv.rewrite.graph.facts import inferred
 from trtconv.rewrite.room import rewrite_graph
@@ -53,13 +53,13 @@ def norms(count):
 def run(model, *rules, proof=True, target="tensorrt-rtx"):
     space, specs = model_space(model)
     record, heard = RewriteRecord(), Heard()
-    apply_rules(model, rules, Setting(parse_target(target), space, specs, proof), heard, record)
+    apply_rules(model, rules, RewriteSetting(parse_target(target), space, specs, proof), heard, record)
     return record, heard
 
 
 def packed(model, target="tensorrt-rtx", proof=True):
     space, specs = model_space(model)
-    setting = Setting(parse_target(target), space, specs, proof)
+    setting = RewriteSetting(parse_target(target), space, specs, proof)
     rules = [r for r in RULES if r.needed(parse_target(target)) and not r.plugin]
     return rewrite_graph(model, rules, setting, SilentProgress())
 
@@ -255,7 +255,7 @@ def test_a_graph_that_draws_random_numbers_is_rewritten_all_the_same():
     model = model_of(Case("random", "r = RandomNormalLike(x) s = Add(x, r) t = Pow(s, two) y = Identity(t)",
                           constants="float two = {2.0}"))  # fmt: skip
     space, specs = model_space(model)
-    with Original(model, space, specs) as before:
+    with InitialGraph(model, space, specs) as before:
         proof = before.compare(model)
     assert proof.passed is None
     assert "random numbers" in proof.note

@@ -5,7 +5,7 @@ import pytest
 from onnx import parser
 
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.whole import Original
+from trtconv.rewrite.engine.whole import InitialGraph
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -42,7 +42,7 @@ def norms(count, kind, epsilon="1e-5"):
 
 
 def compared(before, after):
-    with Original(before, *model_space(before)) as original:
+    with InitialGraph(before, *model_space(before)) as original:
         return original.compare(after)
 
 

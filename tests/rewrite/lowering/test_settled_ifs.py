@@ -9,10 +9,10 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import parse_tensor
-from trtconv.rewrite.engine.rounds import RewriteRecord, Setting
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 
-SETTING = Setting(
+SETTING = RewriteSetting(
     parse_target("tensorrt-rtx"),
     parse_space(["N=1:2:3"]),
     (parse_tensor("x:float32[N,8]"), parse_tensor("sr:int64[]")),
@@ -67,7 +67,7 @@ def test_an_if_that_one_pair_of_sizes_decides_stays():
                     else_branch = b () => (float[H,W] q) {q = Neg(x)}>
     }""")
     specs = (parse_tensor("x:float32[H,W]"),)
-    wide = Setting(SETTING.target, parse_space(["H=5:8:400 W=6:9:400"]), specs, True)
+    wide = RewriteSetting(SETTING.target, parse_space(["H=5:8:400 W=6:9:400"]), specs, True)
     assert "If" in operators(settle_ifs(model, wide, RewriteRecord()))
-    narrow = Setting(SETTING.target, parse_space(["H=5:8:12 W=6:9:400"]), specs, True)
+    narrow = RewriteSetting(SETTING.target, parse_space(["H=5:8:12 W=6:9:400"]), specs, True)
     assert "If" not in operators(settle_ifs(model, narrow, RewriteRecord()))

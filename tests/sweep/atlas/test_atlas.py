@@ -13,14 +13,14 @@ from trtconv.sweep.atlas.changes import find_changes
 from trtconv.sweep.atlas.junit import junit_xml
 from trtconv.sweep.atlas.plots import latency_bars, pareto_points
 from trtconv.sweep.atlas.summary import append_summary, markdown_text
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.plan.cells import Cell
 
 HOSTILE = "<script>alert(1)</script>|`\x1b[31m"
 
 
 def verdict(state="green", reason="equal", *, model="net", precision="fp32", **facts):
-    return Verdict(Cell(model, "own", "tensorrt==10", precision, "H100"), state, reason, **facts)
+    return CellVerdict(Cell(model, "own", "tensorrt==10", precision, "H100"), state, reason, **facts)
 
 
 def proved(precision, milliseconds, error, **facts):
@@ -113,7 +113,7 @@ def test_what_changed():
 def test_only_proved_engines_are_in_the_pareto_plot():
     entries = [
         proved("fp32", 4.0, 1e-6), proved("fp16", 2.0, 1e-3), proved("bf16", 3.0, 1e-2),
-        Verdict(**{**vars(proved("tf32", 1.0, 1e-9)), "state": "amber"}),
+        CellVerdict(**{**vars(proved("tf32", 1.0, 1e-9)), "state": "amber"}),
     ]  # fmt: skip
     ((title, points),) = pareto_points(entries).items()
     assert title == "net on H100"

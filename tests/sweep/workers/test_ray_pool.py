@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from trtconv.sweep.workers.pool import Placement
+from trtconv.sweep.workers.pool import TaskPlacement
 from trtconv.sweep.workers.ray_pool import PREFIX, RayPool, remove_marked
 
 NEEDS_RAY = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install ray")
@@ -54,14 +54,14 @@ def node(name, alive=True, **resources):
 
 def test_a_gpu_is_asked_for_whole_and_by_its_kind():
     pool = make_pool([node("a", CPU=8.0, GPU=2.0)])
-    assert pool._options(Placement(2.0, 4 << 30, "H100", {"env_vars": {"A": "1"}})) == {
+    assert pool._options(TaskPlacement(2.0, 4 << 30, "H100", {"env_vars": {"A": "1"}})) == {
         "num_cpus": 2.0,
         "memory": 4 << 30,
         "num_gpus": 1,
         "accelerator_type": "H100",
         "runtime_env": {"env_vars": {"A": "1"}},
     }
-    assert pool._options(Placement(1.0)) == {"num_cpus": 1.0}
+    assert pool._options(TaskPlacement(1.0)) == {"num_cpus": 1.0}
 
 
 def test_another_attempt_goes_to_another_node_that_can_run_it():
@@ -74,9 +74,9 @@ def test_another_attempt_goes_to_another_node_that_can_run_it():
             node("other", CPU=8.0, **gpu),
         ]
     )
-    assert pool._other_node(Placement(1.0, accelerator="H100", avoid="spoilt")) == "id-other"
-    assert pool._other_node(Placement(1.0, avoid="spoilt")) == "id-cpu"
-    assert pool._other_node(Placement(64.0, avoid="spoilt")) is None
+    assert pool._other_node(TaskPlacement(1.0, accelerator="H100", avoid="spoilt")) == "id-other"
+    assert pool._other_node(TaskPlacement(1.0, avoid="spoilt")) == "id-cpu"
+    assert pool._other_node(TaskPlacement(64.0, avoid="spoilt")) is None
 
 
 def test_room_is_a_little_more_than_runs_at_once():

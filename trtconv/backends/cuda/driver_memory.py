@@ -16,7 +16,7 @@ from trtconv.core.sizes import format_bytes
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.backends.cuda.memory import DeviceBuffer, Interval, Stream
+    from trtconv.backends.cuda.memory import DeviceBuffer, Stream, StreamTimer
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -136,7 +136,7 @@ class DriverMemory:
         with self.scope:
             synchronize(self.driver, stream.handle)
 
-    def interval(self, stream: Stream) -> Interval:
+    def interval(self, stream: Stream) -> StreamTimer:
         """A stopwatch on a stream."""
         return DriverInterval(self, stream)
 

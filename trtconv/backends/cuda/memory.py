@@ -47,7 +47,7 @@ class ForeignStream:
     handle: int
 
 
-class Interval(Protocol):
+class StreamTimer(Protocol):
     """The time between two places of a stream."""
 
     def begin(self) -> None:
@@ -96,7 +96,7 @@ class CudaMemory(Protocol):
     def synchronize(self, stream: Stream) -> None:
         """Wait until a stream has done everything it was given. Raises TrtconvError when a kernel failed."""
 
-    def interval(self, stream: Stream) -> Interval:
+    def interval(self, stream: Stream) -> StreamTimer:
         """A stopwatch on a stream."""
 
     def free_bytes(self) -> int:

@@ -23,7 +23,7 @@ from trtconv.core.errors import TrtconvError
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.backends.cuda.memory import DeviceBuffer, Interval, Stream
+    from trtconv.backends.cuda.memory import DeviceBuffer, Stream, StreamTimer
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -174,7 +174,7 @@ class PycudaMemory:
             else:
                 synchronize(self.driver, stream.handle)
 
-    def interval(self, stream: Stream) -> Interval:
+    def interval(self, stream: Stream) -> StreamTimer:
         """A stopwatch on a stream that was created here."""
         if not isinstance(stream, PycudaStream):
             raise TrtconvError("an interval is measured on a stream that trtconv created")

@@ -18,7 +18,7 @@ from trtconv.backends.cuda.driver import probe_cuda
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.backends.cuda.memory import Interval
+    from trtconv.backends.cuda.memory import StreamTimer
     from trtconv.backends.protocol import EngineRunner
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -89,7 +89,7 @@ class WallInterval:
 
 
 def measure(
-    launch: Callable[[], object], synchronize: Callable[[], None], interval: Callable[[], Interval], *, subject: str,
+    launch: Callable[[], object], synchronize: Callable[[], None], interval: Callable[[], StreamTimer], *, subject: str,
     point: str, batch: int, seconds: float = 1.0, warm_up: float = WARM_UP_S,
 ) -> Latency:  # fmt: skip
     """Measure anything that launches work on a stream. `seconds` bounds each of the three loops."""

@@ -10,7 +10,7 @@ from trtconv.backends.runtime.execution import Execution
 from trtconv.core.errors import TrtconvError
 
 if TYPE_CHECKING:
-    from trtconv.backends.cuda.memory import CudaMemory, Interval, Stream
+    from trtconv.backends.cuda.memory import CudaMemory, Stream, StreamTimer
 
 
 class Prepared:
@@ -57,7 +57,7 @@ class Prepared:
         """Wait for what was launched."""
         self.memory.synchronize(self.stream)
 
-    def interval(self) -> Interval:
+    def interval(self) -> StreamTimer:
         """A stopwatch on the stream in which the engine is launched."""
         return self.memory.interval(self.stream)
 

@@ -14,7 +14,7 @@ from trtconv.check.compare.subjects import is_engine
 from trtconv.check.gate.baseline import AGAINST, RATIOS, Baseline, compare_with_baseline, read_baseline
 from trtconv.check.gate.budgets import NO_BUDGETS, Budgets, judge_budgets, parse_budgets
 from trtconv.check.gate.in_turn import InTurn, compare_in_turn
-from trtconv.check.gate.measure import Measured, measure_again, measure_subject
+from trtconv.check.gate.measure import GateMeasurements, measure_again, measure_subject
 from trtconv.check.gate.measured import LATENCY
 from trtconv.check.reporters.json_report import report_dict
 from trtconv.core.artifacts import write_json
@@ -95,7 +95,7 @@ def apply_gate(report: CheckReport, request: CheckRequest, gate: Gate, progress:
 
 
 def _judge(
-    report: CheckReport, request: CheckRequest, budgets: Budgets, baseline: Baseline | None, measured: Measured
+    report: CheckReport, request: CheckRequest, budgets: Budgets, baseline: Baseline | None, measured: GateMeasurements
 ) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
     """Findings and rows of the budgets, then of the baseline."""
     findings, rows = judge_budgets(
@@ -111,7 +111,7 @@ def _with(
     report: CheckReport,
     findings: tuple[Finding, ...],
     rows: list[dict[str, Any]],
-    measured: Measured,
+    measured: GateMeasurements,
     baseline: Baseline | None,
 ) -> CheckReport:
     extras = {

@@ -30,14 +30,14 @@ MOVES = ("Reformat", "NoOp")
 
 
 @dataclass(frozen=True)
-class Measured:
+class GateMeasurements:
     """The measurements by name, and why the others could not be made."""
 
     values: Mapping[str, Measurement] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def measure_subject(request: CheckRequest, names: Iterable[str], progress: Progress) -> Measured:
+def measure_subject(request: CheckRequest, names: Iterable[str], progress: Progress) -> GateMeasurements:
     """Measure the named quantities (see `Budgets.limits`); for one that cannot be measured here, record why."""
     values: dict[str, Measurement] = {}
     missing: dict[str, str] = {}
@@ -57,7 +57,7 @@ def measure_subject(request: CheckRequest, names: Iterable[str], progress: Progr
             values[LATENCY + point] = measurement(latency_runs(request, point))
         except TrtconvError as error:
             missing[LATENCY + point] = error.message
-    return Measured(values, missing)
+    return GateMeasurements(values, missing)
 
 
 def latency_runs(request: CheckRequest, point: str, repeats: int = REPEATS) -> list[float]:

@@ -15,7 +15,7 @@ from trtconv.cli.options import JsonOption
 from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
-    from trtconv.build.cache.store import EngineCache, LeftAlone
+    from trtconv.build.cache.store import EngineCache, RejectedEntry
 
 
 @click.group("cache")
@@ -37,7 +37,7 @@ def list_entries(line: CommandLine) -> None:
     survey = cache.survey()
     entries = survey.entries
     rows = [{"key": e.key, "engine_bytes": e.engine_bytes, "used": e.used, "parts": e.parts} for e in entries]
-    facts = {"root": cache.root, "limit_bytes": cache.limit, "entries": rows, **_others(survey.left_alone)}
+    facts = {"root": cache.root, "limit_bytes": cache.limit, "entries": rows, **_others(survey.skipped)}
     if write_document(line.of(JsonOption).file, "cache-ls", facts):
         return
     for entry in entries:
@@ -48,7 +48,7 @@ def list_entries(line: CommandLine) -> None:
         echo(f"{entry.key[:12]}  {size:>10}  {used}  {built_by}  {models}")
     total = sum(e.engine_bytes for e in entries)
     echo(f"{len(entries)} engines, {format_bytes(total)} of at most {format_bytes(cache.limit)} in {cache.root}")
-    _tell_left_alone(survey.left_alone)
+    _tell_left_alone(survey.skipped)
 
 
 @command.command("rm", cls=FileCommand)
@@ -64,7 +64,7 @@ def remove(keys: tuple[str, ...], everything: bool, line: CommandLine) -> None:
     cache = _cache()
     entries = cache.entries() if everything else tuple(cache.find(k) for k in keys)
     removed = [entry.key for entry in entries if cache.remove(entry.key)]
-    others = cache.survey().left_alone
+    others = cache.survey().skipped
     if write_document(line.of(JsonOption).file, "cache-rm", {"removed": removed, **_others(others)}):
         return
     echo(f"removed {len(removed)} engines")
@@ -80,12 +80,12 @@ def verify(line: CommandLine) -> int:
     report = _cache().verify()
     damaged = [{"key": entry.key, "reason": reason} for entry, reason in report.damaged]
     facts = {"passed": report.passed, "whole": [e.key for e in report.whole], "damaged": damaged}
-    if write_document(line.of(JsonOption).file, "cache-verify", {**facts, **_others(report.left_alone)}):
+    if write_document(line.of(JsonOption).file, "cache-verify", {**facts, **_others(report.skipped)}):
         return 0 if report.passed else 1
     for entry, reason in report.damaged:
         echo(f"{entry.key[:12]}  damaged, removed: {reason}")
     echo(f"{len(report.whole)} of {len(report.whole) + len(report.damaged)} engines are whole")
-    _tell_left_alone(report.left_alone)
+    _tell_left_alone(report.skipped)
     return 0 if report.passed else 1
 
 
@@ -97,21 +97,21 @@ def prune(line: CommandLine) -> None:
 
     report = _cache().prune()
     if write_document(
-        line.of(JsonOption).file, "cache-prune", {"removed": report.removed, **_others(report.left_alone)}
+        line.of(JsonOption).file, "cache-prune", {"removed": report.removed, **_others(report.skipped)}
     ):
         return
     echo(f"removed {len(report.removed)} folders")
-    _tell_left_alone(report.left_alone)
+    _tell_left_alone(report.skipped)
 
 
-def _tell_left_alone(others: Iterable[LeftAlone]) -> None:
+def _tell_left_alone(others: Iterable[RejectedEntry]) -> None:
     for other in others:
         echo(f"left alone: {other.name} ({other.reason})")
 
 
-def _others(left_alone: Iterable[LeftAlone]) -> dict[str, Any]:
+def _others(skipped: Iterable[RejectedEntry]) -> dict[str, Any]:
     """What is in the folder and no entry, for JSON."""
-    return {"left_alone": [{"name": other.name, "reason": other.reason} for other in left_alone]}
+    return {"skipped": [{"name": other.name, "reason": other.reason} for other in skipped]}
 
 
 def _names(value: object) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
-from trtconv.export.branches.size_run import OUT_OF_TIME, Decision, SizeRun, copy_structure, run_symbolic
+from trtconv.export.branches.size_run import OUT_OF_TIME, SizeGuard, SizeRun, copy_structure, run_symbolic
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
@@ -71,7 +71,7 @@ class _Search:
     waiting: list[Sizes] = field(default_factory=list)
     conditions: dict[str, bool] = field(default_factory=dict)
     # For each path the decisions that do not hold everywhere.
-    regions: list[tuple[Decision, ...]] = field(default_factory=list)
+    regions: list[tuple[SizeGuard, ...]] = field(default_factory=list)
     points: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
     lines: dict[Frame, None] = field(default_factory=dict)
     tables: dict[Frame, None] = field(default_factory=dict)
@@ -160,7 +160,7 @@ def _learn(search: _Search, run: SizeRun) -> None:
         search.regions.append(tuple(open_decisions))
 
 
-def _decides(search: _Search, decision: Decision, sizes: Mapping[str, int]) -> bool:
+def _decides(search: _Search, decision: SizeGuard, sizes: Mapping[str, int]) -> bool:
     """False for a condition that holds at all joint sizes; sizes at which it fails are put into the queue once."""
     key = str(decision.condition.subs({s: _named(n) for s, n in decision.dims}))
     if key in search.conditions:
@@ -198,12 +198,12 @@ def _named(name: str) -> Any:
     return sympy.Symbol(name, integer=True, positive=True)
 
 
-def _holds(decision: Decision, grids: Mapping[str, Array]) -> Array:
+def _holds(decision: SizeGuard, grids: Mapping[str, Array]) -> Array:
     values = {symbol: grids[name] for symbol, name in decision.dims}
     return evaluate_symbolic(decision.condition, values).astype(bool)
 
 
-def _takes(region: Sequence[Decision], sizes: Mapping[str, int]) -> bool:
+def _takes(region: Sequence[SizeGuard], sizes: Mapping[str, int]) -> bool:
     """True when these sizes take the path."""
     import numpy as np
 

@@ -31,7 +31,7 @@ OUT_OF_TIME = "the time ran out"
 
 
 @dataclass(frozen=True)
-class Decision:
+class SizeGuard:
     """A condition that held in a run, by named dims, and the user's line that asked (None: a library did)."""
 
     condition: Any
@@ -49,7 +49,7 @@ class SizeRun:
     """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end."""
 
     sizes: tuple[tuple[str, int], ...]
-    decisions: tuple[Decision, ...]
+    decisions: tuple[SizeGuard, ...]
     lookup: Any = None
     obstacle: str = ""
 
@@ -105,12 +105,12 @@ def run_symbolic(
     return SizeRun(tuple(sizes.items()), _decisions(env, symbols), lookup, obstacle)
 
 
-def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[Decision, ...]:
+def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[SizeGuard, ...]:
     lines = env.lines
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, SizeGuard] = {}
     for index, guard in enumerate(env.guards):
         used = tuple((s, symbols[s]) for s in sorted(guard.expr.free_symbols, key=str) if s in symbols)
-        decisions.setdefault(str(guard.expr), Decision(guard.expr, used, lines.get(index)))
+        decisions.setdefault(str(guard.expr), SizeGuard(guard.expr, used, lines.get(index)))
     return tuple(decisions.values())
 
 

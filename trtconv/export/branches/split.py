@@ -22,14 +22,14 @@ from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
 from trtconv.export.exporters.finish import StaticAxisError
-from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.proof.undefined_sizes import sizes_of
 
 if TYPE_CHECKING:
     import onnx
 
-Export = Callable[[Trace, Path, int | None], Candidate]
+Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 3
 # Sizes at each end and in the middle of a dim at which a joined model is run.
@@ -83,7 +83,7 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
 def export_split(
     export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
     opset: int | None, depth: int = 0, cut: Cut | None = None,
-) -> Candidate:  # fmt: skip
+) -> ExportCandidate:  # fmt: skip
     """A candidate for the whole space of `trace`, cut at `cut` when one is given.
 
     Raises what `export` raises, and CannotSplitError.

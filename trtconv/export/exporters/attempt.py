@@ -18,7 +18,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import in_words
 from trtconv.export.branches.split import Cut
-from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.drawn import judge_random_file
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.runner import ModuleRunner, to_tensor
@@ -27,15 +27,15 @@ from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.original import MakeInputs
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.proving import RememberedRuns, Verdict, prove
+from trtconv.proof.proving import ProofVerdict, RememberedRuns, prove
 from trtconv.proof.sampling import Samples
 from trtconv.proof.sizes import traced_sizes
 
-Export = Callable[[Trace, Path, int | None], Candidate]
+Export = Callable[[Trace, Path, int | None], ExportCandidate]
 
 
 @dataclass(frozen=True)
-class Job:
+class ExportTask:
     """What is exported and to where: everything that an attempt needs."""
 
     request: ExportRequest
@@ -93,8 +93,8 @@ class Attempt:
     """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised."""
 
     way: Way
-    candidate: Candidate | None = None
-    verdict: Verdict | None = None
+    candidate: ExportCandidate | None = None
+    verdict: ProofVerdict | None = None
     error: Exception | None = None
     sizes: SizeCoverage | None = None
     runs: RememberedRuns | None = None
@@ -113,7 +113,7 @@ class Attempt:
         return f"{self.way}: {describe_failure(self.verdict.failure)}"
 
 
-def attempt(way: Way, job: Job) -> Attempt:
+def attempt(way: Way, job: ExportTask) -> Attempt:
     """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
     job.progress.phase(f"exporting with {way}")
     attempt_folder = job.folder / way.folder
@@ -142,7 +142,7 @@ def attempt(way: Way, job: Job) -> Attempt:
     return Attempt(way, candidate, verdict, runs=runs)
 
 
-def _export(way: Way, job: Job, trace: Trace, attempt_folder: Path) -> Candidate:
+def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> ExportCandidate:
     from trtconv.export.branches.split import export_split
     from trtconv.export.sizes.generalise.method import generalise
 

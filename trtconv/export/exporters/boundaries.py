@@ -10,7 +10,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
-from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.points import BOUNDARY, SamplePoint
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
 from trtconv.proof.proving import prove
@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 29
 MOST_NAMED = 3
 
 
-def probed(job: Job, attempt: Attempt) -> tuple[Job, Attempt]:
+def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
     """The attempt compared at the boundaries of its decisions too; the points made for it are samples from then on.
 
     Inputs that a user's function makes are left as they are.
@@ -55,7 +55,7 @@ def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:
     return OnnxRuntimeRunner(model.SerializeToString())
 
 
-def _run_at(job: Job, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:
+def _run_at(job: ExportTask, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:
     """What the module gives there; without those inputs for which it raises."""
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     samples: list[ReferenceSample] = []

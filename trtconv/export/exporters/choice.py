@@ -14,12 +14,12 @@ from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.value_exits import value_exits
-from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt, first_line
+from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt, first_line
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.torchscript import export_torchscript
-from trtconv.export.exporters.trace import Candidate
+from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.user_code import blame, format_frame
@@ -30,7 +30,7 @@ from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
-from trtconv.proof.proving import Verdict
+from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import Samples, with_probes
 
@@ -65,15 +65,15 @@ SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "bu
 class ChosenExport:
     """The proven candidate, what led to it, and the samples (with the rounding measured meanwhile)."""
 
-    candidate: Candidate
-    verdict: Verdict
+    candidate: ExportCandidate
+    verdict: ProofVerdict
     attempts: tuple[Attempt, ...]
     samples: Samples
     notes: tuple[str, ...] = ()
     sizes: SizeCoverage | None = None
 
 
-def choose(job: Job) -> ChosenExport:
+def choose(job: ExportTask) -> ChosenExport:
     """Try the ways in order and take the first whose file equals the module.
 
     Raises AccuracyError when files were made but none is equal, TrtconvError when no exporter made one.
@@ -114,7 +114,7 @@ def choose(job: Job) -> ChosenExport:
     raise export_error(attempts, job, paths)
 
 
-def size_paths(job: Job) -> SizePaths:
+def size_paths(job: ExportTask) -> SizePaths:
     """The module's decisions by size, followed over the whole space."""
     space = job.request.space
     if count_sizes(space) == 1:
@@ -127,7 +127,7 @@ def size_paths(job: Job) -> SizePaths:
     return paths
 
 
-def with_paths(job: Job, paths: SizePaths) -> Job:
+def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:
     """The job with a sample on each path through the module: what comes after the export is compared there too."""
     present = {s.point.dims for s in job.samples.items}
     seed, samples = job.request.source.seed, []
@@ -147,7 +147,7 @@ def ways(request: ExportRequest) -> tuple[Way, ...]:
     return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
 
 
-def cuts_at_one(job: Job, result: Attempt) -> list[Way]:
+def cuts_at_one(job: ExportTask, result: Attempt) -> list[Way]:
     """Where a file of dynamo's differs at a size of 1: the way that exports 1 and more than 1 apart.
 
     torch.export takes a size of 1 for a case that no one means: `if x.shape[0] == 1` is false in its trace, and no
@@ -168,7 +168,7 @@ def rounds_sizes(result: Attempt) -> bool:
     return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
 
 
-def rounded_sizes(attempt: Attempt, job: Job) -> list[dict[str, int]]:
+def rounded_sizes(attempt: Attempt, job: ExportTask) -> list[dict[str, int]]:
     """Joint sizes at which the file's FP32 makes another whole number of a size than Python's FP64 does."""
     if attempt.candidate is None:
         return []
@@ -204,7 +204,7 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
 
 
-def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
+def spread_infinities(verdict: ProofVerdict, samples: Samples) -> tuple[str, ...]:
     """A note where a file differs at an infinite input value, in an output of which the module makes no NaN."""
     defined = {
         (str(s.point), name)
@@ -217,7 +217,7 @@ def spread_infinities(verdict: Verdict, samples: Samples) -> tuple[str, ...]:
     return (f"with an infinity in an input the file differs: {describe_failure(worse)}",) if worse else ()
 
 
-def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = None) -> TrtconvError:
+def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:
     """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
     base = job.request.source.base
     details = [a.describe() for a in attempts]
@@ -273,7 +273,7 @@ def export_error(attempts: list[Attempt], job: Job, paths: SizePaths | None = No
     )
 
 
-def reading_line(job: Job, wrong: Verdict) -> str | None:
+def reading_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
     """`net.py:12`: the first line at which the value that leaves torch differs between a good and the failing point."""
     failing = next((s.inputs for s in job.samples.items[1:] if s.point == wrong.at), None)
     if failing is None:
@@ -283,7 +283,7 @@ def reading_line(job: Job, wrong: Verdict) -> str | None:
     return format_frame(lines[0], job.request.source.base) if lines else None
 
 
-def fixed_size_line(job: Job, wrong: Verdict, paths: SizePaths | None) -> str | None:
+def fixed_size_line(job: ExportTask, wrong: ProofVerdict, paths: SizePaths | None) -> str | None:
     """`net.py:12`: the first line that makes a plain number of a size, where a file is wrong at other sizes."""
     if wrong.at is None or wrong.at.values != "random" or wrong.at.dims == job.sizes:
         return None
@@ -291,11 +291,11 @@ def fixed_size_line(job: Job, wrong: Verdict, paths: SizePaths | None) -> str | 
     return lines[0] if lines else None
 
 
-def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[Verdict, Attempt]]:
+def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[ProofVerdict, Attempt]]:
     return [(a.verdict, a) for a in attempts if a.verdict is not None]
 
 
-def _fork(job: Job, wrongs: list[Verdict]) -> tuple[Fork | None, str, bool]:
+def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:
     """Where the run at the first sample and another run part, what that one was, and whether its size does it.
 
     The failing sizes are looked at first.

@@ -15,7 +15,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.export.branches.guards import fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
-from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import (
     format_frame,
@@ -34,7 +34,7 @@ OLDEST_OPSET = 18
 EXTERNAL_ABOVE = 1 << 30
 
 
-def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
+def export_dynamo(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
     """Export to `output`. Raises what torch raises, and InvalidRequestError for an opset it does not write."""
     started = time.monotonic()
     chosen = opset or DEFAULT_OPSET
@@ -48,7 +48,7 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> Candidate:
     origins = _origins(model, trace)
     _write(model, output)
     finish(output, trace, origins, floors, inexact_sizes(program, trace))
-    return Candidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
+    return ExportCandidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
 
 
 def program_of(trace: Trace) -> torch.export.ExportedProgram:

@@ -7,8 +7,8 @@ from functools import partial
 
 from trtconv.core.model.file import load_model
 from trtconv.core.tolerance import Tolerance
-from trtconv.export.exporters.attempt import Attempt, Job
-from trtconv.export.exporters.trace import Candidate
+from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.proof.original import Run
 from trtconv.proof.proving import compare_at, prove
 from trtconv.proof.reference import ReferenceSample
@@ -19,7 +19,7 @@ ORDERING = ("TopK", "NonMaxSuppression", "Unique")
 CLEARLY = 0.5
 
 
-def allow_for_rounding(job: Job, result: Attempt) -> tuple[Job, Attempt]:
+def allow_for_rounding(job: ExportTask, result: Attempt) -> tuple[ExportTask, Attempt]:
     """Where a file differs by little, measure how far the module's own FP32 is from its FP64, and compare again.
 
     The product form of cdist, for one, is off by 1e-3 where two rows are equal; no file can be held to less.
@@ -50,6 +50,6 @@ def passes_clearly(run: Run, sample: ReferenceSample, tolerance: Tolerance | Non
     return all(c.passed and (c.max_share or 0.0) <= CLEARLY for c in compare_at(run, sample, tolerance))
 
 
-def puts_in_order(candidate: Candidate) -> bool:
+def puts_in_order(candidate: ExportCandidate) -> bool:
     """True when the file sorts: which of two equal elements comes first is said nowhere."""
     return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)

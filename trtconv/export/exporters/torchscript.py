@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from trtconv.export.exporters.finish import Origins, finish
-from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import format_frame, innermost_user_frame, torchscript_frames
 
@@ -16,7 +16,7 @@ DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
 
 
-def export_torchscript(trace: Trace, output: Path, opset: int | None) -> Candidate:
+def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
     """Export to `output`. Raises what torch raises."""
     import torch
 
@@ -34,7 +34,7 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> Candida
             do_constant_folding=True,
         )  # fmt: skip
     finish(output, trace, _origins(output, trace))
-    return Candidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+    return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
 
 
 def _recorded(trace: Trace) -> Any:

@@ -38,7 +38,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ExportCandidate:
     """An ONNX file that an exporter wrote, not yet proven. `model` may have external data beside it."""
 
     model: Path

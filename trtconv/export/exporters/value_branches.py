@@ -12,7 +12,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.export.branches.explain import find_fork
 from trtconv.export.branches.further_values import further_inputs, numbers_in_code
 from trtconv.export.branches.value_exits import Exit, exits_in_words, value_exits
-from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.module.user_code import Frame
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.proving import prove
@@ -22,10 +22,10 @@ from trtconv.proof.sampling import with_probes
 # Seconds for further values; a small module is run some hundred times in them.
 SECONDS = 4.0
 DRAWN = 12
-Allow = Callable[[Job, Attempt], tuple[Job, Attempt]]
+Allow = Callable[[ExportTask, Attempt], tuple[ExportTask, Attempt]]
 
 
-def check_value_branches(job: Job, result: Attempt, allow: Allow) -> tuple[Job, Attempt]:
+def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tuple[ExportTask, Attempt]:
     """A recorded run with a note on the branches by value in it; no longer equal where other values show one.
 
     torch.export refuses to trace a branch by value, TorchScript records what the values led to, however they left
@@ -56,7 +56,9 @@ def check_value_branches(job: Job, result: Attempt, allow: Allow) -> tuple[Job, 
     return job, replace(result, candidate=replace(candidate, notes=(*candidate.notes, *notes)))
 
 
-def _compared_further(job: Job, result: Attempt, exits: Mapping[Frame, Exit], allow: Allow) -> tuple[Job, Attempt]:
+def _compared_further(
+    job: ExportTask, result: Attempt, exits: Mapping[Frame, Exit], allow: Allow
+) -> tuple[ExportTask, Attempt]:
     """The first further input at which the file differs is a sample from then on."""
     if result.candidate is None or result.verdict is None:
         return job, result

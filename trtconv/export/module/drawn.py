@@ -11,10 +11,10 @@ from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
-from trtconv.export.exporters.trace import Candidate
+from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
-from trtconv.proof.proving import Verdict
+from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 
 DRAWING = (
@@ -23,8 +23,8 @@ DRAWING = (
 
 
 def judge_random_file(
-    candidate: Candidate, verdict: Verdict, sample: ReferenceSample, tolerance: Tolerance | None
-) -> tuple[Candidate, Verdict]:
+    candidate: ExportCandidate, verdict: ProofVerdict, sample: ReferenceSample, tolerance: Tolerance | None
+) -> tuple[ExportCandidate, ProofVerdict]:
     """The verdict, failed when the file draws random numbers and differs from itself; with a note when it draws.
 
     A module that seeds the generator in forward repeats itself, and its file cannot: an engine draws other numbers.

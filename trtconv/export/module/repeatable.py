@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.sizes.shape_caches import Attribute, Slot, as_before_first_call
+from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
 from trtconv.proof.allowance import Allowance, allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.reference import ReferenceSample
@@ -82,7 +82,7 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
 
 
 def require_independent_of_first_call(
-    runner: ModuleRunner, before: Mapping[Slot, Attribute], samples: Sequence[ReferenceSample]
+    runner: ModuleRunner, before: Mapping[Slot, CachedAttribute], samples: Sequence[ReferenceSample]
 ) -> None:
     """Raise AccuracyError where what the first call left in the module changes what a call with other sizes gives.
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
-from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
 from trtconv.proof.original import Run
@@ -41,7 +41,7 @@ LESS_SECONDS = 2.0
 Sizes = Mapping[str, int]
 
 
-def scan_points(job: Job, edges: Iterable[Sizes]) -> Iterator[tuple[str, SamplePoint]]:
+def scan_points(job: ExportTask, edges: Iterable[Sizes]) -> Iterator[tuple[str, SamplePoint]]:
     """The edges; then in turns a size of each dim, the others as traced, and joint sizes in an order made for coverage.
 
     Each point comes with what it is: `edge`, `dim` or `joint`. A dim with more than `MOST_PER_DIM` sizes gives those
@@ -78,7 +78,7 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
     return chance.sample(others := [v for v in values if v != traced], len(others))
 
 
-def _difference(job: Job, runner: Run, point: SamplePoint) -> OutputComparison | None:
+def _difference(job: ExportTask, runner: Run, point: SamplePoint) -> OutputComparison | None:
     """What differs at a point by more than the module's own rounding, which is measured only when something does."""
     inputs = job.make(point)
     outputs = job.runner(inputs)
@@ -98,7 +98,7 @@ def _difference(job: Job, runner: Run, point: SamplePoint) -> OutputComparison |
 
 
 def scan_sizes(
-    job: Job, result: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
+    job: ExportTask, result: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
 ) -> Attempt:
     """The attempt with what was covered; no longer equal when one of the scanned sizes differs.
 

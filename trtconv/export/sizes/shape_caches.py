@@ -27,7 +27,7 @@ Slot = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Attribute:
+class CachedAttribute:
     """An entry of a `__dict__` or of a module's buffers, with its value and what a container had in it.
 
     `plain` is the `__dict__` of a buffer's module.
@@ -44,7 +44,7 @@ class Attribute:
         """What tells it from every other attribute."""
         return id(self.space), self.name
 
-    def same(self, other: Attribute | None) -> bool:
+    def same(self, other: CachedAttribute | None) -> bool:
         """True when the other has the same object, with the same things in it."""
         return other is not None and self.value is other.value and _same_content(self.content, other.content)
 
@@ -53,8 +53,8 @@ class Attribute:
 class ShapeCaches:
     """`initial`: the caches as they were before the first run; `rewritten`: attributes that every run sets anew."""
 
-    initial: tuple[Attribute, ...] = ()
-    rewritten: tuple[Attribute, ...] = ()
+    initial: tuple[CachedAttribute, ...] = ()
+    rewritten: tuple[CachedAttribute, ...] = ()
 
     def __contains__(self, slot: object) -> bool:
         return any(a.slot == slot for a in self.initial)
@@ -79,12 +79,12 @@ class ShapeCaches:
                 _put(attribute.space, attribute.name, attribute.value)
 
 
-def attributes(module: nn.Module) -> dict[Slot, Attribute]:
+def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
     """The attributes of a module and its parts, buffers included, and those of plain objects that they hold."""
     import torch
 
     own = set(vars(torch.nn.Module()))
-    listed: dict[Slot, Attribute] = {}
+    listed: dict[Slot, CachedAttribute] = {}
     for part in module.modules():
         if isinstance(part, torch.jit.ScriptModule):
             continue
@@ -99,13 +99,13 @@ def attributes(module: nn.Module) -> dict[Slot, Attribute]:
                 entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
         for space, name, value, holder in entries:
             content = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
-            attribute = Attribute(space, name, value, content, holder)
+            attribute = CachedAttribute(space, name, value, content, holder)
             listed[attribute.slot] = attribute
     return listed
 
 
 def find_shape_caches(
-    runner: ModuleRunner, before: Mapping[Slot, Attribute], samples: Sequence[ReferenceSample]
+    runner: ModuleRunner, before: Mapping[Slot, CachedAttribute], samples: Sequence[ReferenceSample]
 ) -> ShapeCaches:
     """The caches of a module that ran at the samples. `before` are its attributes from before the first run.
 
@@ -136,7 +136,7 @@ def find_shape_caches(
 
 @contextmanager
 def as_before_first_call(
-    module: nn.Module, before: Mapping[Slot, Attribute], caches: ShapeCaches
+    module: nn.Module, before: Mapping[Slot, CachedAttribute], caches: ShapeCaches
 ) -> Iterator[tuple[str, ...]]:
     """For the time of the block what runs made or changed, and is not a cache by shape, is as before the first run.
 
@@ -155,7 +155,7 @@ def as_before_first_call(
             _put(attribute.space, attribute.name, attribute.value)
 
 
-def _grew(before: Attribute | None, after: Attribute) -> bool:
+def _grew(before: CachedAttribute | None, after: CachedAttribute) -> bool:
     return before is not None and isinstance(after.content, dict) and len(after.content) > len(before.content or ())
 
 
@@ -167,7 +167,7 @@ def _same_content(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _fresh(attribute: Attribute) -> Any:
+def _fresh(attribute: CachedAttribute) -> Any:
     """The initial value; of a container a copy, for what a trace puts into it is of that trace."""
     if type(attribute.value) is dict:
         return SymbolicKeys(attribute.content)

@@ -14,7 +14,7 @@ Handler = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Pool:
+class PoolingWindow:
     """The window along every axis, outermost first."""
 
     kernel: list[Any]
@@ -44,11 +44,11 @@ class Pool:
         )
 
 
-def read_pool(rank: int, kernel: Any, stride: Any, padding: Any) -> Pool:
+def read_pool(rank: int, kernel: Any, stride: Any, padding: Any) -> PoolingWindow:
     """Bring the arguments of a pool over `rank` axes to one value per axis; no stride means the kernel."""
     kernels = per_axis(kernel, rank)
     has_stride = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
-    return Pool(kernels, per_axis(stride, rank) if has_stride else kernels, per_axis(padding, rank))
+    return PoolingWindow(kernels, per_axis(stride, rank) if has_stride else kernels, per_axis(padding, rank))
 
 
 def average_pool(rank: int) -> Handler:
@@ -107,12 +107,12 @@ def max_pool(rank: int) -> Handler:
     return handle
 
 
-def _does_something(pool: Pool, moving: list[int]) -> bool:
+def _does_something(pool: PoolingWindow, moving: list[int]) -> bool:
     fixed = [i for i in range(pool.rank) if i not in moving]
     return any((pool.kernel[i], pool.stride[i], pool.padding[i]) != (1, 1, 0) for i in fixed)
 
 
-def _windows(x: Any, axis: int, pool: Pool, index: int, count_padding: bool) -> tuple[Any, Any, Any]:
+def _windows(x: Any, axis: int, pool: PoolingWindow, index: int, count_padding: bool) -> tuple[Any, Any, Any]:
     """First and last index (exclusive) of every window, clipped to the axis, and how many elements it counts."""
     length, kernel, stride, padding = x.shape[axis], pool.kernel[index], pool.stride[index], pool.padding[index]
     outputs = floor_ratio(length + 2 * padding - kernel, stride) + 1

@@ -10,8 +10,8 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
-    Attribute,
     Attributes,
+    PluginAttribute,
     PluginDescription,
     Shape,
     Tensor,
@@ -127,8 +127,8 @@ ADAPTIVE_POOL = PluginDescription(
     inputs=(Tensor("x", "T", "[..., H, W], rank 2 to 8"),),
     outputs=(Tensor("y", "T", "[..., output_size[0], output_size[1]]"),),
     attributes=(
-        Attribute("output_size", "ints", (1, 1), "rows and columns of the result", 1, 2**31 - 1, length=2),
-        Attribute("mode", "int", 0, "what is taken of a bin", 0, 1, choices=(("average", 0), ("max", 1))),
+        PluginAttribute("output_size", "ints", (1, 1), "rows and columns of the result", 1, 2**31 - 1, length=2),
+        PluginAttribute("mode", "int", 0, "what is taken of a bin", 0, 1, choices=(("average", 0), ("max", 1))),
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,

@@ -9,8 +9,8 @@ import numpy as np
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
-    Attribute,
     Attributes,
+    PluginAttribute,
     PluginDescription,
     Shape,
     Tensor,
@@ -97,8 +97,8 @@ INSTANCE_NORM = PluginDescription(
     ),
     outputs=(Tensor("y", "T", "shape of x"),),
     attributes=(
-        Attribute("epsilon", "float", 1e-5, "added to the variance", 0.0, 1e30),
-        Attribute("relu", "int", 0, "1 clamps the result at zero", 0, 1, choices=(("no", 0), ("yes", 1))),
+        PluginAttribute("epsilon", "float", 1e-5, "added to the variance", 0.0, 1e30),
+        PluginAttribute("relu", "int", 0, "1 clamps the result at zero", 0, 1, choices=(("no", 0), ("yes", 1))),
     ),
     types=(("T", FLOAT_TYPES), ("S", FLOAT_TYPES)),
     shape=output_shape,

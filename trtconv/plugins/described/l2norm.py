@@ -9,8 +9,8 @@ import numpy as np
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
-    Attribute,
     Attributes,
+    PluginAttribute,
     PluginDescription,
     Shape,
     Tensor,
@@ -87,9 +87,9 @@ L2NORM = PluginDescription(
     ),
     outputs=(Tensor("y", "T", "shape of x"),),
     attributes=(
-        Attribute("axis", "int", 1, "the axis that is normalised, counted from the front", 0, 7),
-        Attribute("epsilon", "float", 1e-10, "keeps the division finite", 0.0, 1e30),
-        Attribute(
+        PluginAttribute("axis", "int", 1, "the axis that is normalised, counted from the front", 0, 7),
+        PluginAttribute("epsilon", "float", 1e-10, "keeps the division finite", 0.0, 1e30),
+        PluginAttribute(
             "eps_mode",
             "int",
             0,

@@ -10,8 +10,8 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
-    Attribute,
     Attributes,
+    PluginAttribute,
     PluginDescription,
     Shape,
     Tensor,
@@ -79,7 +79,7 @@ REFLECTION_PAD = PluginDescription(
     inputs=(Tensor("x", "T", "[..., H, W], rank 2 to 8"),),
     outputs=(Tensor("y", "T", "[..., H + top + bottom, W + left + right]"),),
     attributes=(
-        Attribute(
+        PluginAttribute(
             "pads", "ints", (1, 1, 1, 1), "top, left, bottom, right; each smaller than its axis", 0, 2**31 - 1, length=4
         ),
     ),

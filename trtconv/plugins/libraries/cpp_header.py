@@ -8,7 +8,7 @@ from pathlib import Path
 from trtconv.core.artifacts import write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.described.registry import PLUGINS
-from trtconv.plugins.description import NAMESPACE, Attribute, PluginDescription
+from trtconv.plugins.description import NAMESPACE, PluginAttribute, PluginDescription
 
 FILE_NAME = "trtconv_descriptions.h"
 
@@ -49,7 +49,7 @@ inline constexpr Signature kSignature{{"{plugin.op_type}", "{plugin.version}", "
 }} // namespace {plugin.folder}"""
 
 
-def _member(attribute: Attribute) -> str:
+def _member(attribute: PluginAttribute) -> str:
     if isinstance(attribute.default, tuple):
         values = ", ".join(str(v) for v in attribute.default)
         return f"int32_t {attribute.name}[{attribute.length}]{{{values}}};"
@@ -58,7 +58,7 @@ def _member(attribute: Attribute) -> str:
     return f"int32_t {attribute.name}{{{attribute.default}}};"
 
 
-def _field(attribute: Attribute) -> str:
+def _field(attribute: PluginAttribute) -> str:
     low = "-kUnbounded" if attribute.low is None else repr(float(attribute.low))
     high = "kUnbounded" if attribute.high is None else repr(float(attribute.high))
     offset = f"offsetof(Attributes, {attribute.name})"

@@ -65,7 +65,7 @@ def measure_power(request: PowerRequest) -> PowerResult:
     graph = FaultGraph(request.model, request.seed)
     frozen: dict[str, Array] = {}
     faults = choose_faults(graph, frozen, request.count)
-    trial = _Trial(request, graph, faults, frozen)
+    trial = _FaultTrial(request, graph, faults, frozen)
     faults = [f for f in faults if f.kind != "baked" or graph.nodes[f.index].output[0] in frozen]
     tried: list[TriedFault] = []
     missed: dict[int, tuple[Fault, Edit]] = {}
@@ -104,7 +104,7 @@ def _tried(graph: FaultGraph, fault: Fault, outcome: str, effect: Effect) -> Tri
     )  # fmt: skip
 
 
-class _Trial:
+class _FaultTrial:
     """The unchanged graph's values at the samples, as far as they are needed, and the judgement of each fault."""
 
     def __init__(

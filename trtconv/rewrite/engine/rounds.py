@@ -50,7 +50,7 @@ class RewriteRecord:
 
 
 @dataclass(frozen=True)
-class Setting:
+class RewriteSetting:
     """What stays the same during a run. `changed` is called, maybe often, when something was rewritten."""
 
     target: Target
@@ -61,7 +61,7 @@ class Setting:
 
 
 def apply_rules(
-    model: onnx.ModelProto, rules: Sequence[Rule], setting: Setting, progress: Progress, record: RewriteRecord
+    model: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress, record: RewriteRecord
 ) -> None:
     """Apply `rules` to `model` in place, in their order, round by round until a round changes nothing."""
     prover: Prover | None = None
@@ -96,7 +96,7 @@ def apply_rules(
 
 
 def _round(
-    graph: Graph, rules: Sequence[Rule], setting: Setting, prover: Prover | None, record: RewriteRecord,
+    graph: Graph, rules: Sequence[Rule], setting: RewriteSetting, prover: Prover | None, record: RewriteRecord,
     progress: Progress, number: int,
 ) -> bool:  # fmt: skip
     """Apply each rule once everywhere; True when something was rewritten."""

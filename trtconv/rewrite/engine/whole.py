@@ -41,7 +41,7 @@ FEWEST_ELEMENTS = 1 << 12
 MANY_NODES = 10_000
 
 
-class Original:
+class InitialGraph:
     """The graph before the rewrite, which is opened and run in a second thread, once, while the rules go on.
 
     Making a session of a large graph takes as long as rewriting it. `start` is called when something was rewritten;
@@ -53,7 +53,7 @@ class Original:
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._ran: Future[tuple[list[OriginalRun], str]] | None = None
 
-    def __enter__(self) -> Original:
+    def __enter__(self) -> InitialGraph:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ from trtconv.core.errors import UnsupportedError
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.targets import Target
-from trtconv.rewrite.engine.whole import Original
+from trtconv.rewrite.engine.whole import InitialGraph
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 # Attributes that name an element type: Cast, the random and window operators, EyeLike.
@@ -74,7 +74,7 @@ def kept_of(narrowed: Narrowed, rewritten: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(n for n in narrowed.nodes if n in names)
 
 
-def require_equal(before: Original, narrowed: Narrowed, target: Target) -> None:
+def require_equal(before: InitialGraph, narrowed: Narrowed, target: Target) -> None:
     """Raise UnsupportedError when FP32 gives other outputs than FP64 at the points that rewriting compares at."""
     if not narrowed.nodes:
         return

@@ -10,7 +10,7 @@ from trtconv.proof.comparison import first_failure
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import LedgerEntry
-from trtconv.rewrite.engine.rounds import NOT_PROVED, RewriteRecord, Setting, describe, node_text
+from trtconv.rewrite.engine.rounds import NOT_PROVED, RewriteRecord, RewriteSetting, describe, node_text
 from trtconv.rewrite.graph.facts import index_model, inferred, opset_of
 from trtconv.rewrite.graph.fragment import cut
 from trtconv.rewrite.graph.index import Graph, Node
@@ -22,7 +22,7 @@ NAME = "opset"
 OLDEST_IR = 8
 
 
-def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, record: RewriteRecord) -> None:
+def lower_opset(model: onnx.ModelProto, setting: RewriteSetting, progress: Progress, record: RewriteRecord) -> None:
     """Restate every node in the target's opset, in place. Raises UnsupportedError naming the nodes that have no form.
 
     Only TensorRT 8.6 needs this: its parser takes later opsets without complaint and drops what is new in them.
@@ -46,7 +46,7 @@ def lower_opset(model: onnx.ModelProto, setting: Setting, progress: Progress, re
     model.ir_version = min(model.ir_version, OLDEST_IR)
 
 
-def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: Setting, newest: int) -> None:
+def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: RewriteSetting, newest: int) -> None:
     if obstacles:
         node, first = obstacles[0]
         raise UnsupportedError(

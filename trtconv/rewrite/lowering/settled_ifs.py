@@ -29,7 +29,7 @@ from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_
 from trtconv.proof.probes.decisions import values_of
 from trtconv.proof.size_arithmetic import NotSizesError, truths
 from trtconv.rewrite.engine.result import LedgerEntry, Proof
-from trtconv.rewrite.engine.rounds import RewriteRecord, Setting, node_text
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 
 NAME = "settled-ifs"
 WHY = "No TensorRT takes an If inside an If; one that asks the same of every size needs no If."
@@ -43,7 +43,7 @@ FEWEST = 40
 SECONDS = 2.0
 
 
-def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) -> onnx.ModelProto:
+def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteRecord) -> onnx.ModelProto:
     """The model without Ifs of one answer, in place; each is an entry of the record."""
     if not any(n.op_type == "If" for n in model.graph.node) or external_files(model):
         return model
@@ -74,7 +74,7 @@ def settle_ifs(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) 
     return model
 
 
-def _answers(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) -> dict[int, bool]:
+def _answers(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteRecord) -> dict[int, bool]:
     """By index of an If of the main graph, the one answer that its condition gives."""
     makers = {o: n for n in model.graph.node for o in n.output if o}
     constants = {t.name for t in model.graph.initializer} - {i.name for i in model.graph.input}
@@ -87,7 +87,7 @@ def _answers(model: onnx.ModelProto, setting: Setting, record: RewriteRecord) ->
     return {i: next(iter(answers[n])) for i, n in conditions.items() if len(answers[n]) == 1}
 
 
-def _truths(model: onnx.ModelProto, name: str, setting: Setting, record: RewriteRecord) -> set[bool]:
+def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: RewriteRecord) -> set[bool]:
     """What a condition comes to at all joint sizes; where its shapes are those of inner values, at those tried."""
     try:
         return truths(model.graph, name, setting.specs, setting.space)

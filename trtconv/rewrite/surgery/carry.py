@@ -46,7 +46,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Change:
+class GraphChange:
     """A node, or a constant, that the script changed, took out (`after` is None) or put in (`before` is None)."""
 
     scope: str
@@ -58,7 +58,7 @@ class Change:
 class Changes:
     """What a script changed, in bodies too; `removed` and `added` are those of the main graph, bodies left out."""
 
-    all: list[Change] = field(default_factory=list)
+    all: list[GraphChange] = field(default_factory=list)
     removed: list[onnx.NodeProto] = field(default_factory=list)
     added: list[onnx.NodeProto] = field(default_factory=list)
 
@@ -133,7 +133,7 @@ def carry_graph(scope: Scope, exported: onnx.GraphProto, graph: gs.Graph, rule: 
             twin = gone.pop(id(next((makers[o] for o in proto.output if o in makers), None)), None)
         _carry_node(proto, node, twin, scope, rule, changes)
     for twin in gone.values():
-        changes.all.append(Change(scope.name, twin.original, None))
+        changes.all.append(GraphChange(scope.name, twin.original, None))
         if not scope.name:
             changes.removed.append(twin.original)
     _carry_types(scope, exported, [p for p, _ in pending])
@@ -160,7 +160,7 @@ def _carry_node(
         if twin is not None:
             changes.removed.append(twin.original)
     if shallow:
-        changes.all.append(Change(scope.name, None if twin is None else twin.original, proto))
+        changes.all.append(GraphChange(scope.name, None if twin is None else twin.original, proto))
         other_props = [p for p in proto.metadata_props if p.key != RULE_KEY]
         del proto.metadata_props[:]
         proto.metadata_props.extend([*other_props, onnx.StringStringEntryProto(key=RULE_KEY, value=rule)])
@@ -184,7 +184,7 @@ def _carry_constants(scope: Scope, exported: onnx.GraphProto, changes: Changes) 
         if _equal(tensor, source):
             tensor.CopyFrom(source)
         else:
-            changes.all.append(Change(scope.name, source, tensor))
+            changes.all.append(GraphChange(scope.name, source, tensor))
     # A constant that only an annotation uses hangs on no node, so that graph-surgeon never saw it.
     present = {t.name for t in exported.initializer}
     annotated = {p.value for a in exported.quantization_annotation for p in a.quant_parameter_tensor_names}

@@ -18,8 +18,8 @@ from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.graph.splice import write_back
 from trtconv.rewrite.surgery.carry import (
-    Change,
     Changes,
+    GraphChange,
     carry_graph,
     carry_model,
     scope_of,
@@ -102,7 +102,7 @@ def _forget_inputs(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
             prop.value = "\n".join(t for t in prop.value.splitlines() if t and parse_tensor(t).name in same)
 
 
-def _entry(script: Script, change: Change, proof: Proof) -> LedgerEntry:
+def _entry(script: Script, change: GraphChange, proof: Proof) -> LedgerEntry:
     item = change.after if change.after is not None else change.before
     name = item.name or next((o for o in getattr(item, "output", ()) if o), "")
     origin = next((o for p in (change.after, change.before) if p is not None and (o := origin_of(p))), origin_of(item))

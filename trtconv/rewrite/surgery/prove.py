@@ -13,7 +13,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.engine.points import Points, model_space
 from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.result import Proof
-from trtconv.rewrite.engine.whole import Original
+from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut_between
 from trtconv.rewrite.graph.index import Graph, Node
@@ -31,7 +31,7 @@ def prove_script(name: str, before: onnx.ModelProto, after: onnx.ModelProto, cha
     if problem:
         raise AccuracyError(f"the script {name} changes what the model computes: {problem}", hint=SKIP_HINT)
     space, specs = model_space(before)
-    with Original(before, space, specs) as original:
+    with InitialGraph(before, space, specs) as original:
         proof = original.compare(after)
     if proof.passed is None:
         proof = _by_parts(before, after, changes, space, specs, target)

@@ -13,10 +13,10 @@ from trtconv.check.reporters.html.report import render
 from trtconv.core.artifacts import write_json, write_text
 from trtconv.core.display import displayable
 from trtconv.sweep.atlas.badge import badge_svg, count_states
-from trtconv.sweep.atlas.changes import Change, find_changes
+from trtconv.sweep.atlas.changes import CellChange, find_changes
 from trtconv.sweep.atlas.evidence import copy_evidence
 from trtconv.sweep.atlas.plots import latency_bars, latency_of, pareto_points
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.sections import SweepFile
 from trtconv.sweep.store.store import Store
@@ -32,11 +32,11 @@ class Atlas:
     index: Path
     data: Path
     badge: Path
-    changes: tuple[Change, ...]
+    changes: tuple[CellChange, ...]
 
 
 def write_atlas(
-    folder: Path, sweep: SweepFile, verdicts: tuple[Verdict, ...], ledger: Ledger, number: int, store: Store
+    folder: Path, sweep: SweepFile, verdicts: tuple[CellVerdict, ...], ledger: Ledger, number: int, store: Store
 ) -> Atlas:
     """Write the page and its companions into `folder`, and the verdicts into the ledger for the next sweep."""
     changes = find_changes(verdicts, ledger.verdicts_before(number))
@@ -62,7 +62,7 @@ def page_text(facts: Mapping[str, Any]) -> str:
     return render("index.html.jinja", package="trtconv.sweep.atlas", **displayable(facts))
 
 
-def tables(verdicts: Sequence[Verdict], links: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+def tables(verdicts: Sequence[CellVerdict], links: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """The matrix: a table per GPU kind, a row per model and shape space, a column per target and precision."""
     result = []
     for gpu in dict.fromkeys(v.cell.gpu for v in verdicts):
@@ -83,7 +83,7 @@ def tables(verdicts: Sequence[Verdict], links: Mapping[str, Mapping[str, str]]) 
     return result
 
 
-def costs(verdicts: Sequence[Verdict], prices: Mapping[str, float]) -> list[tuple[str, float, float | None]]:
+def costs(verdicts: Sequence[CellVerdict], prices: Mapping[str, float]) -> list[tuple[str, float, float | None]]:
     """Hours that the cells of each GPU kind took, shared work counted for each, and their price where it is known."""
     hours: dict[str, float] = {}
     for verdict in verdicts:
@@ -94,8 +94,8 @@ def costs(verdicts: Sequence[Verdict], prices: Mapping[str, float]) -> list[tupl
 def _data(
     sweep: SweepFile,
     number: int,
-    verdicts: Sequence[Verdict],
-    changes: Sequence[Change],
+    verdicts: Sequence[CellVerdict],
+    changes: Sequence[CellChange],
     links: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
     return {

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from trtconv.core.display import display_text
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 
 _COLOURS = {"green": "#17794a", "amber": "#8a5a00", "red": "#b3261e", "open": "#5b6675"}
 # About what a letter of 11 px takes.
 _LETTER, _MARGIN = 6.6, 10
 
 
-def count_states(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def count_states(verdicts: Sequence[CellVerdict]) -> dict[str, int]:
     """How many cells are green, amber, red and open."""
     return {state: sum(v.state == state for v in verdicts) for state in _COLOURS}
 
 
-def badge_svg(verdicts: Sequence[Verdict]) -> str:
+def badge_svg(verdicts: Sequence[CellVerdict]) -> str:
     """The picture, which loads nothing."""
     counts = count_states(verdicts)
     text = ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "no cells"

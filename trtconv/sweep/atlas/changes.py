@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 
 # Worse by this ratio is a change; engines that were built anew differ by a few per cent.
 SLOWER = 1.1
@@ -13,7 +13,7 @@ _RANK = {"green": 0, "amber": 1, "red": 2}
 
 
 @dataclass(frozen=True)
-class Change:
+class CellChange:
     """A cell that is not what it was. `kind` is `new red`, `worse`, `slower`, `mended` or `faster`."""
 
     cell: str
@@ -25,8 +25,8 @@ ORDER = ("new red", "worse", "slower", "mended", "faster")
 
 
 def find_changes(
-    verdicts: Iterable[Verdict], before: Mapping[str, tuple[str, Mapping[str, float]]]
-) -> tuple[Change, ...]:
+    verdicts: Iterable[CellVerdict], before: Mapping[str, tuple[str, Mapping[str, float]]]
+) -> tuple[CellChange, ...]:
     """The changes against earlier states and latencies by cell; cells that are new or were not run are none."""
     changes = []
     for verdict in verdicts:
@@ -39,15 +39,15 @@ def find_changes(
     return tuple(sorted(changes, key=lambda c: ORDER.index(c.kind)))
 
 
-def _state_change(verdict: Verdict, earlier: str) -> Change | None:
+def _state_change(verdict: CellVerdict, earlier: str) -> CellChange | None:
     step = _RANK[verdict.state] - _RANK[earlier]
     if not step:
         return None
     kind = "mended" if step < 0 else "new red" if verdict.state == "red" else "worse"
-    return Change(verdict.cell.id, kind, f"{earlier} to {verdict.state}: {verdict.reason}")
+    return CellChange(verdict.cell.id, kind, f"{earlier} to {verdict.state}: {verdict.reason}")
 
 
-def _latency_change(verdict: Verdict, earlier: Mapping[str, float]) -> Change | None:
+def _latency_change(verdict: CellVerdict, earlier: Mapping[str, float]) -> CellChange | None:
     ratios = {p: s / earlier[p] for p, s in verdict.latency_s.items() if earlier.get(p)}
     if not ratios:
         return None
@@ -55,4 +55,4 @@ def _latency_change(verdict: Verdict, earlier: Mapping[str, float]) -> Change | 
     if 1 / SLOWER <= ratio <= SLOWER:
         return None
     text = f"{earlier[point] * 1e3:.3f} ms to {verdict.latency_s[point] * 1e3:.3f} ms at {point}"
-    return Change(verdict.cell.id, "slower" if ratio > 1 else "faster", text)
+    return CellChange(verdict.cell.id, "slower" if ratio > 1 else "faster", text)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.plan.commands import PAGE, REPORT, REPRO
 from trtconv.sweep.store.store import DamagedResultError, Store, StoredFile
 from trtconv.sweep.workers.outcome import JobResult
@@ -19,7 +19,7 @@ _SHOWN = (PAGE, REPORT, REPRO, LOG)
 
 
 def copy_evidence(
-    atlas: Path, verdicts: tuple[Verdict, ...], results: Mapping[str, JobResult], store: Store
+    atlas: Path, verdicts: tuple[CellVerdict, ...], results: Mapping[str, JobResult], store: Store
 ) -> dict[str, dict[str, str]]:
     """Copy the evidence of every verdict into `reports/`; returns the links by cell: title -> path below the atlas.
 

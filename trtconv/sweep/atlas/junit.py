@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from trtconv.core.display import display_text
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.workers.outcome import FAULTS
 
 
-def junit_xml(name: str, verdicts: Iterable[Verdict]) -> str:
+def junit_xml(name: str, verdicts: Iterable[CellVerdict]) -> str:
     """The document: verdicts on a model are failures, faults of the machines errors, what was not run is skipped."""
     root = ET.Element("testsuites", name="trtconv sweep")
     suite = ET.SubElement(root, "testsuite", name=display_text(name))

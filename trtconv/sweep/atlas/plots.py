@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.engine.verdicts import CellVerdict
 
 POINT = "opt"
 
@@ -32,16 +32,16 @@ class Point:
     best: bool
 
 
-def latency_of(verdict: Verdict) -> float | None:
+def latency_of(verdict: CellVerdict) -> float | None:
     """Milliseconds at `opt`, else at the first point that was measured."""
     latencies = verdict.latency_s
     seconds = latencies.get(POINT, next(iter(latencies.values()), None))
     return None if seconds is None else seconds * 1e3
 
 
-def latency_bars(verdicts: Iterable[Verdict]) -> dict[str, list[Bar]]:
+def latency_bars(verdicts: Iterable[CellVerdict]) -> dict[str, list[Bar]]:
     """Bars by model and shape space, the fastest first; models of which nothing was measured are left out."""
-    groups: dict[str, list[tuple[float, Verdict]]] = {}
+    groups: dict[str, list[tuple[float, CellVerdict]]] = {}
     for verdict in verdicts:
         milliseconds = latency_of(verdict)
         if milliseconds is not None:
@@ -54,9 +54,9 @@ def latency_bars(verdicts: Iterable[Verdict]) -> dict[str, list[Bar]]:
     return bars
 
 
-def pareto_points(verdicts: Iterable[Verdict]) -> dict[str, list[Point]]:
+def pareto_points(verdicts: Iterable[CellVerdict]) -> dict[str, list[Point]]:
     """Proved engines with a latency and an error, by model, shape space and GPU, where there are at least two."""
-    groups: dict[str, list[tuple[float, float, Verdict]]] = {}
+    groups: dict[str, list[tuple[float, float, CellVerdict]]] = {}
     for verdict in verdicts:
         milliseconds, error = latency_of(verdict), verdict.facts.get("engine", {}).get("error")
         if verdict.proved and milliseconds is not None and isinstance(error, float):
@@ -64,7 +64,7 @@ def pareto_points(verdicts: Iterable[Verdict]) -> dict[str, list[Point]]:
     return {name: _points(entries) for name, entries in groups.items() if len(entries) > 1}
 
 
-def _points(entries: list[tuple[float, float, Verdict]]) -> list[Point]:
+def _points(entries: list[tuple[float, float, CellVerdict]]) -> list[Point]:
     slowest, largest = max(e[0] for e in entries) or 1.0, max(e[1] for e in entries) or 1.0
     points = []
     for ms, error, verdict in entries:
@@ -76,11 +76,11 @@ def _points(entries: list[tuple[float, float, Verdict]]) -> list[Point]:
     return sorted(points, key=lambda p: p.milliseconds)
 
 
-def _group(verdict: Verdict) -> str:
+def _group(verdict: CellVerdict) -> str:
     space = verdict.cell.space
     return verdict.cell.model + (f" ({space})" if space != "own" else "")
 
 
-def _label(verdict: Verdict) -> str:
+def _label(verdict: CellVerdict) -> str:
     cell = verdict.cell
     return f"{cell.gpu}, {cell.target}, {cell.precision}"

@@ -10,14 +10,14 @@ from trtconv.check.reporters.github import SUMMARY
 from trtconv.check.reporters.markdown import cell_text, table
 from trtconv.core.errors import InvalidRequestError
 from trtconv.sweep.atlas.badge import count_states
-from trtconv.sweep.atlas.changes import Change
-from trtconv.sweep.engine.verdicts import Verdict
+from trtconv.sweep.atlas.changes import CellChange
+from trtconv.sweep.engine.verdicts import CellVerdict
 
 MOST_ROWS = 30
 _SIGNS = {"green": "✅", "amber": "⚠️", "red": "❌", "open": "⏳"}
 
 
-def markdown_text(name: str, verdicts: Sequence[Verdict], changes: Sequence[Change]) -> str:
+def markdown_text(name: str, verdicts: Sequence[CellVerdict], changes: Sequence[CellChange]) -> str:
     """Counts, what changed, the red cells."""
     counts = count_states(verdicts)
     mark = _SIGNS[next((s for s in ("red", "open", "amber") if counts[s]), "green")]

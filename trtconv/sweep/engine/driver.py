@@ -23,7 +23,7 @@ from trtconv.sweep.plan.sections import EXPORT, EnvironmentSection
 from trtconv.sweep.store.keys import KeyMaker
 from trtconv.sweep.store.store import Store, source_key
 from trtconv.sweep.workers.outcome import OK, JobResult
-from trtconv.sweep.workers.pool import Pool, placement_of
+from trtconv.sweep.workers.pool import WorkerPool, placement_of
 from trtconv.sweep.workers.task import OWN_PROGRAM, Task
 
 # The longest that the driver sits still, in seconds: the view is drawn again as often.
@@ -51,7 +51,7 @@ class SilentView:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SweepSetting:
     """What the jobs of a sweep have in common. `store` and `base` are seen alike by driver and workers."""
 
     models: Mapping[str, Model]
@@ -66,8 +66,8 @@ class Driver:
     """Runs the jobs of a graph on a pool. `clock` gives seconds since the epoch."""
 
     graph: JobGraph
-    setting: Setting
-    pool: Pool
+    setting: SweepSetting
+    pool: WorkerPool
     store: Store
     ledger: Ledger
     sweep: int

@@ -16,7 +16,7 @@ CODES = {"accuracy": 3, "unsupported": 4, "budget": 6, "environment": 5, "usage"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CellVerdict:
     """A cell's verdict. `job` is the one that decided, `kind` an outcome; `latency_s` in seconds by sample point."""
 
     cell: Cell
@@ -35,12 +35,12 @@ class Verdict:
         return self.state == "green"
 
 
-def judge_cells(graph: JobGraph, results: Mapping[str, JobResult]) -> tuple[Verdict, ...]:
+def judge_cells(graph: JobGraph, results: Mapping[str, JobResult]) -> tuple[CellVerdict, ...]:
     """The verdict of each cell, in the order of the matrix."""
     return tuple(judge_cell(cell, chain, results) for cell, chain in graph.of_cell.items())
 
 
-def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult]) -> Verdict:
+def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult]) -> CellVerdict:
     """The verdict of one cell from the results of its jobs.
 
     Green: the engine ran and equals the reference. Amber: nothing is wrong, but the engine was not run, or what was
@@ -51,26 +51,26 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
     for job in chain:
         result = results.get(job)
         if result is None:
-            return Verdict(cell, "open", "not run", job, seconds=seconds)
+            return CellVerdict(cell, "open", "not run", job, seconds=seconds)
         facts[jobs_kind(job)] = result.facts
         if not result.ok:
             what = FAULTS.get(result.outcome, result.outcome)
-            return Verdict(cell, "red", f"{jobs_kind(job)}: {what}", job, result.outcome, result.message,
+            return CellVerdict(cell, "red", f"{jobs_kind(job)}: {what}", job, result.outcome, result.message,
                            facts=facts, seconds=seconds)  # fmt: skip
     latency = facts.get("bench", {}).get("latency_s", {})
     decisive = next((job for job in reversed(chain) if jobs_kind(job) in ("engine", "check")), chain[-1])
     compared = facts.get("engine") or facts.get("check") or {}
     if "engine" not in facts:
         what = "built, not run (no GPU)" if "build" in facts else "graph only (no GPU)"
-        return Verdict(cell, "amber", f"the graph is equal; {what}", decisive, "ok", facts=facts, seconds=seconds)
+        return CellVerdict(cell, "amber", f"the graph is equal; {what}", decisive, "ok", facts=facts, seconds=seconds)
     if compared.get("weak"):
-        return Verdict(cell, "amber", "equal, but the check shows little", decisive, "ok", latency_s=latency,
+        return CellVerdict(cell, "amber", "equal, but the check shows little", decisive, "ok", latency_s=latency,
                        facts=facts, seconds=seconds)  # fmt: skip
-    return Verdict(cell, "green", f"equal at {compared.get('points', 0)} sample points", decisive, "ok",
+    return CellVerdict(cell, "green", f"equal at {compared.get('points', 0)} sample points", decisive, "ok",
                    latency_s=latency, facts=facts, seconds=seconds)  # fmt: skip
 
 
-def exit_code(verdicts: Sequence[Verdict]) -> int:
+def exit_code(verdicts: Sequence[CellVerdict]) -> int:
     """0 without red cells; else the exit code of their worst kind, 1 for faults and cells that were not run."""
     kinds = {v.kind for v in verdicts if v.state == "red"}
     for kind, code in CODES.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.precision import precision_named
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.sections import CellPattern, ModelSection, SweepFile
+from trtconv.sweep.plan.sections import CellPattern, SweepFile, SweepModelSection
 
 NO_GPU = "none"
 # The shape space that the model's own file names.
@@ -89,7 +89,7 @@ def make_matrix(sweep: SweepFile, base: Path) -> Matrix:
     return _possible(models, cells)
 
 
-def expand_model(section: ModelSection, base: Path) -> list[tuple[Model, ModelSection]]:
+def expand_model(section: SweepModelSection, base: Path) -> list[tuple[Model, SweepModelSection]]:
     """The models of a section: one for each config that its pattern finds, in the order of their paths."""
     weights = base / section.weights if section.weights else None
     common = Model(section.name, None, "", tuple(section.inputs), weights, tuple(section.options))

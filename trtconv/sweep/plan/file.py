@@ -13,7 +13,7 @@ from trtconv.core.precision import TYPED_NAMES, precision_named
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.sections import EXPORT, KINDS, ModelSection, SweepFile, SweepSection
+from trtconv.sweep.plan.sections import EXPORT, KINDS, SweepFile, SweepModelSection, SweepSection
 
 HINT = "`trtconv help sweep` lists every key"
 
@@ -73,7 +73,7 @@ def _require_values(sweep: SweepFile) -> None:
     for number, model in enumerate(sweep.model):
         if bool(model.config) == bool(model.module):
             raise InvalidRequestError(f"model.{number} needs either 'config' or 'module'")
-    axes: list[SweepSection | ModelSection] = [sweep.sweep, *sweep.model]
+    axes: list[SweepSection | SweepModelSection] = [sweep.sweep, *sweep.model]
     for section in axes:
         for target in section.targets:
             parse_target(target)

@@ -32,7 +32,7 @@ class SweepSection:
 
 
 @dataclass(frozen=True)
-class ModelSection:
+class SweepModelSection:
     """`[[model]]`: one of `config` (a trtconv.toml, or a pattern of several), or `module` with its inputs.
 
     `module` is `file.py:factory`, `package.module:factory`, a .pt2 file or somebody's .onnx file. The lists that
@@ -107,7 +107,7 @@ class SweepFile:
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     sweep: SweepSection = field(default_factory=SweepSection)
-    model: list[ModelSection] = field(default_factory=list)
+    model: list[SweepModelSection] = field(default_factory=list)
     include: list[CellSection] = field(default_factory=list)
     exclude: list[CellPattern] = field(default_factory=list)
     resources: dict[str, ResourceSection] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from trtconv.sweep.workers.task import Task
 
 
 @dataclass(frozen=True)
-class Placement:
+class TaskPlacement:
     """What a task needs of its machine. `avoid` is the id of a node on which it met a fault, or empty."""
 
     cpus: float
@@ -22,21 +22,21 @@ class Placement:
     avoid: str = ""
 
 
-def placement_of(job: Job, runtime_env: Mapping[str, Any] | None, avoid: str) -> Placement:
+def placement_of(job: Job, runtime_env: Mapping[str, Any] | None, avoid: str) -> TaskPlacement:
     """The placement of a job."""
-    return Placement(job.cpus, job.memory, job.accelerator, runtime_env, avoid)
+    return TaskPlacement(job.cpus, job.memory, job.accelerator, runtime_env, avoid)
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     """Workers. All methods but `wait` return at once."""
 
-    def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: Placement) -> dict[str, str]:
+    def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: TaskPlacement) -> dict[str, str]:
         """What is installed where tasks of a placement run. Raises TrtconvError when there is no such machine."""
 
     def room(self, resource_class: str) -> int:
         """How many more tasks of a class should be handed over now, so that no machine waits."""
 
-    def submit(self, task: Task, placement: Placement) -> None:
+    def submit(self, task: Task, placement: TaskPlacement) -> None:
         """Hand a task over."""
 
     def wait(self, seconds: float) -> list[JobResult]:

@@ -20,7 +20,7 @@ from typing import Any
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.files.private_folder import belongs_to_current_user
 from trtconv.sweep.workers.outcome import JobResult, result_from
-from trtconv.sweep.workers.pool import Placement
+from trtconv.sweep.workers.pool import TaskPlacement
 from trtconv.sweep.workers.task import Task, probe_program, run_task
 
 # Short, since the sockets below it may have names of 107 bytes at the most.
@@ -87,7 +87,7 @@ class RayPool:
                 f"Ray does not start on this machine: {reason}", hint="TMPDIR has to be a short path with free space"
             ) from error
 
-    def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: Placement) -> dict[str, str]:
+    def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: TaskPlacement) -> dict[str, str]:
         """Ask a machine of the placement. Raises InvalidRequestError when none answers, or its trtconv does not run."""
         reference = self._probe.options(**self._options(placement)).remote(program, dict(variables))
         kind = placement.accelerator or "CPU"
@@ -115,7 +115,7 @@ class RayPool:
         handed = sum(1 for name, _ in self._tasks.values() if name == resource_class)
         return max(0, int(2 * slots) + 1 - handed)
 
-    def submit(self, task: Task, placement: Placement) -> None:
+    def submit(self, task: Task, placement: TaskPlacement) -> None:
         """Hand a task over."""
         reference = self._run.options(**self._options(placement)).remote(vars(task))
         self._tasks[reference] = (placement.accelerator or "cpu", task.job)
@@ -165,7 +165,7 @@ class RayPool:
             if not remains:
                 self._marker.unlink()
 
-    def _options(self, placement: Placement) -> dict[str, Any]:
+    def _options(self, placement: TaskPlacement) -> dict[str, Any]:
         options: dict[str, Any] = {"num_cpus": placement.cpus}
         if placement.memory:
             options["memory"] = placement.memory
@@ -181,7 +181,7 @@ class RayPool:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(other, soft=True)
         return options
 
-    def _other_node(self, placement: Placement) -> str | None:
+    def _other_node(self, placement: TaskPlacement) -> str | None:
         """A node that could run the placement and is not the one to avoid; None where that is the only one."""
         needs = {"CPU": placement.cpus, **({"GPU": 1.0} if placement.accelerator else {})}
         if placement.accelerator:

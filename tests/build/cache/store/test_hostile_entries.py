@@ -118,7 +118,7 @@ def test_verify_removes_what_is_damaged(cache, folder, name):
     assert [e.key for e, _ in report.damaged] == [folder.name]
     assert not report.passed
     assert not folder.exists()
-    assert report.left_alone == ()
+    assert report.skipped == ()
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -126,7 +126,7 @@ def test_verify_names_what_is_malformed_and_nothing_removes_it(cache, folder, na
     MALFORMED[name](folder)
     before = sorted(p.name for p in folder.iterdir())
     report = cache.verify()
-    assert [(n.name, n.malformed) for n in report.left_alone] == [(folder.name, True)]
+    assert [(n.name, n.malformed) for n in report.skipped] == [(folder.name, True)]
     assert not report.passed
     cache.prune()
     assert not cache.remove(folder.name)
@@ -149,7 +149,7 @@ def test_a_link_under_the_name_of_an_entry(cache, engine, folder, tmp_path):
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
     assert cache.lookup({**PARTS, "n": 1}).entry is None
-    assert [n.name for n in cache.verify().left_alone] == [folder.name]
+    assert [n.name for n in cache.verify().skipped] == [folder.name]
     assert not cache.remove(folder.name)
     assert cache.lookup(PARTS).entry is None
     cache.store(PARTS, engine)

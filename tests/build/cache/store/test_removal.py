@@ -36,7 +36,7 @@ def test_temporary_names_go_after_their_time(cache, engine, name, age, removed):
     folder = temporary(cache, name, age)
     report = cache.prune()
     assert report.removed == ((name,) if removed else ())
-    assert [n.name for n in report.left_alone] == ([] if removed else [name])
+    assert [n.name for n in report.skipped] == ([] if removed else [name])
     assert folder.exists() is not removed
     assert cache.lookup(PARTS).entry is not None
 
@@ -69,7 +69,7 @@ def test_a_removal_that_was_cut_short_leaves_no_half_entry(cache, engine, monkey
     monkeypatch.undo()
     assert cache.lookup(PARTS).reason == "the cache is empty"
     assert [n[:7] for n in cache.prune().removed] == [".trash-"]
-    assert cache.survey().left_alone == ()
+    assert cache.survey().skipped == ()
 
 
 WRITER = """
@@ -96,11 +96,11 @@ def test_killed_writers_leave_temporary_names_and_whole_entries(cache, tmp_path)
         writer.communicate()
         report = cache.verify()
         assert report.passed, report
-        assert all(n.name.startswith((".new-", ".trash-")) for n in report.left_alone), report
+        assert all(n.name.startswith((".new-", ".trash-")) for n in report.skipped), report
         cache.store({"n": -1}, source)
     for path in cache.root.glob(".new-*/*"):
         os.utime(path, (1, 1))
     for path in cache.root.glob(".new-*"):
         os.utime(path, (1, 1))
-    assert cache.prune().left_alone == ()
+    assert cache.prune().skipped == ()
     assert cache.lookup({"n": -1}).entry.key == cache_key({"n": -1})

@@ -13,7 +13,7 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.exporters.attempt import Attempt, Job, Way, attempt
+from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.module.quiet import collected_noise
 from trtconv.export.module.runner import ModuleRunner
@@ -104,7 +104,7 @@ def generalised(module: nn.Module, folder: Path) -> Attempt:
     samples = run_samples(runner, specs, sample_points(space, specs, traced=sizes), make, False, Budget())
     request = ExportRequest(ModuleSource("net.py:make"), specs, space, Path("model.onnx"))
     with collected_noise():
-        job = Job(request, runner, samples, make, tuple(sizes.items()), folder, SilentProgress())
+        job = ExportTask(request, runner, samples, make, tuple(sizes.items()), folder, SilentProgress())
         return attempt(Way("torchscript", export_torchscript, generalises=True), job)
 
 

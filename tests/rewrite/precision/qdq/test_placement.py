@@ -89,7 +89,7 @@ def test_a_transposed_convolution_has_its_outputs_on_axis_1():
 def test_what_gains_nothing_is_left_alone_for_a_reason(text, weights, reason):
     placement = placed(model(text, w=weights))
     assert not placement.layers
-    assert reason in placement.left_alone[0].reason
+    assert reason in placement.skipped[0].reason
 
 
 def test_a_depthwise_convolution_is_quantised():
@@ -99,7 +99,7 @@ def test_a_depthwise_convolution_is_quantised():
 def test_fp8_leaves_convolutions_alone_and_says_so():
     placement = placed(model(**RESIDUAL), FP8)
     assert not placement.layers
-    assert "not to be trusted" in placement.left_alone[0].reason
+    assert "not to be trusted" in placement.skipped[0].reason
 
 
 def test_only_the_layers_that_were_chosen():
@@ -115,8 +115,8 @@ def test_8_6_adds_in_int8_before_a_relu_alone():
 
 def test_transposed_convolutions_are_left_alone_where_tensorrt_fails():
     proto = model("a = Conv(x, w) y = ConvTranspose<group=2>(a, v)", w=weight(32, 16, 1, 1), v=weight(32, 16, 2, 2))
-    (left,) = placed(proto).left_alone
+    (left,) = placed(proto).skipped
     assert "in groups" in left.reason
     proto = model("a = Conv(x, w) y = ConvTranspose(a, v)", w=weight(32, 16, 1, 1), v=weight(32, 16, 2, 2))
-    assert not placed(proto).left_alone
-    assert ["8.6 fails" in x.reason for x in placed(proto, target=OLD).left_alone] == [True]
+    assert not placed(proto).skipped
+    assert ["8.6 fails" in x.reason for x in placed(proto, target=OLD).skipped] == [True]

@@ -14,14 +14,14 @@ from trtconv.build.cache.store.cache import (
 )
 from trtconv.build.cache.store.entry import CacheEntry, cache_key
 from trtconv.build.cache.store.root import VARIABLE
-from trtconv.build.cache.store.survey import LeftAlone, PruneReport, VerifyReport
+from trtconv.build.cache.store.survey import RejectedEntry, PruneReport, VerifyReport
 
 __all__ = [
     "DEFAULT_LIMIT",
     "VARIABLE",
     "EngineCache",
     "CacheEntry",
-    "LeftAlone",
+    "RejectedEntry",
     "Lookup",
     "PruneReport",
     "VerifyReport",

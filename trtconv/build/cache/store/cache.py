@@ -173,7 +173,7 @@ class EngineCache:
                                 discard(root, entry.key)
             except (FileNotFoundError, MalformedEntryError):
                 continue
-        return VerifyReport(tuple(whole), tuple(damaged), survey_root(root).left_alone)
+        return VerifyReport(tuple(whole), tuple(damaged), survey_root(root).skipped)
 
     def prune(self) -> PruneReport:
         """Remove what killed writers left, an hour after its last change, and evict down to the limit."""
@@ -181,7 +181,7 @@ class EngineCache:
         if root is None:
             return PruneReport()
         removed = self._tidy(root, "")
-        return PruneReport(removed, survey_root(root).left_alone)
+        return PruneReport(removed, survey_root(root).skipped)
 
     def _open(self) -> Path:
         root = open_root(self.root, create=True)
@@ -222,7 +222,7 @@ class EngineCache:
                     total -= entry.engine_bytes
                     if _discard_entry(root, entry.key):
                         removed.append(entry.key)
-            removed += [other.name for other in survey.left_alone if remove_stale(root, other.name)]
+            removed += [other.name for other in survey.skipped if remove_stale(root, other.name)]
         return tuple(removed)
 
 

@@ -19,7 +19,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class LeftAlone:
+class RejectedEntry:
     """A name in the root that is not a good entry, and why. `malformed`: it has the name of an entry."""
 
     name: str
@@ -32,7 +32,7 @@ class Survey:
     """The entries by form (their bytes were not read), last used first, and everything else."""
 
     entries: tuple[CacheEntry, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    skipped: tuple[RejectedEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class VerifyReport:
 
     whole: tuple[CacheEntry, ...] = ()
     damaged: tuple[tuple[CacheEntry, str], ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    skipped: tuple[RejectedEntry, ...] = ()
 
     @property
     def passed(self) -> bool:
         """True when no entry is damaged or malformed."""
-        return not self.damaged and not any(n.malformed for n in self.left_alone)
+        return not self.damaged and not any(n.malformed for n in self.skipped)
 
 
 @dataclass(frozen=True)
@@ -54,28 +54,28 @@ class PruneReport:
     """The names that were removed (keys and temporary names) and what was left alone."""
 
     removed: tuple[str, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    skipped: tuple[RejectedEntry, ...] = ()
 
 
 def survey_root(root: Path) -> Survey:
     """Sort everything in a marked root. One bad entry never hides another one."""
     items = tuple(_items(root))
     entries = [i for i in items if isinstance(i, CacheEntry)]
-    others = [i for i in items if isinstance(i, LeftAlone)]
+    others = [i for i in items if isinstance(i, RejectedEntry)]
     return Survey(
         tuple(sorted(entries, key=lambda e: (-e.used, e.key))), tuple(sorted(others, key=lambda other: other.name))
     )
 
 
-def _items(root: Path) -> Iterator[CacheEntry | LeftAlone]:
+def _items(root: Path) -> Iterator[CacheEntry | RejectedEntry]:
     for name in os.listdir(root):
         kind = temporary_kind(name)
         if name in OWN_FILES:
             continue
         if kind is not None:
-            yield LeftAlone(name, _REASONS[kind])
+            yield RejectedEntry(name, _REASONS[kind])
         elif not KEY_FORM.fullmatch(name):
-            yield LeftAlone(name, "not an entry of this cache")
+            yield RejectedEntry(name, "not an entry of this cache")
         else:
             try:
                 with open_entry(root, name) as opened:
@@ -84,6 +84,6 @@ def _items(root: Path) -> Iterator[CacheEntry | LeftAlone]:
                 # Another process removed it a moment ago.
                 continue
             except MalformedEntryError as error:
-                yield LeftAlone(name, f"malformed: {error}", malformed=True)
+                yield RejectedEntry(name, f"malformed: {error}", malformed=True)
             except OSError as error:
-                yield LeftAlone(name, f"cannot be read: {error.strerror}", malformed=True)
+                yield RejectedEntry(name, f"cannot be read: {error.strerror}", malformed=True)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from trtconv.core.model.file import load_model
-from trtconv.export.exporters.trace import Candidate, Trace
+from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.sizes.generalise.align import align
 from trtconv.export.sizes.generalise.repair import CannotFollowError, repair
 
-Export = Callable[[Trace, Path, int | None], Candidate]
+Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int]], Trace]
 STEPS = 3
 
@@ -38,7 +38,9 @@ def _near(size: int, values: list[int]) -> list[int]:
     return list(dict.fromkeys(v for v in nearby if v != size))[:STEPS]
 
 
-def generalise(export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None) -> Candidate:
+def generalise(
+    export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None
+) -> ExportCandidate:
     """A candidate whose baked numbers follow the dims.
 
     Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError

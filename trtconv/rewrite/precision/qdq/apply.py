@@ -20,7 +20,7 @@ from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.convert import convert_precision
 from trtconv.rewrite.precision.opset import OPSET, raise_opset, require_raisable
 from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS
-from trtconv.rewrite.precision.qdq.placement import LeftAlone, Placement, Site, place_pairs
+from trtconv.rewrite.precision.qdq.placement import QdqPlacement, Site, SkippedLayer, place_pairs
 from trtconv.rewrite.precision.qdq.ranges import collect_ranges
 from trtconv.rewrite.precision.qdq.rest import RestPlan, record_rest, require_rest, rest_is_a_flag
 from trtconv.rewrite.precision.qdq.smooth import smooth, smooth_sites
@@ -50,7 +50,7 @@ class QuantisedGraph:
     zero on all of the data (`never`)."""
 
     model: onnx.ModelProto
-    placement: Placement
+    placement: QdqPlacement
     scales: Mapping[str, float]
     smoothed: tuple[str, ...]
     never: tuple[str, ...]
@@ -61,9 +61,9 @@ class QuantisedGraph:
         return tuple(layer.node.name for layer in self.placement.layers)
 
     @property
-    def left_alone(self) -> tuple[LeftAlone, ...]:
+    def skipped(self) -> tuple[SkippedLayer, ...]:
         """The layers that stay as they are."""
-        return self.placement.left_alone
+        return self.placement.skipped
 
 
 def prepared(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -148,17 +148,17 @@ def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     return QuantisedGraph(quantised, placement, scales, calibrated.smoothed, never)
 
 
-def nothing_to_quantise(placement: Placement, precision: Precision) -> UnsupportedError:
+def nothing_to_quantise(placement: QdqPlacement, precision: Precision) -> UnsupportedError:
     """The error for a graph without a layer that could be quantised."""
     return UnsupportedError(
         f"no layer of the model can be computed in {precision.name}",
         hint="fp16 needs no data: --precision fp16",
-        details=[f"{x.op} '{x.node}': {x.reason}" for x in placement.left_alone[:5]],
+        details=[f"{x.op} '{x.node}': {x.reason}" for x in placement.skipped[:5]],
     )
 
 
 def _smoothed(
-    source: onnx.ModelProto, graph: Graph, placement: Placement, runs: Sequence[Batch], progress: Progress
+    source: onnx.ModelProto, graph: Graph, placement: QdqPlacement, runs: Sequence[Batch], progress: Progress
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     sites = smooth_sites(graph, placement.layers)
     if not sites:
@@ -170,7 +170,7 @@ def _smoothed(
 
 
 def _scales(
-    limits: Mapping[str, float], placement: Placement, plan: QuantisePlan
+    limits: Mapping[str, float], placement: QdqPlacement, plan: QuantisePlan
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The scale of each activation, one for those that share; and the activations that were always zero."""
     shared: dict[str, float] = {}
@@ -203,7 +203,7 @@ def _typed(source: onnx.ModelProto, graph: Graph, plan: QuantisePlan, target: Ta
 
 
 def _pairs(
-    typed: onnx.ModelProto, graph: Graph, placement: Placement, plan: QuantisePlan, scales: Mapping[str, float]
+    typed: onnx.ModelProto, graph: Graph, placement: QdqPlacement, plan: QuantisePlan, scales: Mapping[str, float]
 ) -> list[Pair]:
     """Readers of one value in one scale share a pair. Names are those of the typed graph, which may have casts."""
     nodes = {node.name: node for node in typed.graph.node}
@@ -237,7 +237,7 @@ def weight_values(graph: Graph, name: str) -> Array:
     return values
 
 
-def _write_kernel_shapes(model: onnx.ModelProto, placement: Placement) -> None:
+def _write_kernel_shapes(model: onnx.ModelProto, placement: QdqPlacement) -> None:
     """A weight behind a pair has no size that TensorRT 8.6 would read: its parser refuses a Conv that does not say."""
     layers = {layer.node.name: layer for layer in placement.layers if layer.node.op in CONVOLUTIONS}
     dims = {t.name: list(t.dims) for t in model.graph.initializer}

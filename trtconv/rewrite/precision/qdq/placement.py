@@ -34,7 +34,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class LeftAlone:
+class SkippedLayer:
     """A layer that stays as it is, and why."""
 
     node: str
@@ -44,7 +44,7 @@ class LeftAlone:
 
 
 @dataclass(frozen=True)
-class Placement:
+class QdqPlacement:
     """All sites; `share` gives for each activation the value whose scale it takes, the first one of its class.
 
     `watched` are the activations that could need a scale when fewer layers are chosen: a sum may then wait on its other
@@ -53,15 +53,15 @@ class Placement:
 
     sites: tuple[Site, ...]
     layers: tuple[Layer, ...]
-    left_alone: tuple[LeftAlone, ...]
+    skipped: tuple[SkippedLayer, ...]
     share: dict[str, str]
     watched: tuple[str, ...] = ()
 
 
-def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> Placement:
+def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None = None) -> QdqPlacement:
     """The sites of the main graph for these layers (by node name), or for all that TensorRT computes faster so."""
     layers: list[Layer] = []
-    left_alone: list[LeftAlone] = []
+    skipped: list[SkippedLayer] = []
     for node in graph.find(*LAYER_OPS):
         layer = layer_of(graph, node)
         reason = layer if isinstance(layer, str) else obstacle(layer, precision, graph.target)
@@ -70,7 +70,7 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
         if not reason and only is not None and node.name not in only:
             reason = "it was not chosen"
         if reason or isinstance(layer, str):
-            left_alone.append(LeftAlone(node.name, node.op, reason, node.origin))
+            skipped.append(SkippedLayer(node.name, node.op, reason, node.origin))
         else:
             layers.append(layer)
     sites = [site for layer in layers for site in _own_sites(layer)]
@@ -79,8 +79,8 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     values = [s.value for s in sites if not s.weight]
     sums = [n for n in graph.find("Add") if any(graph.maker(i, *CONVOLUTIONS) for i in n.inputs)]
     values += [i for n in sums for i in n.inputs if not graph.is_constant(i) and graph.dtype(i) in (FLOAT, 0)]
-    return Placement(
-        tuple(sites), tuple(layers), tuple(left_alone), _shared(graph, sites), tuple(dict.fromkeys(values))
+    return QdqPlacement(
+        tuple(sites), tuple(layers), tuple(skipped), _shared(graph, sites), tuple(dict.fromkeys(values))
     )
 
 

@@ -119,7 +119,7 @@ def ledger_of(
         )
         for layer in quantised.placement.layers
     )  # fmt: skip
-    skipped = tuple(Skipped(RULE, x.node, x.reason, x.origin) for x in quantised.left_alone)
+    skipped = tuple(Skipped(RULE, x.node, x.reason, x.origin) for x in quantised.skipped)
     return entries, skipped
 
 
@@ -146,7 +146,7 @@ def _notes(
     quantised: QuantisedGraph, request: RewriteRequest, parts: Parts, ratio: Mapping[str, float]
 ) -> tuple[str, ...]:
     name = request.precision
-    count, total = len(quantised.layers), len(quantised.layers) + len(quantised.left_alone)
+    count, total = len(quantised.layers), len(quantised.layers) + len(quantised.skipped)
     ratios = ", ".join(f"{output} {value:.1f} dB" for output, value in ratio.items())
     notes = [
         f"{name}: {count} of {total} layers, calibrated by {request.calibration} on {len(parts.calibration)} samples",
@@ -158,7 +158,7 @@ def _notes(
         notes.append(f"{name}: SmoothQuant at {len(quantised.smoothed)} norms")
     notes += [f"{name}: '{value}' was zero in every calibration sample" for value in quantised.never]
     reasons: dict[str, int] = {}
-    for item in quantised.left_alone:
+    for item in quantised.skipped:
         reasons[item.reason] = reasons.get(item.reason, 0) + 1
     notes += [f"{name}: {count} layers stay in {request.rest}: {reason}" for reason, count in reasons.items()]
     return tuple(notes)

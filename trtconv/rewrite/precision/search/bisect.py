@@ -37,7 +37,7 @@ class _OutOfRuns(Exception):
     """The allowance of runs is spent."""
 
 
-class _Trial:
+class _PrecisionTrial:
     """Counts and remembers runs: does the graph meet the tolerance with these nodes in FP32?"""
 
     def __init__(
@@ -79,7 +79,7 @@ def bisect_fp32_nodes(
     about k * log2(n / k) runs for k nodes of n. Raises AccuracyError when the tolerance is missed even with every node
     in FP32 (weights are then not the reason; the tolerance is).
     """
-    trial = _Trial(run, model, tolerance, precision, keep_nodes, max_runs)
+    trial = _PrecisionTrial(run, model, tolerance, precision, keep_nodes, max_runs)
     names = half_nodes(model, precision, keep_nodes)
     if trial(()):
         return Fp32Search((), trial.convert(()), trial.runs)
@@ -93,7 +93,7 @@ def bisect_fp32_nodes(
     return Fp32Search(chosen, trial.convert(chosen), trial.runs, complete)
 
 
-def _needed(trial: _Trial, names: Sequence[str]) -> tuple[set[str], bool]:
+def _needed(trial: _PrecisionTrial, names: Sequence[str]) -> tuple[set[str], bool]:
     """The nodes, and whether the search came to its end."""
     needed: set[str] = set()
     try:
@@ -107,7 +107,7 @@ def _needed(trial: _Trial, names: Sequence[str]) -> tuple[set[str], bool]:
     return needed, not trial.spent
 
 
-def _smallest(trial: _Trial, base: tuple[str, ...], changed: bool, names: Sequence[str]) -> tuple[str, ...]:
+def _smallest(trial: _PrecisionTrial, base: tuple[str, ...], changed: bool, names: Sequence[str]) -> tuple[str, ...]:
     """The part of `names` that is needed beside `base`: halves are tried in turn (QuickXplain, Junker 2004).
 
     Once no run is left, what has not been looked at is taken as needed: the result still meets the tolerance.
