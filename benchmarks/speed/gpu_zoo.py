@@ -19,17 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import machine, write_result
+from trtconv.core.model.bodies import walk_nodes
 
 JOBS = int(os.environ.get("ZOO_JOBS", "12"))
 
 
 def operators(graph: Any) -> list[str]:
     """The ONNX operators of a graph, those of bodies included, each once."""
-    names = {n.op_type for n in graph.node if n.domain in ("", "ai.onnx")}
-    for attribute in (a for n in graph.node for a in n.attribute):
-        for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            names.update(operators(body))
-    return sorted(names)
+    return sorted({n.op_type for n in walk_nodes(graph.node) if n.domain in ("", "ai.onnx")})
 
 
 def prepare_one(work: tuple[str, str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import pytest
 from onnx import parser
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner, open_model
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import parse_target
@@ -139,13 +140,7 @@ def _assert_ops(model: onnx.ModelProto, case: Case) -> None:
 
 def all_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     """Nodes of a graph and of the bodies in it."""
-    nodes = []
-    for node in graph.node:
-        nodes.append(node)
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                nodes += all_nodes(body)
-    return nodes
+    return list(walk_nodes(graph.node))
 
 
 def _assert_kept(before: onnx.ModelProto, after: onnx.ModelProto) -> None:

@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper
 import tests.rewrite.rules
 from tests.rewrite.harness import Case, model_of, runner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.tolerance import Tolerance
@@ -81,15 +82,10 @@ def test_a_second_run_changes_nothing(file):
 COMMUTATIVE = {"Add", "Mul", "Max", "Min", "And", "Or", "Xor", "Equal", "Sum", "Mean", "BitwiseAnd", "BitwiseOr"}
 
 
-def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        yield from [attribute.g] if attribute.HasField("g") else attribute.graphs
-
-
 def used(nodes: list[onnx.NodeProto]) -> set[str]:
     """What nodes use, their bodies included."""
     names = {i for n in nodes for i in n.input}
-    for body in (b for n in nodes for b in bodies(n)):
+    for body in (b for n in nodes for b in bodies_of(n)):
         names |= used(list(body.node)) | {o.name for o in body.output}
     return names
 
@@ -100,7 +96,7 @@ def turned(graph: onnx.GraphProto, rng: random.Random) -> None:
     for node in nodes:
         if node.op_type in COMMUTATIVE and len(node.input) == 2 and rng.random() < 0.6:
             node.input[:] = [node.input[1], node.input[0]]
-        for body in bodies(node):
+        for body in bodies_of(node):
             turned(body, rng)
     makers = {o: i for i, n in enumerate(nodes) for o in n.output if o}
     before = [{makers[name] for name in used([n]) if name in makers} for n in nodes]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.listing import list_first
 from trtconv.core.model.dim_names import DimName, axis_name, name_dims
 from trtconv.core.model.file import tensor_spec
 from trtconv.core.shape_space.space import ShapeSpace
@@ -131,9 +132,7 @@ def _apart(spec: TensorSpec, overrides: dict[str, TensorSpec], space: ShapeSpace
 def _in_words(changes: Sequence[DimName]) -> tuple[str, ...]:
     if not changes:
         return ()
-    shown = ", ".join(map(str, changes[:MOST_SHOWN]))
-    more = f" and {len(changes) - MOST_SHOWN} more" if len(changes) > MOST_SHOWN else ""
-    return (f"dims that the file leaves without a name that can be typed: {shown}{more}",)
+    return (f"dims that the file leaves without a name that can be typed: {list_first(changes, MOST_SHOWN)}",)
 
 
 def shared_axes(inputs: Sequence[TensorSpec]) -> dict[str, list[tuple[str, int]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.bodies import bodies_of, walk_nodes
 from trtconv.core.model.file import all_tensors
 from trtconv.proof.power.fault import copy_of
 
@@ -25,7 +26,7 @@ def in_float64(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """The model with every FP32 value in FP64, in place; None where it holds what has no FP64 form."""
     from onnx import TensorProto
 
-    if model.functions or any(n.domain not in ("", "ai.onnx") for n in _nodes(model.graph)):
+    if model.functions or any(n.domain not in ("", "ai.onnx") for n in walk_nodes(model.graph.node)):
         return None
     if any(t.data_type in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for t in all_tensors(model.graph)):
         return None
@@ -48,8 +49,8 @@ def _widen(graph: onnx.GraphProto) -> None:
         for attribute in node.attribute:
             if attribute.name in TYPE_ATTRIBUTES and attribute.i == float_:
                 attribute.i = double
-            if attribute.HasField("g"):
-                _widen(attribute.g)
+        for body in bodies_of(node):
+            _widen(body)
         for index in FP32_INPUTS.get(node.op_type, ()):
             if index < len(node.input) and node.input[index]:
                 name = f"{node.output[0]}/fp32_{index}"
@@ -68,7 +69,7 @@ def with_moved_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto | N
     import numpy as np
     from onnx import TensorProto
 
-    sizing = {i for n in _nodes(model.graph) if n.op_type in SIZING for i in n.input}
+    sizing = {i for n in walk_nodes(model.graph.node) if n.op_type in SIZING for i in n.input}
     chance = np.random.default_rng(seed)
     moved = 0
     for tensor in all_tensors(model.graph):
@@ -95,14 +96,6 @@ def _replace(tensor: onnx.TensorProto, *, wide: bool = False, chance: object = N
             changed = np.where(np.isfinite(values), values + values * noise, values).astype(np.float32)
     tensor.CopyFrom(numpy_helper.from_array(changed.reshape(values.shape), tensor.name))
     return 1
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

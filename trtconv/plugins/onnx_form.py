@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.json_text import parse_json
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
 
@@ -108,7 +109,7 @@ def signature_of(function: onnx.FunctionProto) -> dict[str, Any] | None:
 
 def used_plugins(model: onnx.ModelProto) -> tuple[PluginDescription, ...]:
     """The plugins of which the main graph or one of its subgraphs has a node, in registry order."""
-    op_types = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
+    op_types = {node.op_type for node in walk_nodes(model.graph.node) if node.domain == NAMESPACE}
     return tuple(p for p in PLUGINS if p.op_type in op_types)
 
 
@@ -125,7 +126,7 @@ def add_functions(
     opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), LOWEST_OPSET)
     described = {p.op_type: p for p in (*PLUGINS, *plugins)}
     undescribed = {f.name: f for f in (*model.functions, *bodies) if f.domain == NAMESPACE and f.name not in described}
-    used = {node.op_type for node in _nodes(model.graph) if node.domain == NAMESPACE}
+    used = {node.op_type for node in walk_nodes(model.graph.node) if node.domain == NAMESPACE}
     functions = [function_proto(p, opset) for name, p in described.items() if name in used]
     functions += [_in_opset(f, opset) for name, f in undescribed.items() if name in used]
     remove_functions(model)
@@ -180,12 +181,3 @@ def _operator(plugin: PluginDescription) -> type[Any]:
 def _declared(plugin: PluginDescription, attributes: Attributes) -> dict[str, Any]:
     names = {a.name for a in plugin.attributes}
     return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in attributes.items() if k in names and v is not None}
-
-
-def _nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    nodes = list(graph.node)
-    for node in graph.node:
-        for attribute in node.attribute:
-            for subgraph in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs):
-                nodes.extend(_nodes(subgraph))
-    return nodes

@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -101,20 +100,11 @@ def test_without_a_stamp(tmp_path):
     assert read_stamp(tmp_path, COMMAND) == (None, "no earlier conversion was found here")
 
 
-def test_it_loads_nothing_heavy_and_is_fast(folder):
+def test_it_loads_nothing_heavy(folder):
     convert(folder)
     code = (
         "import sys; from pathlib import Path; from trtconv.core.files.conversion_stamp import read_stamp;"
         f"stamp, why = read_stamp(Path({str(folder / 'out')!r}), {COMMAND!r}); assert stamp, why;"
         "assert not {'torch', 'onnx', 'numpy', 'pydantic'} & set(sys.modules)"
     )
-
-    def seconds(program):
-        best = 9.0
-        for _ in range(7):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", program], check=True)
-            best = min(best, time.perf_counter() - start)
-        return best
-
-    assert seconds(code) < 2 * seconds("import trtconv, onnx")
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,8 +6,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.model.bodies import values_read
 from trtconv.proof.power.catalogue import all_faults, choose_faults
-from trtconv.proof.power.downstream import downstream_of, everything, faulty_model, names_read
+from trtconv.proof.power.downstream import downstream_of, everything, faulty_model
 from trtconv.proof.power.fault import FaultGraph
 
 from .heads import head_model
@@ -116,7 +117,7 @@ def test_the_part_behind_a_fault_gives_what_the_whole_graph_gives(kind):
     inner = [o for n in graph.nodes for o in n.output if o != "y"]
     watched.graph.output.extend(onnx.ValueInfoProto(name=n) for n in inner)
     values = {"x": x, **OnnxRuntimeRunner(watched.SerializeToString())({"x": x})}
-    reads = [names_read(n) for n in graph.nodes]
+    reads = [set(values_read(n)) for n in graph.nodes]
     for fault in (f for f in choose_faults(graph, {}, 12) if f.kind != "axis"):
         edit = fault.edit()
         part = downstream_of(graph, fault.index, reads)
@@ -124,14 +125,3 @@ def test_the_part_behind_a_fault_gives_what_the_whole_graph_gives(kind):
         whole = OnnxRuntimeRunner(faulty_model(graph, everything(graph), fault.index, edit, values).SerializeToString())
         assert len(part.nodes) <= len(graph.nodes) - fault.index
         np.testing.assert_array_equal(cut({n: values[n] for n in part.reads})["y"], whole({"x": x})["y"])
-
-
-def test_names_that_a_branch_reads_from_outside_are_read():
-    body = helper.make_graph(
-        [helper.make_node("Neg", ["outer"], ["inner"])],
-        "b",
-        [],
-        [helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)],
-    )
-    node = helper.make_node("If", ["flag"], ["y"], then_branch=body, else_branch=body)
-    assert names_read(node) == {"flag", "outer"}

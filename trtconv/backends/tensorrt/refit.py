@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.listing import list_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +42,8 @@ def refit_plan(trt: Any, capabilities: Capabilities, path: Path, plan: bytes, we
         fixed = [name for name in weights if name not in replaceable]
         if fixed:
             raise UnsupportedError(
-                f"'{path}' has no place for {len(fixed)} of the {len(weights)} new weights: {_shown(fixed)}",
+                f"'{path}' has no place for {len(fixed)} of the {len(weights)} new weights: "
+                f"{list_names(sorted(fixed), SHOWN)}",
                 hint="TensorRT computed other constants from them; build the engine again",
             )
         arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
@@ -53,13 +55,9 @@ def refit_plan(trt: Any, capabilities: Capabilities, path: Path, plan: bytes, we
         missing = refitter.get_missing_weights()
         if missing:
             raise UnsupportedError(
-                f"'{path}' wants {len(missing)} more weights: {_shown(list(missing))}", hint="build the engine again"
+                f"'{path}' wants {len(missing)} more weights: {list_names(sorted(missing), SHOWN)}",
+                hint="build the engine again",
             )
         if arrays and not refitter.refit_cuda_engine():
             raise TrtconvError(f"{capabilities} cannot refit '{path}'", details=messages.errors[:SHOWN])
         return bytes(engine.serialize())
-
-
-def _shown(names: list[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(f"'{n}'" for n in sorted(names)[:SHOWN]) + (f" and {more} more" if more > 0 else "")

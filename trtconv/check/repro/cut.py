@@ -14,7 +14,7 @@ from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import find_reference, within_profiles
 from trtconv.check.compare.subjects import is_engine, open_subject
 from trtconv.check.repro.bisection import smallest_failing
-from trtconv.check.repro.cutting import boundary, cut, cut_inputs, input_names
+from trtconv.check.repro.cutting import boundary, cut, cut_inputs
 from trtconv.check.repro.failures import (
     AccuracyFailure,
     BuildFailure,
@@ -26,6 +26,7 @@ from trtconv.check.repro.failures import (
 from trtconv.check.repro.files import require_repro_output, write_repro
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.model.bodies import values_read
 from trtconv.core.model.file import load_model, model_files, signature
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
@@ -162,7 +163,7 @@ def _seek_run(model: onnx.ModelProto, sample: ReferenceSample, failure: Failure)
         middle = (low + end) // 2
         low, end = (low, middle) if _prefix_fails(model, middle, sample) else (middle, end)
     last = end - 1
-    needed = [n for n in input_names(nodes[last]) if n not in sample.inputs]
+    needed = [n for n in values_read(nodes[last]) if n not in sample.inputs]
     values = {**sample.inputs, **_prefix_values(model, last, needed, sample)}
     node_outputs = {o: v for o, v in sample.outputs.items() if o in nodes[last].output}
     for name in nodes[last].output:
@@ -256,7 +257,7 @@ def _between(nodes: Sequence[onnx.NodeProto], name: str, border: set[str]) -> li
         return []
     waiting, chosen = [makers[name]], {makers[name]}
     for index in waiting:
-        for read in input_names(nodes[index]):
+        for read in values_read(nodes[index]):
             maker = makers.get(read)
             if read not in border and maker is not None and maker not in chosen:
                 chosen.add(maker)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.bodies import values_read
 from trtconv.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
@@ -17,18 +18,6 @@ if TYPE_CHECKING:
 FROZEN_ELEMENTS = 4096
 
 
-def input_names(node: onnx.NodeProto) -> tuple[str, ...]:
-    """Values that a node reads, those of its bodies from outside included; each once."""
-    names = dict.fromkeys(n for n in node.input if n)
-    for attribute in node.attribute:
-        for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            own = {v.name for v in body.input} | {t.name for t in body.initializer}
-            for inner in body.node:
-                names |= dict.fromkeys(n for n in input_names(inner) if n not in own)
-                own |= set(inner.output)
-    return tuple(names)
-
-
 def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str], list[str]]:
     """(values read from outside of the chosen nodes, values that the rest or the model's outputs read)."""
     nodes = model.graph.node
@@ -36,10 +25,10 @@ def boundary(model: onnx.ModelProto, chosen: Collection[int]) -> tuple[list[str]
     picked = set(chosen)
     produced = {out for i in picked for out in nodes[i].output if out}
     inner = dict.fromkeys(
-        n for i in sorted(picked) for n in input_names(nodes[i]) if n not in produced and n not in constants
+        n for i in sorted(picked) for n in values_read(nodes[i]) if n not in produced and n not in constants
     )
     read_outside = {o.name for o in model.graph.output}
-    read_outside |= {n for i, node in enumerate(nodes) if i not in picked for n in input_names(node)}
+    read_outside |= {n for i, node in enumerate(nodes) if i not in picked for n in values_read(node)}
     outer = [out for i in sorted(picked) for out in nodes[i].output if out in read_outside]
     return list(inner), outer
 
@@ -60,7 +49,7 @@ def cut(
     inputs, outputs = boundary(model, chosen)
     frozen = [n for n in inputs if _is_size(values[n])] if dims is None else []
     nodes = [model.graph.node[i] for i in sorted(set(chosen))]
-    needed = {n for node in nodes for n in input_names(node)} | set(outputs)
+    needed = {n for node in nodes for n in values_read(node)} | set(outputs)
     weights = [t for t in model.graph.initializer if t.name in needed]
     graph = helper.make_graph(
         nodes,

@@ -96,9 +96,7 @@ def prune(line: CommandLine) -> None:
     from trtconv.cli.show import write_document
 
     report = _cache().prune()
-    if write_document(
-        line.of(JsonOption).file, "cache-prune", {"removed": report.removed, **_others(report.skipped)}
-    ):
+    if write_document(line.of(JsonOption).file, "cache-prune", {"removed": report.removed, **_others(report.skipped)}):
         return
     echo(f"removed {len(report.removed)} folders")
     _tell_left_alone(report.skipped)

@@ -12,6 +12,7 @@ from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.core.listing import list_first
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
@@ -74,9 +75,8 @@ def _summary(engine: Path, result: RefittedSet) -> Summary:
     from trtconv.frontend.summary import Summary, worst_error
 
     changed = result.refit.weights
-    shown = ", ".join(changed[:4]) + (f" and {len(changed) - 4} more" if len(changed) > 4 else "")
     lines = (
-        ("weights", f"{len(changed)} of '{engine}' replaced: {shown}" if changed else "none differ"),
+        ("weights", f"{len(changed)} of '{engine}' replaced: {list_first(changed)}" if changed else "none differ"),
         ("checked", worst_error(result.report.comparisons)),
         ("files", f"{result.files[0].parent}/: " + ", ".join(p.name for p in result.files)),
     )

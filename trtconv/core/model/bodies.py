@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,3 +21,23 @@ def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     for node in graph.node:
         for body in bodies_of(node):
             yield from graphs_of(body)
+
+
+def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
+    for node in nodes:
+        yield node
+        for body in bodies_of(node):
+            yield from walk_nodes(body.node)
+
+
+def values_read(node: onnx.NodeProto) -> tuple[str, ...]:
+    """The values that a node reads, those that its bodies take from outside included; each once, in order."""
+    names = dict.fromkeys(n for n in node.input if n)
+    for body in bodies_of(node):
+        own = {v.name for v in body.input} | {t.name for t in body.initializer}
+        for inner in body.node:
+            names |= dict.fromkeys(n for n in values_read(inner) if n not in own)
+            own.update(inner.output)
+        names |= dict.fromkeys(v.name for v in body.output if v.name not in own)
+    return tuple(names)

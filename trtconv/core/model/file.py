@@ -13,6 +13,7 @@ from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.dim_names import axis_name, name_dims
 from trtconv.core.model.form import require_form
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
@@ -112,10 +113,8 @@ def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors
-            if attribute.HasField("g"):
-                yield from all_tensors(attribute.g)
-            for body in attribute.graphs:
-                yield from all_tensors(body)
+        for body in bodies_of(node):
+            yield from all_tensors(body)
 
 
 def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None = None) -> None:

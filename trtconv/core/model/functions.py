@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import walk_nodes
 
 if TYPE_CHECKING:
     import onnx
@@ -48,11 +48,3 @@ def require_finite_calls(model: onnx.ModelProto, error: Callable[[str], Exceptio
 
 def _key(node: onnx.NodeProto) -> Key:
     return node.domain, node.op_type, node.overload
-
-
-def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
-    for node in nodes:
-        yield node
-        for body in bodies_of(node):
-            yield from walk_nodes(body.node)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, PADDING_KEY, SPACE_KEY
 from trtconv.core.shape_space.padding import CroppedAxis, PaddedInput, Padding
@@ -167,9 +168,8 @@ def _rename_values(graph: onnx.GraphProto, own: Mapping[str, str], top: bool = T
     for node in graph.node:
         node.input[:] = [own.get(n, n) for n in node.input]
         node.output[:] = [own.get(n, n) for n in node.output]
-        for attribute in node.attribute:
-            for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                _rename_values(body, own, False)
+        for body in bodies_of(node):
+            _rename_values(body, own, False)
     for value in graph.value_info if top else (*graph.value_info, *graph.output):
         value.name = own.get(value.name, value.name)
 
@@ -181,9 +181,8 @@ def _rename_dims(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
             if dim.dim_param:
                 dim.dim_param = re.sub(r"[A-Za-z_]\w*", lambda m: renamed.get(m[0], m[0]), dim.dim_param)
     for node in graph.node:
-        for attribute in node.attribute:
-            for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                _rename_dims(body, renamed)
+        for body in bodies_of(node):
+            _rename_dims(body, renamed)
 
 
 def _open_outputs(graph: onnx.GraphProto, padding: Padding) -> None:

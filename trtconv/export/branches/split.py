@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
@@ -207,9 +208,8 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
         copy.name = f"{side}/{node.name}"
         copy.output[:] = [own.get(n, n) for n in node.output]
         copy.input[:] = [own.get(n, n) for n in node.input]
-        for attribute in copy.attribute:
-            if attribute.HasField("g"):
-                _rename_outer(attribute.g, own)
+        for inner in bodies_of(copy):
+            _rename_outer(inner, own)
     for value in graph.output:
         out = body.output.add()
         out.CopyFrom(_open_dims(value))
@@ -233,9 +233,8 @@ def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
 def _rename_outer(graph: onnx.GraphProto, own: dict[str, str]) -> None:
     for node in graph.node:
         node.input[:] = [own.get(n, n) for n in node.input]
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                _rename_outer(attribute.g, own)
+        for body in bodies_of(node):
+            _rename_outer(body, own)
     for value in graph.output:
         value.name = own.get(value.name, value.name)
 

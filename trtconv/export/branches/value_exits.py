@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.listing import list_first
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
 
@@ -148,29 +149,23 @@ def _frames() -> list[Frame]:
 
 def exits_in_words(exits: Mapping[Frame, Exit], base: Path) -> tuple[str, ...]:
     """Notes for a file that holds one way only: on decisions by value, and on numbers that Python reads."""
+    deciding = [_describe(f, e, base) for f, e in exits.items() if e.decides]
+    reading = [_describe(f, e, base) for f, e in exits.items() if not e.decides]
     notes = []
-    deciding = [f for f, e in exits.items() if e.decides]
     if deciding:
         notes.append(
-            f"the module decides by values: {_shown(deciding, exits, base)}; the file goes the way that every sample "
-            "point takes, whatever the values are"
+            f"the module decides by values: {list_first(deciding, MOST_SHOWN)}; the file goes the way that every "
+            "sample point takes, whatever the values are"
         )
-    reading = [f for f, e in exits.items() if not e.decides]
     if reading:
         notes.append(
-            f"the module reads values: {_shown(reading, exits, base)}; the file equals it at the points compared, what "
-            "the module does for other values is not shown"
+            f"the module reads values: {list_first(reading, MOST_SHOWN)}; the file equals it at the points compared, "
+            "what the module does for other values is not shown"
         )
     return tuple(notes)
 
 
-def _shown(frames: list[Frame], exits: Mapping[Frame, Exit], base: Path) -> str:
-    texts = []
-    for frame in frames[:MOST_SHOWN]:
-        leaving = exits[frame]
-        numbers = not leaving.decides and leaving.low <= leaving.high
-        span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if numbers else ""
-        text = linecache.getline(*frame).strip()
-        texts.append(f"`{text}` at {format_path(frame[0], base)}:{frame[1]}{span}")
-    more = f" and {len(frames) - MOST_SHOWN} more" if len(frames) > MOST_SHOWN else ""
-    return ", ".join(texts) + more
+def _describe(frame: Frame, leaving: Exit, base: Path) -> str:
+    numbers = not leaving.decides and leaving.low <= leaving.high
+    span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if numbers else ""
+    return f"`{linecache.getline(*frame).strip()}` at {format_path(frame[0], base)}:{frame[1]}{span}"

@@ -8,6 +8,7 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.listing import list_first
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.export.exporters.attempt import Attempt, ExportTask
@@ -73,5 +74,4 @@ def _missed_in_words(probes: Boundaries, model: onnx.ModelProto) -> tuple[str, .
         return ()
     sources = {n.name: next((p.value for p in n.metadata_props if p.key == SOURCE_KEY), "") for n in model.graph.node}
     places = list(dict.fromkeys(sources.get(n) or f"node '{n}'" for n in probes.missed))
-    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
-    return (f"{probes}; no input was found that changes the one at {', '.join(places[:MOST_NAMED])}{more}",)
+    return (f"{probes}; no input was found that changes the one at {list_first(places, MOST_NAMED)}",)

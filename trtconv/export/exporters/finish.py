@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trtconv import __version__
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
@@ -132,9 +133,8 @@ def _rename_uses(graph: onnx.GraphProto, shorter: Mapping[str, str]) -> None:
         for index, name in enumerate(node.input):
             if name in shorter:
                 node.input[index] = shorter[name]
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                _rename_uses(attribute.g, shorter)
+        for body in bodies_of(node):
+            _rename_uses(body, shorter)
 
 
 def _describe(node: onnx.NodeProto, origin: tuple[str, str], last: tuple[str, str]) -> tuple[str, str]:

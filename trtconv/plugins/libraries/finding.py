@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import require_file, sha256_file
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE
 from trtconv.plugins.libraries.library import find_library
@@ -21,16 +22,7 @@ if TYPE_CHECKING:
 
 def used_plugins(model: onnx.ModelProto) -> tuple[str, ...]:
     """Op types of the nodes of domain `trtconv` in the model and in the bodies of its nodes, sorted."""
-    return tuple(sorted(_op_types(model.graph)))
-
-
-def _op_types(graph: onnx.GraphProto) -> set[str]:
-    op_types = {n.op_type for n in graph.node if n.domain == NAMESPACE}
-    for node in graph.node:
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                op_types |= _op_types(body)
-    return op_types
+    return tuple(sorted({n.op_type for n in walk_nodes(model.graph.node) if n.domain == NAMESPACE}))
 
 
 def plugins_in_library(library: Path, names: Iterable[str]) -> frozenset[str]:

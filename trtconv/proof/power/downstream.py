@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.bodies import values_read
 from trtconv.proof.power.fault import Edit, FaultGraph
 
 if TYPE_CHECKING:
@@ -24,21 +25,8 @@ class Downstream:
     outputs: tuple[str, ...]
 
 
-def names_read(node: onnx.NodeProto) -> set[str]:
-    """The node's inputs, and what the graphs inside it read from outside."""
-    names = {n for n in node.input if n}
-    for entry in node.attribute:
-        for body in [entry.g] if entry.HasField("g") else list(entry.graphs):
-            inner = {v.name for v in body.input} | {t.name for t in body.initializer}
-            for part in body.node:
-                names |= names_read(part) - inner
-                inner |= set(part.output)
-            names |= {v.name for v in body.output} - inner
-    return names
-
-
 def downstream_of(graph: FaultGraph, index: int, reads: list[set[str]]) -> Downstream:
-    """What lies behind the node `index`. `reads` are `names_read` of all nodes; constants are not in what is read."""
+    """What lies behind the node `index`. `reads` are `values_read` of all nodes; constants are not in what is read."""
     changed = set(graph.nodes[index].output)
     chosen = [index]
     for later in range(index + 1, len(graph.nodes)):
@@ -83,7 +71,7 @@ def faulty_model(
     for number in part.nodes:
         node = edit.node if number == index else graph.nodes[number]
         main.node.append(node)
-        needed |= names_read(node)
+        needed.update(values_read(node))
     typed = {v.name: v for v in source.graph.input}
     for name in part.reads:
         if name in typed:

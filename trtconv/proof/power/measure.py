@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import values_read
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.report import OutputComparison
 from trtconv.proof.power.catalogue import choose_faults
-from trtconv.proof.power.downstream import downstream_of, everything, faulty_model, names_read
+from trtconv.proof.power.downstream import downstream_of, everything, faulty_model
 from trtconv.proof.power.effect import Effect, effect_of
 from trtconv.proof.power.fault import Edit, Fault, FaultGraph
 from trtconv.proof.power.result import LEAST_CHANGE, PowerResult, TriedFault
@@ -111,7 +112,7 @@ class _FaultTrial:
         self, request: PowerRequest, graph: FaultGraph, faults: Sequence[Fault], frozen: dict[str, Array]
     ) -> None:
         self.request, self.graph = request, graph
-        reads = [names_read(n) for n in graph.nodes]
+        reads = [set(values_read(n)) for n in graph.nodes]
         self.parts = {f.index: downstream_of(graph, f.index, reads) for f in faults}
         inputs = {v.name for v in graph.model.graph.input}
         outputs = [v.name for v in graph.model.graph.output]

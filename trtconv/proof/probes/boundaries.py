@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.probes.decisions import Decision, find_decisions, values_of
+from trtconv.core.model.bodies import values_read
+from trtconv.proof.probes.decisions import Decision, find_decisions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +96,7 @@ def _with_outputs(model: onnx.ModelProto, decisions: Sequence[Decision]) -> onnx
     for node in reversed(graph.node):
         if needed & set(node.output):
             nodes.append(node)
-            needed.update(values_of(node))
+            needed.update(values_read(node))
     weights = [t for t in graph.initializer if t.name in needed]
     part = onnx.helper.make_graph(nodes[::-1], graph.name, list(graph.input), [], weights)
     part.sparse_initializer.extend(graph.sparse_initializer)

@@ -61,17 +61,6 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
     return tuple(decisions)
 
 
-def values_of(node: onnx.NodeProto) -> set[str]:
-    """The values that a node needs, those that its bodies take from outside among them."""
-    needed = set(node.input)
-    for attribute in node.attribute:
-        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-            for inner in body.node:
-                needed |= values_of(inner)
-            needed |= {o.name for o in body.output}
-    return needed - {""}
-
-
 def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: set[str]) -> Iterator[Decision]:
     first = node.input[0]
     if node.op_type in ROUNDING and first in floats:

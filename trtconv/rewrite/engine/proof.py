@@ -13,6 +13,7 @@ from onnx import helper
 
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import describe_failure, first_failure
@@ -275,9 +276,8 @@ def _number_values(graph: onnx.GraphProto, numbers: dict[str, str], ordered: boo
         del node.metadata_props[:]
         node.input[:] = [_number(numbers, i) for i in node.input]
         node.output[:] = [_number(numbers, o) for o in node.output]
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                _number_values(body, numbers)
+        for body in bodies_of(node):
+            _number_values(body, numbers)
     for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
         item.name = _number(numbers, item.name)
         item.doc_string = ""

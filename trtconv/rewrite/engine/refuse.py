@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import load_table
 from trtconv.rewrite.engine.result import Skipped
@@ -76,13 +77,11 @@ def _refuse_int8_ends(model: onnx.ModelProto, target: Target) -> None:
 
 def _may_be_misread(graph: onnx.GraphProto) -> bool:
     """True when a node is left that every target could misread, in bodies too: a glance, to index no large graph."""
-    for node in graph.node:
+    for node in walk_nodes(graph.node):
         kind = node.op_type
         if kind == "Squeeze" and len(node.input) < 2 and not any(a.name == "axes" for a in node.attribute):
             return True
         if kind in RECURRENT and any(a.name == "layout" for a in node.attribute):
-            return True
-        if kind in WITH_BODIES and any(_may_be_misread(a.g) for a in node.attribute if a.HasField("g")):
             return True
     return False
 

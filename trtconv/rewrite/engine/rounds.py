@@ -12,6 +12,7 @@ import onnx
 from onnx import helper
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.progress import Progress
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
@@ -126,17 +127,12 @@ def _collector_paused() -> Iterator[None]:
 
 def _any_candidate(graph: onnx.GraphProto, rule_keys: set[str]) -> bool:
     """True when some node, in bodies too, has an op type that a rule names: otherwise nothing has to be indexed."""
-    for node in graph.node:
+    for node in walk_nodes(graph.node):
         default = node.domain in ("", "ai.onnx")
         if (node.op_type if default else f"{node.domain}::{node.op_type}") in rule_keys:
             return True
         if not default and f"*::{node.op_type}" in rule_keys:
             return True
-        for attribute in node.attribute:
-            if attribute.HasField("g") and _any_candidate(attribute.g, rule_keys):
-                return True
-            if any(_any_candidate(g, rule_keys) for g in attribute.graphs):
-                return True
     return False
 
 

@@ -12,6 +12,7 @@ import onnx
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
@@ -124,13 +125,7 @@ def unreadable(model: onnx.ModelProto) -> str:
 
 def _draws(graph: onnx.GraphProto) -> bool:
     """True when some node, in bodies too, makes random numbers."""
-    for node in graph.node:
-        if node.op_type in PURE_EXCEPTIONS:
-            return True
-        for attribute in node.attribute:
-            if (attribute.HasField("g") and _draws(attribute.g)) or any(_draws(g) for g in attribute.graphs):
-                return True
-    return False
+    return any(node.op_type in PURE_EXCEPTIONS for node in walk_nodes(graph.node))
 
 
 def _run_all(model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> tuple[list[OriginalRun], str]:

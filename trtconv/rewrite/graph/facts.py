@@ -9,6 +9,7 @@ from functools import cached_property
 import onnx
 from onnx import shape_inference
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import signature
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
@@ -147,7 +148,6 @@ def _fill_bodies(graph: Graph, inferred: onnx.GraphProto) -> None:
     for node, twin in zip(list(graph.nodes.values()), inferred.node, strict=False):
         if not node.bodies:
             continue
-        bodies = [g for a in twin.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        for body, other in zip(node.bodies, bodies, strict=True):
+        for body, other in zip(node.bodies, bodies_of(twin), strict=True):
             body.types = Types(types_in(body.proto), types_in(other))
             _fill_bodies(body, other)

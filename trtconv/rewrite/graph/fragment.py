@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx import helper
 
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.rewrite.graph.index import Graph, Node, ValueType
 from trtconv.rewrite.graph.replacement import Exported
 
@@ -210,5 +211,4 @@ def with_plugin_bodies(
 
 def _uses_domain(graph: onnx.GraphProto, domain: str) -> bool:
     """True when a node of the graph or of one of its bodies is of the domain."""
-    bodies = (b for n in graph.node for a in n.attribute for b in ([a.g] if a.HasField("g") else a.graphs))
-    return any(n.domain == domain for n in graph.node) or any(_uses_domain(b, domain) for b in bodies)
+    return any(n.domain == domain for n in walk_nodes(graph.node))

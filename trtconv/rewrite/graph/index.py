@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import Origin, origin_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Graph:
 
     def add(self, node: Node) -> None:
         """Put a node into the index."""
-        bodies = [g for a in node.proto.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+        bodies = list(bodies_of(node.proto))
         if bodies:
             self.with_bodies[id(node)] = node
             where = f"{self.scope}/{node.name}" if self.scope else node.name

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.graph.splice import remove_dead, rewire, write_back
@@ -62,7 +63,7 @@ def _has_leftovers(graph: onnx.GraphProto) -> bool:
     used = {o.name for o in graph.output}
     # From the end, so that what a node makes was either used by now or never is.
     for node in reversed(graph.node):
-        if used.isdisjoint(node.output) or any(a.HasField("g") or a.graphs for a in node.attribute):
+        if used.isdisjoint(node.output) or any(bodies_of(node)):
             return True
         used.update(node.input)
     sizes = [(t.data_type, tuple(t.dims)) for t in graph.initializer]

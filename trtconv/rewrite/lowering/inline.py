@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from trtconv.core.model.functions import walk_nodes
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.provenance import MODULE_KEY, SOURCE_KEY, origin_of
 
 # Bodies of trtconv's own plugins stay: they let ONNX Runtime run the node, they are not what is built.

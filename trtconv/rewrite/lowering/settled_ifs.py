@@ -19,14 +19,13 @@ from onnx import helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import bodies_of, values_read
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_points
-from trtconv.proof.probes.decisions import values_of
 from trtconv.proof.size_arithmetic import NotSizesError, truths
 from trtconv.rewrite.engine.result import LedgerEntry, Proof
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
@@ -140,7 +139,7 @@ def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) 
             if _sized_by_data(node.input[0], makers):
                 return False
             continue
-        for read in values_of(node) - visited:
+        for read in set(values_read(node)) - visited:
             visited.add(read)
             waiting.append(read)
     return True
@@ -154,7 +153,7 @@ def _sized_by_data(name: str, makers: dict[str, onnx.NodeProto]) -> bool:
             continue
         if node.op_type in BY_DATA:
             return True
-        for read in values_of(node) - visited:
+        for read in set(values_read(node)) - visited:
             visited.add(read)
             waiting.append(read)
     return False
@@ -166,7 +165,7 @@ def _leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto
     for node in reversed(graph.node):
         if needed & set(node.output):
             nodes.append(node)
-            needed |= values_of(node)
+            needed.update(values_read(node))
     weights = [t for t in graph.initializer if t.name in needed]
     part = helper.make_graph(nodes[::-1], graph.name, list(graph.input), [], weights)
     part.sparse_initializer.extend(graph.sparse_initializer)

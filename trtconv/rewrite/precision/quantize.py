@@ -15,6 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.precision import FP8, INT8, Precision, typed_as
 from trtconv.core.targets import Target
@@ -134,8 +135,7 @@ def _scopes(graph: Graph, proto: onnx.GraphProto) -> Iterator[tuple[Graph, onnx.
     """Each scope of the index with the protobuf that it was made from."""
     yield graph, proto
     for node in graph.nodes.values():
-        bodies = [a.g for a in node.proto.attribute if a.HasField("g")]
-        for body, body_proto in zip(node.bodies, bodies, strict=True):
+        for body, body_proto in zip(node.bodies, bodies_of(node.proto), strict=True):
             yield from _scopes(body, body_proto)
 
 
@@ -255,13 +255,12 @@ class _Insertion:
                 for index, name in enumerate(node.input):
                     if name == self._name and (readers is None or (node.name or node.output[0], index) in readers):
                         node.input[index] = new
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    self._redirect(attribute.g, new)
+            for body in bodies_of(node):
+                self._redirect(body, new)
 
     def _is_read(self) -> bool:
         def reads(graph: onnx.GraphProto) -> bool:
-            bodies = [a.g for n in graph.node for a in n.attribute if a.HasField("g")]
+            bodies = [body for node in graph.node for body in bodies_of(node)]
             outputs = any(v.name == self._name for v in graph.output)
             return outputs or any(self._name in n.input for n in graph.node) or any(map(reads, bodies))
 

@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.precision import TYPED
 from trtconv.rewrite.graph.index import Graph, Node
@@ -129,8 +130,7 @@ class Writer:
             value = node.attr("value") or helper.make_tensor("value", FLOAT, [1], [0.0])
             del copy.attribute[:]
             copy.attribute.append(helper.make_attribute("value", constant_as(value, Use(half), "", self._plan.to)[0]))
-        targets = [g for a in copy.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        for body, target in zip(node.bodies, targets, strict=True):
+        for body, target in zip(node.bodies, bodies_of(copy), strict=True):
             self._write_body(node, body, target, scope)
 
     def _retype_cast(self, scope: Written, node: Node, copy: onnx.NodeProto, slots: Slots) -> None:
@@ -279,10 +279,9 @@ def copy_fields(source: Any, target: Any, without: Sequence[str]) -> None:
 def _without_bodies(node: onnx.NodeProto) -> onnx.NodeProto:
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
-    for attribute in copy.attribute:
-        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-            body.Clear()
-            body.SetInParent()
+    for body in bodies_of(copy):
+        body.Clear()
+        body.SetInParent()
     return copy
 
 

@@ -15,6 +15,7 @@ import onnx
 import onnx_graphsurgeon as gs
 from onnx import numpy_helper
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY, origin_of
 
 # What graph-surgeon writes itself; every other field of these messages is copied.
@@ -81,9 +82,8 @@ def without_rare_types(graph: onnx.GraphProto) -> None:
         graph.ClearField("value_info")
         graph.value_info.extend(copies)
     for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                without_rare_types(attribute.g)
+        for body in bodies_of(node):
+            without_rare_types(body)
 
 
 def scope_of(original: onnx.GraphProto, plain: onnx.GraphProto, graph: gs.Graph, name: str = "") -> Scope:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from trtconv.backends.protocol import Capabilities, EngineSettings, NodeProblem
 from trtconv.backends.tensorrt.builder.problems import unsupported_error
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, signature
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def enumerate_nodes(graph: onnx.GraphProto, top: int | None = None) -> Iterator[
     for index, node in enumerate(graph.node):
         top_index = index if top is None else top
         yield top_index, node
-        for attribute in node.attribute:
-            for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                yield from enumerate_nodes(body, top_index)
+        for body in bodies_of(node):
+            yield from enumerate_nodes(body, top_index)
 
 
 def _objection(

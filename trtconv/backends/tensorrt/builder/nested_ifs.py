@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.bodies import bodies_of, walk_nodes
 from trtconv.core.model.file import tensor_spec
 
 if TYPE_CHECKING:
@@ -60,11 +61,8 @@ def fixing_hint(model: onnx.ModelProto) -> str:
 
 
 def _inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    for attribute in node.attribute:
-        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-            for inner in body.node:
-                yield inner
-                yield from _inside(inner)
+    for body in bodies_of(node):
+        yield from walk_nodes(body.node)
 
 
 def _label(node: onnx.NodeProto) -> str:

@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 from trtconv.core.data.samples import Batch
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.model.bodies import values_read
 from trtconv.core.precision import FP32, HALF_NAMES, INT8, Precision
 from trtconv.core.progress import Progress
 from trtconv.core.targets import Target
@@ -252,13 +253,7 @@ def _write_kernel_shapes(model: onnx.ModelProto, placement: QdqPlacement) -> Non
 
 def _drop_unused(model: onnx.ModelProto) -> None:
     """Weights that were evened out are stored anew; the old ones go."""
-    used: set[str] = {v.name for v in model.graph.output}
-    graphs = [model.graph]
-    while graphs:
-        graph = graphs.pop()
-        for node in graph.node:
-            used.update(node.input)
-            graphs += [a.g for a in node.attribute if a.HasField("g")]
+    used = {v.name for v in model.graph.output} | {v for n in model.graph.node for v in values_read(n)}
     unused = [t for t in model.graph.initializer if t.name not in used]
     for tensor in unused:
         model.graph.initializer.remove(tensor)

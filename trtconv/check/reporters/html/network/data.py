@@ -11,6 +11,7 @@ from trtconv.check.reporters.html.network.dims import infer_dims
 from trtconv.core.artifacts import require_file
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import values_read
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.trust.trust import NO_CODE, EngineCode
@@ -67,7 +68,7 @@ def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
             continue
         index = len(nodes)
         nodes.append(_node(proto, constants, shapes))
-        edges += [(makers[n], index, n, shapes.get(n, "")) for n in _read_by(proto) if n in makers]
+        edges += [(makers[n], index, n, shapes.get(n, "")) for n in values_read(proto) if n in makers]
         makers |= {n: index for n in proto.output if n}
     for value in model.graph.output:
         edges += (
@@ -76,18 +77,6 @@ def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
         nodes.append(DrawnNode("Output", value.name, (("tensor", shapes.get(value.name, "")),)))
     opset = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
     return DrawnGraph(path.name, tuple(nodes), tuple(edges), (("opset", opset),))
-
-
-def _read_by(proto: onnx.NodeProto) -> list[str]:
-    """Inputs of a node, and what its bodies read from outside; each once."""
-    names = dict.fromkeys(n for n in proto.input if n)
-    for attribute in proto.attribute:
-        for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            own = {v.name for v in body.input} | {t.name for t in body.initializer}
-            for node in body.node:
-                names |= dict.fromkeys(n for n in _read_by(node) if n not in own)
-                own |= set(node.output)
-    return list(names)
 
 
 def _node(proto: onnx.NodeProto, constants: Mapping[str, str], shapes: Mapping[str, str]) -> DrawnNode:

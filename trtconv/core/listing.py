@@ -1,0 +1,16 @@
+"""Lists in a line of text: the first items by name, the others by their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def list_first(items: Sequence[object], count: int = 4, separator: str = ", ") -> str:
+    """The first `count` items as text, and how many more there are: `a, b and 3 more`."""
+    rest = len(items) - count
+    return separator.join(map(str, items[:count])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def list_names(names: Sequence[str], count: int = 4) -> str:
+    """The same for names out of a model, in quotes: `'a', 'b' and 3 more`."""
+    return list_first([f"'{n}'" for n in names], count)
