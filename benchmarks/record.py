@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -34,8 +35,9 @@ def machine(*packages: str) -> dict[str, Any]:
         if text := _version(package):
             record[package] = text
     # Folders are those of the machine that measured: only their last part says anything.
-    words = [Path(w).name for w in sys.argv[1:]]
-    return {**record, "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])}
+    script = Path(sys.argv[0])
+    words = [f"{script.parent.name}.{script.stem}", *(Path(w).name for w in sys.argv[1:])]
+    return {**record, "command": shlex.join(["python", "-m", "benchmarks", *words])}
 
 
 def write_result(path: Path, data: Mapping[str, Any]) -> None:

@@ -50,8 +50,8 @@ def run_conversion(order: ConversionOrder, progress: Progress) -> tuple[ConvertR
     from trtconv.frontend.assemble import convert_request, load_config
     from trtconv.frontend.documents import plain
     from trtconv.frontend.summary import convert_summary
+    from trtconv.originals import original_files
     from trtconv.pipeline import convert
-    from trtconv.pipeline.originals import original_files
 
     options = order.options
     with FilesRead() as files_read:

@@ -24,8 +24,9 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS
+from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
-from trtconv.pipeline.originals import make_model, module_of, original_in_words
+from trtconv.pipeline.live_module import module_of
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.sampling import MODULE
 

@@ -22,8 +22,8 @@ from trtconv.core.report import CheckReport
 from trtconv.core.requests import CheckRequest, ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline import require_equal, write_report
-from trtconv.pipeline.originals import make_model, original_in_words
 
 if TYPE_CHECKING:
     from trtconv.build.refit import RefitResult

@@ -28,6 +28,7 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
 from trtconv.foreign.request import ForeignRequest
+from trtconv.originals import make_model
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract, parse_drop
 from trtconv.tune.evidence import data_digest, evidence, read_chosen
@@ -99,20 +100,8 @@ def tune(request: TuneRequest, progress: Progress | None = None, *, stopwatch: S
     with private_temporary_folder("tune") as name:
         folder = Path(name)
         progress.stage("export")
-        _make_model(replace(request.export, output=folder / MODEL), progress)
+        make_model(replace(request.export, output=folder / MODEL), progress)
         return tune_exported(request, folder, contract, progress, stopwatch)
-
-
-def _make_model(request: ExportRequest | ForeignRequest, progress: Progress) -> None:
-    """`model.onnx` and its reference out of a module or of an ONNX file, for which torch is not needed."""
-    if isinstance(request, ForeignRequest):
-        from trtconv.foreign import adopt_model
-
-        adopt_model(request, progress)
-    else:
-        from trtconv.export import export_model
-
-        export_model(request, progress)
 
 
 def tune_exported(

@@ -51,7 +51,7 @@ def command(module: str | None, line: CommandLine) -> None:
     config = load_config(line.of(ConfigOption).config)
     request = original_request(config, module, line.of(ExportOptions).output, line)
     with ConsoleProgress(output.verbosity) as progress:
-        from trtconv.pipeline.originals import make_model
+        from trtconv.originals import make_model
 
         progress.stage("export")
         result = make_model(request, progress)
