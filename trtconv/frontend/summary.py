@@ -156,66 +156,73 @@ def _dims(shape: Iterable[int]) -> str:
 
 def convert_summary(result: ConvertResult) -> Summary:
     """Of `trtconv convert`: one line per room, then the files."""
-    engine_text = (
-        worst_error(result.engine.comparisons)
-        if result.engine.comparisons
-        else "; ".join(f.message for f in result.engine.findings)
-    )
-    exported = original_summary(result.export)
-    is_file = isinstance(result.export, ForeignResult)
-    lines = [
-        (exported.lines[0][0] if is_file else "export", f"{_original(result.export)}  [{_seconds(result, 'export')}]"),
-        ("rewrite", f"{rewrite_summary(result.rewrite).lines[1][1]}  [{_seconds(result, 'rewrite')}]"),
-        ("check", f"model.trt.onnx: {worst_error(result.rewritten.comparisons)}  [{_seconds(result, 'check')}]"),
-        (
-            "build",
-            f"{result.build.backend} {result.build.version}, {format_bytes(result.build.engine_bytes)}"
-            f"  [{_seconds(result, 'build')}]",
-        ),
-        ("engine", f"{engine_text}  [{_seconds(result, 'check engine')}]"),
-        *_power(result),
-        ("shape space", str(result.export.space) or "static"),
-        *_sizes(result.export),
-        ("verdict", _verdict(result, FILE if is_file else MODULE)),
-    ]
-    directory = result.export.model.parent
-    names = [
-        result.export.model,
-        result.export.reference,
-        result.rewrite.model,
-        result.rewrite.ledger,
-        result.build.engine,
-        result.report,
-    ]
-    lines.append(("files", f"{directory}/: " + ", ".join(p.name for p in names)))
+    exported, rewritten = original_summary(result.export), rewrite_summary(result.rewrite)
     warned = list(
         dict.fromkeys(f.message for r in (result.rewritten, result.engine) for f in r.findings if f.level == "warning")
     )
     more = [f"and {len(warned) - _WARNINGS} more, see the report"] if len(warned) > _WARNINGS else []
-    lines += [("warning", text) for text in warned[:_WARNINGS] + more]
-    room_lines = (*exported.lines, *rewrite_summary(result.rewrite).lines)
-    lines += [line for line in room_lines if line[0] in ("note", "rejected")]
+    lines = (
+        *_stage_lines(result, exported, rewritten),
+        *_outcome_lines(result),
+        *(("warning", text) for text in warned[:_WARNINGS] + more),
+        *(line for line in (*exported.lines, *rewritten.lines) if line[0] in ("note", "rejected")),
+    )
     data = {
         "passed": result.passed,
         "engine_ran": bool(result.engine.comparisons),
         "export": exported.data,
-        "rewrite": rewrite_summary(result.rewrite).data,
+        "rewrite": rewritten.data,
         "build": build_summary(result.build).data,
         "seconds": dict(result.seconds),
         "warnings": warned,
-        "power": result.engine.extras.get("power") or result.rewritten.extras.get("power"),
+        "power": _power(result),
         "report": result.report,
     }
-    return Summary("convert", tuple(lines), data)
+    return Summary("convert", lines, data)
 
 
-def _power(result: ConvertResult) -> list[tuple[str, str]]:
-    power = result.engine.extras.get("power") or result.rewritten.extras.get("power")
-    return [("power", power["line"])] if power else []
+def _stage_lines(result: ConvertResult, exported: Summary, rewritten: Summary) -> tuple[tuple[str, str], ...]:
+    """A line for each room, with the seconds that it took."""
+    engine, build = result.engine, result.build
+    texts = {
+        "export": _original(result.export),
+        "rewrite": rewritten.lines[1][1],
+        "check": f"model.trt.onnx: {worst_error(result.rewritten.comparisons)}",
+        "build": f"{build.backend} {build.version}, {format_bytes(build.engine_bytes)}",
+        "check engine": worst_error(engine.comparisons)
+        if engine.comparisons
+        else "; ".join(f.message for f in engine.findings),
+    }
+    labels = {"check engine": "engine"}
+    if isinstance(result.export, ForeignResult):
+        labels["export"] = exported.lines[0][0]
+    return tuple((labels.get(n, n), f"{text}  [{result.seconds.get(n, 0.0):.1f} s]") for n, text in texts.items())
 
 
-def _seconds(result: ConvertResult, name: str) -> str:
-    return f"{result.seconds.get(name, 0.0):.1f} s"
+def _outcome_lines(result: ConvertResult) -> tuple[tuple[str, str], ...]:
+    """What was shown, and where the files are."""
+    power = _power(result)
+    exported, rewritten = result.export, result.rewrite
+    files = (
+        exported.model,
+        exported.reference,
+        rewritten.model,
+        rewritten.ledger,
+        result.build.engine,
+        result.report,
+    )
+    return (
+        *([("power", power["line"])] if power else []),
+        ("shape space", str(exported.space) or "static"),
+        *_sizes(exported),
+        ("verdict", _verdict(result, FILE if isinstance(exported, ForeignResult) else MODULE)),
+        ("files", f"{exported.model.parent}/: " + ", ".join(p.name for p in files)),
+    )
+
+
+def _power(result: ConvertResult) -> Any:
+    """The power of the check that was made last, as `Power.as_dict` writes it; None where none was measured."""
+    return result.engine.extras.get("power") or result.rewritten.extras.get("power")
 
 
 def _verdict(result: ConvertResult, original: str) -> str:

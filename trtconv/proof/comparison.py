@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.report import OutputComparison
@@ -25,7 +26,6 @@ def compare_output(
 
     Without an allowance the noise of `expected` counts as unknown.
     """
-    import numpy as np
 
     shapes = tuple(expected.shape), tuple(actual.shape)
     if shapes[0] != shapes[1]:
@@ -36,49 +36,92 @@ def compare_output(
         return OutputComparison(name, point, False, reason, *shapes)
     if expected.size == 0:
         return OutputComparison(name, point, True, "empty", *shapes, 0.0, 0.0, 1.0, 0.0, max_scaled=0.0)
-    allowance = allowance or allow(expected)
-    expected_values, actual_values = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
+    deviation = _deviate(expected, actual, allowance or allow(expected))
+    return deviation.judged(name, point)
+
+
+@dataclass(frozen=True)
+class _Deviation:
+    """By how much each element is off. All arrays are flat; `same` elements (NaN with NaN too) are off by nothing."""
+
+    shape: tuple[int, ...]
+    expected: Array
+    actual: Array
+    allowance: Allowance
+    same: Array
+    error: Array
+    allowed: Array
+
+    @property
+    def bad(self) -> Array:
+        """Not `error > allowed`, which a NaN in the allowance would never be."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return ~(self.error <= self.allowed)
+
+    def relative_to(self, scale: Array) -> Array:
+        """The errors as shares of a scale; nothing is a share of nothing."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return np.where(self.same, 0.0, self.error / scale)
+
+    def judged(self, name: str, point: str) -> OutputComparison:
+        """The comparison of the output, with the element that is furthest beyond what it is allowed."""
+        import numpy as np
+
+        bad, finite = self.bad, np.isfinite(self.expected)
+        magnitude = np.where(finite, np.abs(self.expected), 0.0)
+        shares = self.relative_to(np.maximum(self.allowed, 1e-300))
+        scaled = self.relative_to(np.maximum(_flat(self.allowance.scale, self.shape) + magnitude, 1e-300))
+        relative = self.relative_to(np.maximum(magnitude, 1e-30))
+        # That element need not be the one with the largest error.
+        worst = int(np.argmax(shares)) if bad.any() else int(np.argmax(self.error))
+        cosine, values = _cosine(self.expected, self.actual), self.expected[finite]
+        reasons = self._reasons(bad, cosine)
+        return OutputComparison(
+            name,
+            point,
+            not reasons,
+            "; ".join(reasons),
+            self.shape,
+            self.shape,
+            float(self.error.max()),
+            float(relative.max()),
+            cosine,
+            float(bad.mean()),
+            tuple(int(i) for i in np.unravel_index(worst, self.shape)),
+            float(self.expected[worst]),
+            float(self.actual[worst]),
+            float(scaled.max()),
+            float(shares.max()),
+            float(np.median(self.allowed)),
+            (float(values.min()), float(values.max())) if values.size else (),
+        )
+
+    def _reasons(self, bad: Array, cosine: float) -> list[str]:
+        reasons = []
+        if float(bad.mean()) > self.allowance.mismatched:
+            limit = _allowed_in_words(self.allowed, bad)
+            reasons.append(f"{int(bad.sum())} of {bad.size} elements differ by more than {limit}")
+            reasons += [self.allowance.why] if self.allowance.why else []
+        if self.allowance.cosine is not None and not cosine >= self.allowance.cosine:
+            reasons.append(f"cosine {cosine:.6f} under {self.allowance.cosine}")
+        return reasons
+
+
+def _deviate(expected: Array, actual: Array, allowance: Allowance) -> _Deviation:
+    import numpy as np
+
+    shape = tuple(expected.shape)
+    expected, actual = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
     with np.errstate(all="ignore"):
-        error = np.abs(actual_values - expected_values)
-        same = (expected_values == actual_values) | (np.isnan(expected_values) & np.isnan(actual_values))
-        error[same] = 0.0
-        error[np.isnan(error)] = np.inf
-        magnitude = np.where(np.isfinite(expected_values), np.abs(expected_values), 0.0)
-        allowed = _flat(allowance.limit, shapes[0])
-        # Not `error > allowed`, which a NaN in the allowance would never be.
-        bad = ~(error <= allowed)
-        shares = np.where(same, 0.0, error / np.maximum(allowed, 1e-300))
-        scaled = np.where(same, 0.0, error / np.maximum(_flat(allowance.scale, shapes[0]) + magnitude, 1e-300))
-        relative = np.where(same, 0.0, error / np.maximum(magnitude, 1e-30))
-        # The element that is furthest beyond what it is allowed, which need not be the one with the largest error.
-        worst = int(np.argmax(shares)) if bad.any() else int(np.argmax(error))
-        cosine = _cosine(expected_values, actual_values)
-    fraction = float(bad.mean())
-    reasons = []
-    if fraction > allowance.mismatched:
-        reasons.append(f"{int(bad.sum())} of {bad.size} elements differ by more than {_allowed_in_words(allowed, bad)}")
-        reasons += [allowance.why] if allowance.why else []
-    if allowance.cosine is not None and not cosine >= allowance.cosine:
-        reasons.append(f"cosine {cosine:.6f} under {allowance.cosine}")
-    finite = expected_values[np.isfinite(expected_values)]
-    return OutputComparison(
-        name,
-        point,
-        not reasons,
-        "; ".join(reasons),
-        *shapes,
-        float(error.max()),
-        float(relative.max()),
-        cosine,
-        fraction,
-        tuple(int(i) for i in np.unravel_index(worst, expected.shape)),
-        float(expected_values[worst]),
-        float(actual_values[worst]),
-        float(scaled.max()),
-        float(shares.max()),
-        float(np.median(allowed)),
-        (float(finite.min()), float(finite.max())) if finite.size else (),
-    )
+        error = np.abs(actual - expected)
+        same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    error[same] = 0.0
+    error[np.isnan(error)] = np.inf
+    return _Deviation(shape, expected, actual, allowance, same, error, _flat(allowance.limit, shape))
 
 
 def _flat(values: Array, shape: tuple[int, ...]) -> Array:
@@ -108,7 +151,8 @@ def _cosine(expected_values: Array, actual_values: Array) -> float:
     top = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
     if top == 0.0:
         return 1.0
-    a, b = a / top, b / top
+    with np.errstate(all="ignore"):
+        a, b = a / top, b / top
     # einsum and not `@`: BLAS wakes threads for a sum of microseconds, and waits for them on a busy machine.
     norm = math.sqrt(float(np.einsum("i,i", a, a)) * float(np.einsum("i,i", b, b)))
     return float(np.einsum("i,i", a, b)) / norm if norm else 0.0

@@ -66,18 +66,9 @@ def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: Su
             remedy=f"name the version that you have, e.g. --target tensorrt=={since}",
             evidence=entry.evidence,
         )
-    for construct in table.of(node.op):
-        if construct.before and not _older(target, construct.before):
-            continue
-        if construct.matches(node, graph):
-            silence_text = ", silently" if construct.effect == "wrong" else ""
-            return NodeVerdict.of(
-                node,
-                construct.effect,
-                f"{what}: {target} {construct.problem}{silence_text}",
-                remedy=construct.remedy,
-                evidence=construct.evidence,
-            )
+    verdict = _judge_construct(node, graph, target, table)
+    if verdict is not None:
+        return verdict
     if entry.plugin:
         return NodeVerdict.of(
             node,
@@ -88,6 +79,23 @@ def judge_by_table(node: NodeFacts, graph: GraphFacts, target: Target, table: Su
             evidence=entry.evidence,
         )
     return NodeVerdict.of(node, "supported", "supported", evidence=entry.evidence)
+
+
+def _judge_construct(node: NodeFacts, graph: GraphFacts, target: Target, table: SupportTable) -> NodeVerdict | None:
+    """The verdict of the first construct of the operator that the target has a problem with and the node is."""
+    for construct in table.of(node.op):
+        if construct.before and not _older(target, construct.before):
+            continue
+        if construct.matches(node, graph):
+            silence_text = ", silently" if construct.effect == "wrong" else ""
+            return NodeVerdict.of(
+                node,
+                construct.effect,
+                f"{node.op} '{node.name or node.outputs[0]}': {target} {construct.problem}{silence_text}",
+                remedy=construct.remedy,
+                evidence=construct.evidence,
+            )
+    return None
 
 
 def _foreign(node: NodeFacts, target: Target) -> NodeVerdict:

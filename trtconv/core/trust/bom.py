@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import MissingDependencyError
 from trtconv.core.trust.attestation import BUILDER
 from trtconv.core.trust.signed_set import SignedSet
 
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
+
 INSTALL = "pip install 'trtconv[sign]'"
+# CycloneDX' types of components.
+MODEL, LIBRARY = "machine-learning-model", "library"
 # What the statement about the set covers, not what belongs to the model.
 _NO_PARTS = ("attestation", "bom", "report")
 
@@ -17,54 +22,66 @@ _NO_PARTS = ("attestation", "bom", "report")
 def bill_of_materials(files: SignedSet, version: str) -> str:
     """The JSON of a CycloneDX 1.6 document, the same for the same files. Raises MissingDependencyError."""
     try:
-        from cyclonedx.model import HashAlgorithm, HashType, Property
         from cyclonedx.model.bom import Bom
-        from cyclonedx.model.component import Component, ComponentType
         from cyclonedx.output.json import JsonV1Dot6
     except ImportError as error:
         raise MissingDependencyError("writing a bill of materials needs cyclonedx-python-lib", hint=INSTALL) from error
-
-    def component(name: str, kind: ComponentType, sha256: str = "", number: str = "", **more: Any) -> Component:
-        hashes = [HashType(alg=HashAlgorithm.SHA_256, content=sha256)] if sha256 else []
-        # The library draws references at random, and one document has to have the same bytes each time.
-        reference = f"{kind.value}:{name}"
-        return Component(name=name, type=kind, version=number or None, bom_ref=reference, hashes=hashes, **more)
-
-    manifest, model = files.engine_manifest, files.model_manifest
     subject = next((r for r in ("engine", "rewritten", "model") if r in files.files), "")
-    facts = {
-        "precision": manifest.get("precision"),
-        "shape space": manifest.get("space") or model.get("space"),
-        "backend": f"{manifest['backend']} {manifest['version']}" if manifest else None,
-    }
-    properties = [Property(name=f"trtconv:{k}", value=str(v)) for k, v in facts.items() if v]
-    root = component(
-        files.files[subject].name if subject else files.subject.name,
-        ComponentType.MACHINE_LEARNING_MODEL,
-        files.digest(subject),
-        properties=properties,
-    )
-    kinds = dict.fromkeys(("rewritten", "model"), ComponentType.MACHINE_LEARNING_MODEL)
-    kinds |= {role: ComponentType.LIBRARY for role in files.files if role.startswith("plugin:")}
-    parts = [
-        component(file.name, kinds.get(role, ComponentType.DATA), file.sha256)
-        for role, file in files.files.items()
-        if role not in (*_NO_PARTS, subject)
-    ]
-    named = {p.name for p in parts}
-    for name, digest in sorted((manifest.get("plugins") or {}).items()):
-        if name not in named:
-            parts.append(component(name, ComponentType.LIBRARY, digest))
-    tools = {"trtconv": version, **{k: v for k, v in (model.get("versions") or {}).items() if k != "trtconv"}}
-    if manifest:
-        tools[manifest["backend"]] = manifest["version"]
+    root, parts = _root(files, subject), _parts(files, subject)
     bom = Bom(components=parts, serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"{BUILDER}/{_digest_of(files)}"))
     bom.metadata.component = root
     bom.metadata.tools.components.update(
-        component(name, ComponentType.APPLICATION, number=str(number)) for name, number in tools.items()
+        _component(name, "application", version=str(number)) for name, number in _tools(files, version).items()
     )
     bom.register_dependency(root, parts)
     return _without_time(JsonV1Dot6(bom).output_as_string(indent=1))
+
+
+def _component(name: str, kind: str, sha256: str = "", version: str = "", **more: Any) -> Component:
+    from cyclonedx.model import HashAlgorithm, HashType
+    from cyclonedx.model.component import Component, ComponentType
+
+    hashes = [HashType(alg=HashAlgorithm.SHA_256, content=sha256)] if sha256 else []
+    # The library draws references at random, and one document has to have the same bytes each time.
+    reference = f"{kind}:{name}"
+    return Component(
+        name=name, type=ComponentType(kind), version=version or None, bom_ref=reference, hashes=hashes, **more
+    )
+
+
+def _root(files: SignedSet, subject: str) -> Component:
+    """What the document is about, with the facts that say what it serves."""
+    from cyclonedx.model import Property
+
+    manifest = files.engine_manifest
+    facts = {
+        "precision": manifest.get("precision"),
+        "shape space": manifest.get("space") or files.model_manifest.get("space"),
+        "backend": f"{manifest['backend']} {manifest['version']}" if manifest else None,
+    }
+    name = files.files[subject].name if subject else files.subject.name
+    properties = [Property(name=f"trtconv:{k}", value=str(v)) for k, v in facts.items() if v]
+    return _component(name, MODEL, files.digest(subject), properties=properties)
+
+
+def _parts(files: SignedSet, subject: str) -> list[Component]:
+    """The other files of the set, and the plugin libraries that the engine names but the set does not hold."""
+    kinds = {"rewritten": MODEL, "model": MODEL, **{r: LIBRARY for r in files.files if r.startswith("plugin:")}}
+    parts = [
+        _component(file.name, kinds.get(role, "data"), file.sha256)
+        for role, file in files.files.items()
+        if role not in (*_NO_PARTS, subject)
+    ]
+    names = {p.name for p in parts}
+    plugins = sorted((files.engine_manifest.get("plugins") or {}).items())
+    return parts + [_component(name, LIBRARY, digest) for name, digest in plugins if name not in names]
+
+
+def _tools(files: SignedSet, version: str) -> dict[str, Any]:
+    """What the set was made with, by name: its version."""
+    versions, engine = files.model_manifest.get("versions") or {}, files.engine_manifest
+    tools = {"trtconv": version, **{k: v for k, v in versions.items() if k != "trtconv"}}
+    return {**tools, engine["backend"]: engine["version"]} if engine else tools
 
 
 def _digest_of(files: SignedSet) -> str:

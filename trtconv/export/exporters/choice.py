@@ -46,6 +46,10 @@ WAYS = (
 )
 
 
+READS_A_VALUE = (
+    "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
+    "say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
+)
 IN_WHOLE_NUMBERS = (
     "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
@@ -222,7 +226,6 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     base = job.request.source.base
     details = [a.describe() for a in attempts]
     wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
-    wrong = wrongs[0] if wrongs else None
     fork, at, by_size = _fork(job, wrongs)
     if fork is not None:
         here = str(job.samples.items[0].point)
@@ -234,35 +237,8 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             details=details,
             where=locate_fork(fork, base),
         )
-    if wrong is not None and wrong.failure is not None and paths is not None and paths.tables:
-        return AccuracyError(
-            f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",
-            hint="hold the table in a tensor and index it by the size, or give ranges with --dynamic for which one "
-            "entry holds",
-            details=details,
-            where=paths.tables[0],
-        )
-    if wrong is not None and wrong.failure is not None:
-        hint = nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
-        if wrong.at is not None and wrong.at.values != "random" and not wrong.at.masks:
-            hint = (
-                f"{IN_WORDS.get(wrong.at.values, f'the inputs are all {wrong.at.values}')} there; if yours never are, "
-                "say what they are with a value range (--input NAME:float32[...]=LOW:HIGH) or a function "
-                "(--sample FILE.py:FUNCTION)"
-            )
-        line = reading_line(job, wrong)
-        if line:
-            hint = "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor "
-            hint += "operations, or say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
-        if any(
-            v.failure is not None and v.failure.max_abs is None and rounds_sizes(a)
-            for v, a in _wrong_attempts(attempts)
-        ):
-            hint = IN_WHOLE_NUMBERS
-        elif not line and (fixed := fixed_size_line(job, wrong, paths)):
-            line, hint = fixed, FIXED_SIZE
-        message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
-        return AccuracyError(message, hint=hint, details=details, where=line)
+    if wrongs:
+        return _difference_error(attempts, job, wrongs[0], paths)
     error = attempts[0].error
     assert error is not None
     return TrtconvError(
@@ -270,6 +246,44 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         hint="rewrite that line with operations that the exporters know",
         details=details,
         where=blame(error, base),
+    )
+
+
+def _difference_error(
+    attempts: list[Attempt], job: ExportTask, wrong: ProofVerdict, paths: SizePaths | None
+) -> AccuracyError:
+    """A file was written that differs from the module, and the module's way is the same everywhere."""
+    assert wrong.failure is not None
+    details = [a.describe() for a in attempts]
+    if paths is not None and paths.tables:
+        return AccuracyError(
+            f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",
+            hint="hold the table in a tensor and index it by the size, or give ranges with --dynamic for which one "
+            "entry holds",
+            details=details,
+            where=paths.tables[0],
+        )
+    line, hint = reading_line(job, wrong), _difference_hint(job, wrong)
+    if line:
+        hint = READS_A_VALUE
+    if any(
+        v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _wrong_attempts(attempts)
+    ):
+        hint = IN_WHOLE_NUMBERS
+    elif not line and (fixed := fixed_size_line(job, wrong, paths)):
+        line, hint = fixed, FIXED_SIZE
+    message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
+    return AccuracyError(message, hint=hint, details=details, where=line)
+
+
+def _difference_hint(job: ExportTask, wrong: ProofVerdict) -> str:
+    """What to do where no line is to blame: the values of the failing point may be none that the user feeds."""
+    at = wrong.at
+    if at is None or at.values == "random" or at.masks:
+        return nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
+    return (
+        f"{IN_WORDS.get(at.values, f'the inputs are all {at.values}')} there; if yours never are, say what they are "
+        "with a value range (--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
     )
 
 

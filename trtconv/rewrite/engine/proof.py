@@ -121,6 +121,21 @@ def _compare_sides(
     fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
     ranges: Ranges, sides: tuple[Run, Run], runner: str, *, only_random: bool = False,
 ) -> Proof:  # fmt: skip
+    trials = _trials(fragment, places, ranges, runner, only_random)
+    comparison = _SideComparison(fragment, tolerance, sides)
+    for trial in trials:
+        feed = {i.name: _values(i, trial.shapes[i.name], trial.kind, ranges.get(i.name)) for i in fragment.inputs}
+        comparison.add(trial, feed)
+        if comparison.problem:
+            break
+    return comparison.proof(runner)
+
+
+def _trials(
+    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], ranges: Ranges, runner: str,
+    only_random: bool,
+) -> list[_Trial]:  # fmt: skip
+    """Random values at every place, the other kinds of values at the first one."""
     # Of random masks no long row is all false, and with zeros what it masks tells nothing: `none` is among the probes.
     fed = [i for i in fragment.inputs if not i.weight]
     values = ("zeros", "large", *probe_kinds(((kind_of(i), ranges.get(i.name)) for i in fed), RULE_KINDS))
@@ -128,49 +143,76 @@ def _compare_sides(
         # The reference evaluator loops in Python: where no place is small, one with random values has to do.
         small = [p for p in places if sum(math.prod(s) for s in p[1].values()) <= REFERENCE_ELEMENTS]
         places, values = small or places[:1], values if small else ()
-    results: list[OutputComparison] = []
-    shapes: list[tuple[tuple[str, tuple[int, ...]], ...]] = []
-    labels: list[str] = []
-    notes: list[str] = []
-    infinity = ""
-    trials = [(label, at, "random") for label, at in places]
-    trials += [(places[0][0], places[0][1], kind) for kind in (() if only_random else values)]
-    for label, at, kind in trials:
-        feed = {i.name: _values(i, at[i.name], kind, ranges.get(i.name)) for i in fragment.inputs}
+    kinds = () if only_random else values
+    return [_Trial(*place, "random") for place in places] + [_Trial(*places[0], kind) for kind in kinds]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The shapes of the inputs, and the kind of their values."""
+
+    label: str
+    shapes: Mapping[str, tuple[int, ...]]
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.label}, {self.kind}"
+
+
+class _SideComparison:
+    """Both sides of a fragment, run and compared trial by trial; a `problem` with the second one ends it."""
+
+    def __init__(self, fragment: Fragment, tolerance: Tolerance | None, sides: tuple[Run, Run]) -> None:
+        self._fragment, self._tolerance = fragment, tolerance
+        self._before, self._after = sides
+        self._results: list[OutputComparison] = []
+        self._shapes: list[tuple[tuple[str, tuple[int, ...]], ...]] = []
+        self._labels: list[str] = []
+        self._notes: list[str] = []
+        self._infinity = self.problem = ""
+
+    def add(self, trial: _Trial, feed: Mapping[str, Array]) -> None:
+        """Run both sides on a feed and keep what comes of it."""
         try:
-            expected = sides[0](feed)
+            expected = self._before(feed)
         except TrtconvError as error:
             # The part does not run there before either: the guessed shapes do not fit each other.
-            notes.append(error.message)
-            continue
+            self._notes.append(error.message)
+            return
         try:
-            actual = sides[1](feed)
+            actual = dict(zip(self._fragment.outputs, self._after(feed).values(), strict=True))
         except TrtconvError as error:
-            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {error.message}")
-        named_outputs = dict(zip(fragment.outputs, actual.values(), strict=True))
-        retyped = _retyped(fragment, named_outputs)
+            self.problem = f"after: {error.message}"
+            return
+        retyped = _retyped(self._fragment, actual)
         if retyped:
-            return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), f"after: {retyped}")
-        if kind in INFINITE_KINDS and any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in expected.values()):
-            # Infinities of both signs met inside, and what became of them depends on the order of sums.
-            continue
-        if kind in DECIDING_KINDS:
-            compared = compare_decided(f"{label}, {kind}", sides[0], feed, expected, named_outputs, tolerance)
-        else:
-            compared = compare_graphs(f"{label}, {kind}", sides[0], feed, expected, named_outputs, tolerance)
-        if kind in INFINITE_KINDS:
-            worse = first_failure(compared)
-            infinity = infinity or (describe_failure(worse) if worse else "")
-            continue
-        results += compared
-        shapes.append(tuple((n, tuple(s)) for n, s in at.items()))
-        labels.append(f"{label}, {kind}")
-    failure = first_failure(tuple(results))
-    if failure is not None:
-        return Proof(False, runner, tuple(labels), tuple(shapes), tuple(results), describe_failure(failure))
-    if not results:
-        return Proof(None, runner, note=f"before: {notes[0]}" if notes else "nothing was compared")
-    return Proof(True, runner, tuple(labels), tuple(shapes), tuple(results), infinity=infinity)
+            self.problem = f"after: {retyped}"
+        elif trial.kind not in INFINITE_KINDS:
+            self._results += self._compare(trial, feed, expected, actual)
+            self._shapes.append(tuple((n, tuple(s)) for n, s in trial.shapes.items()))
+            self._labels.append(str(trial))
+        elif not any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in expected.values()):
+            # With a NaN, infinities of both signs met inside, and what became of them depends on the order of sums.
+            worse = first_failure(self._compare(trial, feed, expected, actual))
+            self._infinity = self._infinity or (describe_failure(worse) if worse else "")
+
+    def _compare(
+        self, trial: _Trial, feed: Mapping[str, Array], expected: Mapping[str, Array], actual: Mapping[str, Array]
+    ) -> tuple[OutputComparison, ...]:
+        compare = compare_decided if trial.kind in DECIDING_KINDS else compare_graphs
+        return compare(str(trial), self._before, feed, expected, actual, self._tolerance)
+
+    def proof(self, runner: str) -> Proof:
+        """What the trials together show."""
+        record = runner, tuple(self._labels), tuple(self._shapes), tuple(self._results)
+        if self.problem:
+            return Proof(False, *record, self.problem)
+        failure = first_failure(tuple(self._results))
+        if failure is not None:
+            return Proof(False, *record, describe_failure(failure))
+        if not self._results:
+            return Proof(None, runner, note=f"before: {self._notes[0]}" if self._notes else "nothing was compared")
+        return Proof(True, *record, infinity=self._infinity)
 
 
 def compare_decided(
