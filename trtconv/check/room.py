@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.check.blame.find import ModuleOutputs, blame
 from trtconv.check.blame.origins import graph_of, origins_of
 from trtconv.check.compare.engine_files import engine_layers, engine_problems
@@ -37,6 +35,7 @@ from trtconv.check.compare.reference_fit import (
 )
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
+from trtconv.check.environment import environment
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
@@ -49,6 +48,7 @@ from trtconv.proof.comparison import compare_outputs, shows_nothing
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.power.idle import IdleOutputs
 from trtconv.proof.power.points import TellingSamples
+from trtconv.proof.power.result import PowerResult
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
 from trtconv.proof.sampling import measured_sample
 
@@ -73,15 +73,8 @@ def check_model(
     """
     progress = progress or SilentProgress()
     started = time.monotonic()
-    if is_engine(request.subject) and request.subject.exists():
-        wrong = engine_problems(request.subject, request.reference, foreign=request.foreign)
-        if wrong:
-            return _not_compared(request, wrong)
     live = module_runner is not None or original is not None
-    bound = _binding(request) if not live or request.reference else ()
-    sources = SourceVerdict("") if live else compare_sources(request)
-    bound = (*sources.findings, *bound)
-    recorded = {"sources": sources.as_dict()} if sources.status else {}
+    bound, recorded = _bound(request, live)
     if any(f.level == "error" for f in bound):
         return replace(_not_compared(request, bound), extras=recorded)
     try:
@@ -90,40 +83,65 @@ def check_model(
         if not is_engine(request.subject):
             raise
         return replace(_unrunnable(request, error, bound), extras=recorded)
+    read = partial(_samples, request, subject, module_runner, original)
     arithmetic = arithmetic_of(request.subject)
     watch = _Watch(request, arithmetic)
     try:
-        samples, reference, findings = _samples(request, subject, module_runner, original)
-        passing = watch.passing(samples, subject.profiles)
-        compared, advisory, more, telling_sample = _compare(request, subject, passing, arithmetic, progress)
+        samples, reference, notes = read()
+        comparison = _compare(request, subject, watch.passing(samples, subject.profiles), arithmetic, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
         subject.close()
-    differs = any(not c.passed for c in compared)
-    power = None
-    if request.power and compared and not differs:
-        progress.phase("putting faults in")
-        seconds = max(request.power_seconds, 0.2 * (time.monotonic() - started))
-        again = lambda: _samples(request, subject, module_runner, original)[0]  # noqa: E731
-        power = check_power(request, watch.judge, watch.telling.chosen(), again, seconds)
-    if compared and not differs:
-        more += power_findings(power, watch.idle.idle(), shows_nothing(c for c in compared if c.point in watch.random))
+    equal = bool(comparison.outputs) and not comparison.differs
+    power = _power(request, watch, lambda: read()[0], time.monotonic() - started, progress) if equal else None
+    idle = _idle_findings(watch, comparison, power) if equal else ()
     with_picture = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
-    differences = _differences(request, telling_sample, progress) if differs or with_picture else ()
-    blamed = blame(request, telling_sample, differences, module_outputs) if differs else None
+    differences = _differences(request, comparison.telling, progress) if comparison.differs or with_picture else ()
+    blamed = blame(request, comparison.telling, differences, module_outputs) if comparison.differs else None
     extras = {
-        "origins": origins_of(request.subject, compared), "heat": heat_by_module(differences), "layers": layers,
-        "tolerances": {name: asdict(t) for name, t in request.outputs}, "arithmetic": str(arithmetic), **recorded,
-        "power": power.as_dict() if power is not None else {}, "files": _files(request, reference),
+        "origins": origins_of(request.subject, comparison.outputs), "heat": heat_by_module(differences),
+        "layers": layers, "tolerances": {name: asdict(t) for name, t in request.outputs},
+        "arithmetic": str(arithmetic), **recorded, "power": power.as_dict() if power is not None else {},
+        "files": _files(request, reference),
     }  # fmt: skip
     return CheckReport(
         subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
-        tolerance=request.tolerance or NO_LIMITS, comparisons=tuple(compared), advisory=tuple(advisory),
-        findings=(*findings, *([blamed] if blamed else []), *more, *bound, *warned),
+        tolerance=request.tolerance or NO_LIMITS, comparisons=comparison.outputs, advisory=comparison.advisory,
+        findings=(*notes, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned),
         seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
     )  # fmt: skip
+
+
+def _bound(request: CheckRequest, live: bool) -> tuple[tuple[Finding, ...], dict[str, Any]]:
+    """What keeps the subject from being compared with its reference, or is to be told; what the report records of it.
+
+    `live` originals are run again, and need not be those that the reference was made of.
+    """
+    if is_engine(request.subject) and request.subject.exists():
+        problems = engine_problems(request.subject, request.reference, foreign=request.foreign)
+        if problems:
+            return problems, {}
+    findings = _binding(request) if not live or request.reference else ()
+    sources = SourceVerdict("") if live else compare_sources(request)
+    return (*sources.findings, *findings), {"sources": sources.as_dict()} if sources.status else {}
+
+
+def _power(
+    request: CheckRequest, watch: _Watch, read: Callable[[], Iterable[ReferenceSample]], seconds: float,
+    progress: Progress,
+) -> PowerResult | None:  # fmt: skip
+    """The power of a check that took `seconds`: a fifth of them, or what the request allows it."""
+    if not request.power:
+        return None
+    progress.phase("putting faults in")
+    return check_power(request, watch.judge, watch.telling.chosen(), read, max(request.power_seconds, 0.2 * seconds))
+
+
+def _idle_findings(watch: _Watch, comparison: _Comparison, power: PowerResult | None) -> tuple[Finding, ...]:
+    random = (c for c in comparison.outputs if c.point in watch.random)
+    return tuple(power_findings(power, watch.idle.idle(), shows_nothing(random)))
 
 
 class _Watch:
@@ -218,13 +236,27 @@ def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator
         yield replace(sample, outputs=runner(sample.inputs))
 
 
+@dataclass(frozen=True)
+class _Comparison:
+    """The comparisons at the points; `telling` is the sample at which to look inside."""
+
+    outputs: tuple[OutputComparison, ...]
+    advisory: tuple[OutputComparison, ...]
+    findings: tuple[Finding, ...]
+    telling: ReferenceSample | None
+
+    @property
+    def differs(self) -> bool:
+        return any(not c.passed for c in self.outputs)
+
+
 def _compare(
     request: CheckRequest,
     subject: Subject,
     samples: Iterable[ReferenceSample],
     arithmetic: Arithmetic,
     progress: Progress,
-) -> tuple[list[OutputComparison], list[OutputComparison], list[Finding], ReferenceSample | None]:
+) -> _Comparison:
     compared: list[OutputComparison] = []
     telling_sample: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
@@ -242,7 +274,7 @@ def _compare(
         telling_sample = _more_telling(telling_sample, sample, results, compared)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
-    return compared, advisory, findings, telling_sample
+    return _Comparison(tuple(compared), tuple(advisory), tuple(findings), telling_sample)
 
 
 def _more_telling(
@@ -294,32 +326,3 @@ def _judged(
     """The one comparison of a check, of the subject's outputs and of those of a graph with a fault."""
     allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic)
     return compare_outputs(str(sample.point), sample.outputs, actual, allowed)
-
-
-def environment(*, engine: bool = False) -> dict[str, str]:
-    """Versions of what took part in a check, and the GPU for an engine."""
-    import trtconv
-
-    facts = {
-        "trtconv": trtconv.__version__,
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-    state = probe_cuda() if engine else None
-    if state is not None and state.gpus:
-        gpu = state.gpus[0]
-        facts |= {"gpu": gpu.name, "compute capability": gpu.compute_capability, "driver": state.driver}
-    if not engine:
-        facts["cpu"] = processor()
-    return facts
-
-
-def processor() -> str:
-    """The CPU's name and the number of its cores, for latencies that only compare on the same machine."""
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as stream:
-            name = next((line.partition(":")[2].strip() for line in stream if line.startswith("model name")), name)
-    except OSError:
-        pass
-    return f"{name} x {os.cpu_count() or 1}"

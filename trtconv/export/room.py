@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, did_you_mean
@@ -20,6 +21,10 @@ from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
 from trtconv.export.result import ExportResult
 from trtconv.proof.sizes import traced_sizes
+
+if TYPE_CHECKING:
+    from trtconv.export.exporters.attempt import ExportTask
+    from trtconv.export.exporters.choice import ChosenExport
 
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
@@ -105,11 +110,9 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
     from trtconv.export.exporters.attempt import ExportTask
-    from trtconv.export.exporters.choice import choose
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.module.repeatable import require_same_after_many_calls
     from trtconv.export.observed import load_observed, observe, run_at_points
     from trtconv.export.sizes.undefined_sizes import padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
@@ -130,14 +133,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
-    try:
-        choice = choose(job)
-    except AccuracyError:
-        # A file cannot equal what changes from call to call; that is then the cause to tell.
-        require_same_after_many_calls(runner, samples.cheapest)
-        raise
-    with clock.step("module"):
-        require_same_after_many_calls(runner, samples.cheapest)
+    choice = _choose_repeatable(job, clock)
     if padding is None:
         request = inner
     else:
@@ -147,11 +143,27 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             choice = padded_choice(choice, request, padding, padded)
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
-        inside = str(folder.resolve())
-        read = {p for p in opened.paths if not str(Path(p).resolve()).startswith(f"{inside}/")}
-        write_artifacts(request, choice, notes, {*read, *imported_files(observed.module, request.source)})
+        sources = {*opened.outside(folder), *imported_files(observed.module, request.source)}
+        write_artifacts(request, choice, notes, sources)
     return ExportResult(
         request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
         choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),
         sizes=choice.sizes,
     )  # fmt: skip
+
+
+def _choose_repeatable(job: ExportTask, clock: Clock) -> ChosenExport:
+    """The file that equals the module, which has to compute the same after many calls."""
+    from trtconv.export.exporters.choice import choose
+    from trtconv.export.module.repeatable import require_same_after_many_calls
+
+    cheapest = job.samples.cheapest
+    try:
+        choice = choose(job)
+    except AccuracyError:
+        # A file cannot equal what changes from call to call; that is then the cause to tell.
+        require_same_after_many_calls(job.runner, cheapest)
+        raise
+    with clock.step("module"):
+        require_same_after_many_calls(job.runner, cheapest)
+    return choice

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.core.artifacts import beside
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from trtconv.foreign import ForeignRequest, ForeignResult
     from trtconv.rewrite import RewriteResult
     from trtconv.rewrite.precision.search.fp32_nodes import Fp32Nodes
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -105,17 +107,9 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     from trtconv.rewrite import rewrite_model
 
     original = original_in_words(request.export)
-    seconds: dict[str, float] = {}
-
-    def timed(name: str, step: Callable[[], Any]) -> Any:
-        progress.stage(name)
-        start = time.monotonic()
-        result = step()
-        seconds[name] = time.monotonic() - start
-        return result
-
-    exported = timed("export", lambda: make_model(request.export, progress))
-    rewritten = timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
+    stages = _Stages(progress)
+    exported = stages.timed("export", lambda: make_model(request.export, progress))
+    rewritten = stages.timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
     if isinstance(request.export, ExportRequest) and request.export.align:
         steps = tuple((n, r.multiple) for n, r in exported.space.dims if r.multiple > 1)
         request = dataclasses.replace(request, build=dataclasses.replace(request.build, multiples=steps))
@@ -125,12 +119,12 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     if probe_cuda().gpus:
         # The engine will be compared, with allowances of its own: its power is the one that counts.
         judged = dataclasses.replace(judged, power=0)
-    graph = timed("check", lambda: check_model(judged, progress, heat=True))
+    graph = stages.timed("check", lambda: check_model(judged, progress, heat=True))
     report = write_report(graph, request.build.output)
     keep_if_equal(graph, request.rewrite.output, original)
-    built = timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
+    built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
     engine_request = dataclasses.replace(request.check, reference=reference)
-    engine = timed("check engine", lambda: check_model(engine_request, progress, heat=True))
+    engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.
         engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
@@ -141,7 +135,23 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
         graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
         write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
-    return ConvertResult(exported, rewritten, graph, built, engine, report, seconds)
+    return ConvertResult(exported, rewritten, graph, built, engine, report, stages.seconds)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The stages of a conversion, as they are shown and timed."""
+
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def timed(self, name: str, step: Callable[[], T]) -> T:
+        """Run a step as the stage `name`."""
+        self.progress.stage(name)
+        start = time.monotonic()
+        result = step()
+        self.seconds[name] = time.monotonic() - start
+        return result
 
 
 def require_possible(request: ConvertRequest) -> None:

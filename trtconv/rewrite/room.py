@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from trtconv.core.model.file import load_model, model_files, save_model
 from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.alignment.align import settle_sizes
 from trtconv.rewrite.engine.ledger import recorded_options, write_ledger
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
@@ -31,7 +33,7 @@ from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
-from trtconv.rewrite.lowering.float64 import kept_of, require_equal, without_float64
+from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
 from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
@@ -78,12 +80,7 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     surgery = _operated(with_plugin_bodies(source), request, progress)
     settled, undefined = settle_sizes(surgery.model, request, progress)
     space, specs = model_space(settled)
-    narrowed = without_float64(settled)
-    if request.proof and narrowed.nodes:
-        with InitialGraph(settled, space, specs) as before:
-            require_equal(before, narrowed, request.target)
-            if not before.unreadable:
-                require_within_float32(settled, narrowed, space, specs, request.target)
+    narrowed = _narrowed(settled, request, space, specs)
     original = narrowed.model
     declined: dict[tuple[str, str], Skipped] = {}
     rules = select_paying_rules(rules, request, original, space, specs, declined)
@@ -94,26 +91,53 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
     half = request.rest if request.quantised else request.precision
     # What the author computed in FP64 has need of more than half precision.
-    wide = () if half not in HALF_NAMES else kept_of(narrowed, model)
+    wide = () if half not in HALF_NAMES else tuple(kept_of(narrowed, model))
+    typed = _in_precision(model, source, request, wide, progress)
+    notes = (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *typed.notes)
+    result = RewriteResult(
+        request.output, ledger, (*surgery.entries, *record.entries, *typed.entries),
+        (*with_declined(record.skipped, record.entries, declined), *typed.skipped), tuple(record.rejected),
+        time.perf_counter() - started, whole, (*notes, *defaults(typed.model)), typed.reference,
+    )  # fmt: skip
+    save_model(typed.model, request.output, weights_from=request.model)
+    write_ledger(result, ledger, {**_facts(request, original, typed.model), "sha256": sha256_file(request.output)})
+    return result
+
+
+def _narrowed(
+    model: onnx.ModelProto, request: RewriteRequest, space: ShapeSpace, specs: tuple[TensorSpec, ...]
+) -> Narrowed:
+    """The model without FP64, which TensorRT lacks, proved equal to what FP64 computes."""
+    narrowed = without_float64(model)
+    if request.proof and narrowed.nodes:
+        with InitialGraph(model, space, specs) as before:
+            require_equal(before, narrowed, request.target)
+            if not before.unreadable:
+                require_within_float32(model, narrowed, space, specs, request.target)
+    return narrowed
+
+
+@dataclass(frozen=True)
+class _TypedModel:
+    """A model in the precision asked for. `reference` holds the user's data, where it was quantised by them."""
+
+    model: onnx.ModelProto
+    notes: tuple[str, ...]
     entries: tuple[LedgerEntry, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     reference: Path | None = None
-    if request.quantised:
-        step = quantise_step(model, request, progress, tuple(wide))
-        model, entries, skipped, notes = step.model, step.entries, step.skipped, step.notes
-        reference = write_data_reference(source, request.model.parent, step.parts.judging, request.output, model)
-    else:
-        model, notes = apply_precision(model, request.precision, request.model.parent, (*request.keep_fp32, *wide))
-    result = RewriteResult(
-        request.output, ledger, (*surgery.entries, *record.entries, *entries),
-        (*with_declined(record.skipped, record.entries, declined), *skipped), tuple(record.rejected),
-        time.perf_counter() - started, whole,
-        (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *notes, *defaults(model)),
-        reference,
-    )  # fmt: skip
-    save_model(model, request.output, weights_from=request.model)
-    write_ledger(result, ledger, {**_facts(request, original, model), "sha256": sha256_file(request.output)})
-    return result
+
+
+def _in_precision(
+    model: onnx.ModelProto, source: onnx.ModelProto, request: RewriteRequest, wide: tuple[str, ...], progress: Progress
+) -> _TypedModel:
+    """Quantise or retype the model; the nodes `wide` stay FP32."""
+    if not request.quantised:
+        in_fp32 = (*request.keep_fp32, *wide)
+        return _TypedModel(*apply_precision(model, request.precision, request.model.parent, in_fp32))
+    step = quantise_step(model, request, progress, wide)
+    reference = write_data_reference(source, request.model.parent, step.parts.judging, request.output, step.model)
+    return _TypedModel(step.model, step.notes, step.entries, step.skipped, reference)
 
 
 def _operated(model: onnx.ModelProto, request: RewriteRequest, progress: Progress) -> Surgery:

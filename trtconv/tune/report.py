@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trtconv.check.environment import environment
 from trtconv.check.reporters import write_reports
-from trtconv.check.room import environment
 from trtconv.core.artifacts import beside
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.tolerance import NO_LIMITS

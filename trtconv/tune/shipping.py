@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,13 @@ from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.select import backend_of
 from trtconv.core.artifacts import beside, sha256_file, write_json
 from trtconv.core.errors import AccuracyError, MissingDependencyError
+from trtconv.core.listing import list_first
 from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, RewriteRequest
 from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.contract import Contract
-from trtconv.tune.engine_layers import read_engine_layers
+from trtconv.tune.engine_layers import EngineLayers, read_engine_layers
 from trtconv.tune.evidence import SUFFIX
 from trtconv.tune.finalists import TuneVerdict
 from trtconv.tune.measure import Examiner, MetricScore
@@ -34,7 +35,8 @@ def ship(
     from trtconv.build import build_engine
     from trtconv.rewrite import rewrite_model
 
-    choice = examiner.models.assignment(verdict.chosen.candidate)
+    candidate = verdict.chosen.candidate
+    choice = examiner.models.assignment(candidate)
     final = replace(
         final,
         precision=choice.precision,
@@ -59,18 +61,25 @@ def ship(
             session = backend_of(engine).load(engine, plugins=build.plugins)
             layers = read_engine_layers(session.layers(runs=RUNS))
             shipped["engine_judging"] = _judged(contract, examiner, session, "the engine that was built").value
-            chosen = examiner.models.nodes(verdict.chosen.candidate)
-            elsewhere = layers.elsewhere(chosen, choice.precision)
-            shipped["engine_layers"] = {
-                **layers.as_dict(), "share_of_chosen": layers.share(chosen, choice.precision),
-                "chosen_elsewhere": list(elsewhere),
-            }  # fmt: skip
-            if elsewhere:
-                shown = ", ".join(f"'{n}' ({layers.nodes[n]})" for n in elsewhere[:5])
-                notes.append(f"the engine computes {len(elsewhere)} chosen nodes not in {choice.precision}: {shown}")
+            shipped["engine_layers"], note = _compare_layers(layers, examiner.models.nodes(candidate), choice.precision)
+            notes += [note] if note else []
     complete = {**facts, "shipped": shipped}
     write_json(beside(final.output, SUFFIX), complete)
     return complete, tuple(notes)
+
+
+def _compare_layers(layers: EngineLayers, chosen: Collection[str], precision: str) -> tuple[dict[str, Any], str]:
+    """Which chosen nodes the engine computes in their precision, by its own account; a note where it does not."""
+    elsewhere = layers.elsewhere(chosen, precision)
+    facts = {
+        **layers.as_dict(),
+        "share_of_chosen": layers.share(chosen, precision),
+        "chosen_elsewhere": list(elsewhere),
+    }
+    if not elsewhere:
+        return facts, ""
+    shown = list_first([f"'{n}' ({layers.nodes[n]})" for n in elsewhere], 5)
+    return facts, f"the engine computes {len(elsewhere)} chosen nodes not in {precision}: {shown}"
 
 
 def _judged(contract: Contract, examiner: Examiner, runner: Any, what: str) -> MetricScore:

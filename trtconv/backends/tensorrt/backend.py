@@ -19,6 +19,7 @@ from trtconv.backends.tensorrt.builder.graph_for_parser import known_problems, p
 from trtconv.backends.tensorrt.builder.interruptible import Cancellation, make_monitor, run_interruptible
 from trtconv.backends.tensorrt.builder.isolated import BuildProcess, build_isolated
 from trtconv.backends.tensorrt.builder.network import (
+    ParsedNetwork,
     create_network,
     element_types,
     mark_outputs,
@@ -148,14 +149,7 @@ class TensorRTBackend:
         layers = int(parsed.network.num_layers)
         started = time.monotonic()
         weak = settings.precision != FP32.name and not capabilities.strongly_typed
-        if weak and settings.precision in HALF_NAMES:
-            narrow = pin_types(trt, parsed.network, model)
-            plan = build_pinned(trt, parsed.builder, parsed.network, config, narrow, messages)
-        elif weak:
-            # Q/DQ pairs say by themselves which layers compute in int8; a pin would take that back.
-            plan = build_quantised(trt, parsed.builder, parsed.network, config, model, messages)
-        else:
-            plan = parsed.builder.build_serialized_network(parsed.network, config)
+        plan = self._serialize(parsed, config, model, settings.precision if weak else "", messages)
         built_s = time.monotonic() - started
         if cancellation.requested:
             raise KeyboardInterrupt
@@ -167,6 +161,19 @@ class TensorRTBackend:
         # Without TensorRT's own start and the parser: what a timing cache can save.
         facts = {**cache(), "builder_s": round(built_s, 3)} if cache else {}
         return BuiltEngine(memoryview(plan), layers, messages.errors + messages.warnings, types, environment, facts)
+
+    def _serialize(
+        self, parsed: ParsedNetwork, config: Any, model: onnx.ModelProto, pinned: str, messages: Messages
+    ) -> Any:
+        """The plan, or None. A network that is not strongly typed is held to the precision `pinned`, if any."""
+        network = parsed.network
+        if pinned in HALF_NAMES:
+            narrow = pin_types(self._trt, network, model)
+            return build_pinned(self._trt, parsed.builder, network, config, narrow, messages)
+        if pinned:
+            # Q/DQ pairs say by themselves which layers compute in int8; a pin would take that back.
+            return build_quantised(self._trt, parsed.builder, network, config, model, messages)
+        return parsed.builder.build_serialized_network(network, config)
 
     def _open_cache(
         self, capabilities: Capabilities, config: Any, settings: EngineSettings, gpu: Gpu | None

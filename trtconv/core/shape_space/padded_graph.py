@@ -53,20 +53,26 @@ def insert_padding(
         if cut.output in own:
             groups.setdefault(cut.output, []).append(cut)
     back = [node for output, axes in groups.items() for node in _slice(graph, own[output], output, axes)]
-    ranks = {v.name: len(v.type.tensor_type.shape.dim) for v in graph.input}
-    _declare_sizes(graph, [*front, *back], ranks)
-    # Several axes and cuts ask for the size of one axis, which is computed once, before all that use it.
-    first = {node.name: node for node in front}
-    last = {node.name: node for node in back if node.name not in first}
-    ordered = [*first.values(), *graph.node, *last.values()]
-    del graph.node[:]
-    graph.node.extend(ordered)
+    _surround(graph, front, back)
     _describe_inputs(graph, specs, space)
     _open_outputs(graph, padding)
     set_metadata(copy, PADDING_KEY, padding.as_text())
     set_metadata(copy, SPACE_KEY, str(space))
     set_metadata(copy, INPUTS_KEY, "\n".join(str(s) for s in specs))
     return copy
+
+
+def _surround(graph: onnx.GraphProto, front: list[onnx.NodeProto], back: list[onnx.NodeProto]) -> None:
+    """Put nodes before and behind those of the graph.
+
+    Several axes and cuts ask for the size of one axis, which is computed once, before all that use it.
+    """
+    _declare_sizes(graph, [*front, *back], {v.name: len(v.type.tensor_type.shape.dim) for v in graph.input})
+    first = {node.name: node for node in front}
+    last = {node.name: node for node in back if node.name not in first}
+    ordered = [*first.values(), *graph.node, *last.values()]
+    del graph.node[:]
+    graph.node.extend(ordered)
 
 
 def _declare_sizes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], ranks: Mapping[str, int]) -> None:

@@ -68,14 +68,10 @@ def find_fp32_nodes(
     """
     from trtconv.rewrite.precision.convert import convert_precision, half_nodes
     from trtconv.rewrite.precision.search.bisect import bisect_fp32_nodes
-    from trtconv.rewrite.room import rewrite_model
 
     if request.precision not in HALF_NAMES:
         request = replace(request, precision=FP16.name)
-    with private_temporary_folder("fp32nodes") as folder:
-        plain = replace(request, precision="auto", keep_fp32=(), output=Path(folder) / "model.onnx", proof=False)
-        rewrite_model(plain, progress)
-        model = load_model(plain.output, weights=True)
+    model = _rewritten_in_fp32(request, progress)
     samples = [s for s in read_samples(reference) if not s.point.advisory]
     keep, runs, complete = tuple(request.keep_fp32), 0, True
     chosen: list[ReferenceSample] = []
@@ -105,6 +101,15 @@ def find_fp32_nodes(
         f"no set of nodes in FP32 was found that meets the tolerance at {chosen[-1].point}",
         hint="does the FP32 model meet it? trtconv check it first",
     )
+
+
+def _rewritten_in_fp32(request: RewriteRequest, progress: Progress) -> onnx.ModelProto:
+    from trtconv.rewrite.room import rewrite_model
+
+    with private_temporary_folder("fp32nodes") as folder:
+        plain = replace(request, precision="auto", keep_fp32=(), output=Path(folder) / "model.onnx", proof=False)
+        rewrite_model(plain, progress)
+        return load_model(plain.output, weights=True)
 
 
 def _run_at(samples: Sequence[ReferenceSample]) -> Callable[[onnx.ModelProto], Mapping[str, Array]]:
