@@ -31,6 +31,11 @@ def test_scores_near_zero_keep_their_digits(body):
     assert np.max(np.abs(y - EXPECTED) / EXPECTED) < 4e-7
 
 
+def test_without_it_the_kernel_is_cut_off():
+    run = OnnxRuntimeRunner(model_of("y = Sigmoid(x)").SerializeToString(), exact=False)
+    assert not run({"x": np.float32([-40, -20])})["y"].any()
+
+
 def test_a_silu_far_below_zero_keeps_its_digits():
     y = OnnxRuntimeRunner(model_of("s = Sigmoid(x)  y = Mul(s, x)").SerializeToString())({"x": X})["y"]
     expected = X * EXPECTED

@@ -67,3 +67,15 @@ def test_nothing_is_allowed_for_a_graph_that_keeps_small_changes_small():
 
     assert not compared(shifted(0.0), shifted(0.001)).passed
     np.testing.assert_equal(compared(shifted(0.0), shifted(0.0)).passed, True)
+
+
+@pytest.mark.parametrize(("other", "passed"), [("s = Softplus(n) y = Neg(s)", True), ("y = Identity(n)", False)])
+def test_another_form_of_a_sigmoid_is_equal_where_the_kernel_is_cut_off(other, passed):
+    """log(sigmoid(x)) is -softplus(-x); ONNX Runtime's own Sigmoid is 0 under -18."""
+    bias = "<float[1] bias = {-30.0}>"
+
+    def model(body):
+        return parser.parse_model(f"{HEAD} g (float[N,8] x) => (float[N,8] y) {bias} {{b = Add(x, bias) {body}}}")
+
+    proof = compared(model("s = Sigmoid(b) y = Log(s)"), model(f"n = Neg(b) {other}"))
+    assert proof.passed is passed, proof.note

@@ -24,10 +24,12 @@ class OnnxRuntimeRunner:
     """Runs an ONNX file (or serialized model) on the CPU.
 
     `optimize=False` (the default) runs the graph as it is written: ONNX Runtime's own fusions are not what is
-    judged. Inputs and outputs are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
+    judged. What its kernels compute less exactly than it is defined runs in another form, which makes a graph with
+    many sigmoids three times as large; `exact=False` is for two graphs of which both run by the same kernels. Inputs
+    and outputs are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
     """
 
-    def __init__(self, model: Path | bytes, *, optimize: bool = False, threads: int = 0) -> None:
+    def __init__(self, model: Path | bytes, *, optimize: bool = False, threads: int = 0, exact: bool = True) -> None:
         try:
             import onnxruntime as ort
         except ImportError as error:
@@ -42,7 +44,7 @@ class OnnxRuntimeRunner:
         # Threads that wait for work burn a core each, beside torch's own and other processes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A glance costs a read of the file, which the session reads as well.
-        subject = _as_defined(model)
+        subject = _as_defined(model, exact)
         try:
             self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises many unrelated classes
@@ -85,9 +87,9 @@ class OnnxRuntimeRunner:
         return [_array_of(value) for value in self._session.run_with_ort_values(names, ort_values)]
 
 
-def _as_defined(model: Path | bytes) -> str | bytes:
+def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
-    in another form: products of bytes that would saturate, and sigmoids far below zero.
+    in another form: products of bytes that would saturate, and, if `exact`, sigmoids far below zero.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -95,7 +97,7 @@ def _as_defined(model: Path | bytes) -> str | bytes:
     except OSError:
         data = b""  # what is wrong with the file is told by the session
     as_it_is = str(model) if isinstance(model, Path) else model
-    bytewise, sigmoids = multiplies_bytes(data), has_sigmoids(data)
+    bytewise, sigmoids = multiplies_bytes(data), exact and has_sigmoids(data)
     if not (bytewise or sigmoids):
         return as_it_is
     import onnx

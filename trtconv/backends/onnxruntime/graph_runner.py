@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
-    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse."""
+def open_model(model: onnx.ModelProto, *, exact: bool = True) -> tuple[Run, str]:
+    """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse.
+
+    `exact` is that of `OnnxRuntimeRunner`.
+    """
     try:
-        return GraphRunner(model), "onnxruntime"
+        return GraphRunner(model, exact=exact), "onnxruntime"
     except TrtconvError as error:
         problem = error.message
     try:
@@ -33,9 +36,9 @@ def open_model(model: onnx.ModelProto) -> tuple[Run, str]:
 class GraphRunner:
     """A graph in ONNX Runtime, one thread. Raises TrtconvError when it does not take the graph."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self._model = model
-        self._run = OnnxRuntimeRunner(model.SerializeToString(), threads=1)
+    def __init__(self, model: onnx.ModelProto, *, exact: bool = True) -> None:
+        self._model, self._exact = model, exact
+        self._run = OnnxRuntimeRunner(model.SerializeToString(), threads=1, exact=exact)
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError."""
@@ -48,7 +51,9 @@ class GraphRunner:
     @cached_property
     def _resampled(self) -> tuple[Run, ...]:
         models = [move_coordinates(self._model, sign) for sign in (1, -1)]
-        return tuple(OnnxRuntimeRunner(m.SerializeToString(), threads=1) for m in models if m is not None)
+        return tuple(
+            OnnxRuntimeRunner(m.SerializeToString(), threads=1, exact=self._exact) for m in models if m is not None
+        )
 
 
 class ReferenceRunner:

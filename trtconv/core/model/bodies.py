@@ -27,8 +27,9 @@ def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
     for node in nodes:
         yield node
-        for body in bodies_of(node):
-            yield from walk_nodes(body.node)
+        if node.attribute:  # most nodes of a large graph have none
+            for body in bodies_of(node):
+                yield from walk_nodes(body.node)
 
 
 def values_read(node: onnx.NodeProto) -> tuple[str, ...]:

@@ -109,6 +109,8 @@ def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     """Every tensor of a graph: initializers and attributes, in bodies of If, Loop and Scan too."""
     yield from graph.initializer
     for node in graph.node:
+        if not node.attribute:
+            continue
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t

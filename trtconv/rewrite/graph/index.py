@@ -140,7 +140,7 @@ class Graph:
 
     def add(self, node: Node) -> None:
         """Put a node into the index."""
-        bodies = list(bodies_of(node.proto))
+        bodies = list(bodies_of(node.proto)) if node.proto.attribute else []
         if bodies:
             self.with_bodies[id(node)] = node
             where = f"{self.scope}/{node.name}" if self.scope else node.name

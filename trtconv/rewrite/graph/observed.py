@@ -88,7 +88,7 @@ def _runner(model: onnx.ModelProto, graph: Graph, value_names: Sequence[str]) ->
         onnx.ValueInfoProto(name=v) for v in dict.fromkeys(value_names) if v in node_outputs - output_names
     )
     try:
-        return OnnxRuntimeRunner(copy.SerializeToString(), threads=1)
+        return OnnxRuntimeRunner(copy.SerializeToString(), threads=1, exact=False)
     except (TrtconvError, ValueError):
         return None
 

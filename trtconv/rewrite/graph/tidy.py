@@ -63,7 +63,7 @@ def _has_leftovers(graph: onnx.GraphProto) -> bool:
     used = {o.name for o in graph.output}
     # From the end, so that what a node makes was either used by now or never is.
     for node in reversed(graph.node):
-        if used.isdisjoint(node.output) or any(bodies_of(node)):
+        if used.isdisjoint(node.output) or (node.attribute and any(bodies_of(node))):
             return True
         used.update(node.input)
     sizes = [(t.data_type, tuple(t.dims)) for t in graph.initializer]
