@@ -40,6 +40,8 @@ def main() -> int:
         return 0
     if not arguments.no_install:
         install(sorted({n.split("/")[0] for n in names}), arguments.site)
+    if arguments.only_install:
+        return 0
     if arguments.again:
         arguments.results.unlink(missing_ok=True)
     before = read_outcomes(arguments.results)
@@ -65,6 +67,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=240, help="the limit for one network")
     parser.add_argument("--memory", type=int, default=8192, help="the limit for one network, in MiB")
     parser.add_argument("--site", type=Path, default=SITE, help="the folder into which packages are installed")
+    parser.add_argument("--only-install", action="store_true", help="install the packages and stop")
     parser.add_argument("--no-install", action="store_true", help="take the packages as they are")
     parser.add_argument("--write", action="store_true", help="lay the outcomes over the committed table")
     parser.add_argument("--results", type=Path, default=RUN, help="the JSONL file of this run's outcomes")

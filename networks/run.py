@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from networks.install import site_of
+from networks.install import SITE, site_of
 
 Outcomes = dict[str, dict[str, Any]]
 ROOT = Path(__file__).parents[1]
@@ -62,15 +62,19 @@ def line_of(outcome: dict[str, Any]) -> str:
     return f"{outcome['status']:11} {seconds:6.1f} s  {outcome['network']}  {outcome['message'][:200]}"
 
 
+def variables_of(name: str, site: Path = SITE, inherited: str = "") -> dict[str, str]:
+    """The environment in which a network's package is found, and asks no server for anything."""
+    path = os.pathsep.join(p for p in (str(ROOT), str(site_of(name.split("/")[0], site)), inherited) if p)
+    return {
+        "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "YOLO_VERBOSE": "False", "YOLO_OFFLINE": "True", "USE_TORCH": "1",
+    }  # fmt: skip
+
+
 def run_one(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The outcome of one network: what its process wrote, or why it wrote nothing."""
     threads = str(max(1, (os.cpu_count() or 1) // arguments.jobs))
-    site = site_of(name.split("/")[0], arguments.site)
-    path = os.pathsep.join([str(ROOT), str(site), os.environ.get("PYTHONPATH", "")])
-    environment = {
-        **os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1", "YOLO_VERBOSE": "False",
-        "YOLO_OFFLINE": "True", "USE_TORCH": "1",
-    }  # fmt: skip
+    inherited = os.environ.get("PYTHONPATH", "")
+    environment = {**os.environ, **variables_of(name, arguments.site, inherited), "OMP_NUM_THREADS": threads}
     with tempfile.TemporaryDirectory(prefix="network-result-") as folder:
         result = Path(folder) / "outcome.json"
         with (Path(folder) / "log").open("wb") as log:

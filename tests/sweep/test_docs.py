@@ -10,7 +10,8 @@ import pytest
 from trtconv.sweep.plan.file import validate_sweep
 from trtconv.sweep.plan.sections import KINDS
 
-DOC = (Path(__file__).parents[2] / "docs" / "how-to" / "sweep.md").read_text()
+ROOT = Path(__file__).parents[2]
+DOC = (ROOT / "docs" / "how-to" / "sweep.md").read_text()
 QUANTITY = re.compile(r"\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?")
 
 # Fields of KubeRay's ray.io/v1 RayJob and of the pod parts that are used (ray-project.github.io/kuberay/reference/api,
@@ -131,7 +132,28 @@ def test_the_slurm_script_is_bash(tmp_path):
 def test_the_documented_file_is_valid_and_every_kind_is_told():
     from trtconv.core.config import toml_reader
 
-    (text,) = fenced("toml")
+    text = fenced("toml")[0]
     sweep = validate_sweep(toml_reader().loads(text), "docs")
     assert sweep.include[0].gpu == "T4"
     assert all(re.search(rf"^\| {kind} \|", DOC, re.M) for kind in KINDS)
+
+
+def test_the_documented_contract_is_a_search_on_the_gpu():
+    """The second file, as it stands in the checkout."""
+    from trtconv.core.config import toml_reader
+    from trtconv.sweep.plan.cells import make_matrix
+    from trtconv.sweep.plan.commands import steps_of
+    from trtconv.sweep.plan.jobs import make_jobs
+
+    sweep = validate_sweep(toml_reader().loads(fenced("toml")[1]), "docs")
+    matrix = make_matrix(sweep, ROOT)
+    graph = make_jobs(sweep, matrix)
+    (tune,) = (job for job in graph.jobs.values() if job.kind == "tune")
+    assert (tune.accelerator, tune.needs) == ("H100", ("export/resnet/own",))
+    (step,) = steps_of(tune, matrix.models["resnet"])
+    assert " ".join(step.words) == (
+        "tune model.onnx -o tuned --target tensorrt==8.6 --dynamic N=1:16:32 --metric top1 --max-drop 0.5% "
+        "--data examples/digits/data.py:digits --precisions fp16,int8 --minutes 30 --timing-cache timing.cache --json"
+    )
+    for path in ("networks.py", "data.py"):
+        assert (ROOT / "examples" / "digits" / path).is_file()

@@ -1,12 +1,16 @@
 """A sweep from its file to its atlas, with a stand-in for the four rooms."""
 
 import json
+import zipfile
 
 import pytest
 
 from tests.sweep.conftest import TARGETS, Recorder
 from trtconv.core.errors import InvalidRequestError
 from trtconv.sweep import SweepRequest, plan_sweep
+from trtconv.sweep.engine.verdicts import exit_code
+from trtconv.sweep.store.storage import FolderStorage
+from trtconv.sweep.store.timings import fetch_timings
 
 
 def states(result):
@@ -151,3 +155,61 @@ def test_two_drivers_do_not_share_an_atlas(bench):
     bench.write(["a"])
     with Ledger(bench.atlas), pytest.raises(InvalidRequestError, match="another sweep is writing"):
         bench.run()
+
+
+CONTRACT = """[contracts.half-a-point]
+precisions = ["fp16", "int8"]
+data = "data.npz"
+"""
+
+
+def test_a_contract_s_verdict_is_that_of_the_search(bench):
+    (bench.folder / "data.npz").write_bytes(b"samples")
+    bench.write(
+        ["judged", "emulated", "drops", "slow"], targets=TARGETS[1:], precisions=("half-a-point",), extra=CONTRACT
+    )
+    result = bench.run()
+    assert {v.cell.model: (v.state, v.reason, v.kind) for v in result.verdicts} == {
+        "judged": ("green", "contract kept: int8 of all, top1 0.9800, fp32 0.9901; 2.00 times as fast", "ok"),
+        "emulated": ("amber", "contract kept: int8 of all, top1 0.9877, fp32 0.9901; by emulation (no GPU)", "ok"),
+        "drops": ("red", "contract: it cannot be kept", "accuracy"),
+        "slow": ("red", "contract: nothing that keeps it is faster", "budget"),
+    }
+    assert exit_code(result.verdicts) == 3
+    assert {job.split("/")[0] for job in bench.runs()} == {"export", "tune"}
+    folder = result.atlas.index.parent
+    page = result.atlas.index.read_text()
+    assert "nothing that keeps it is faster" in page
+    cells = {c["model"]: c for c in json.loads(result.atlas.data.read_text())["cells"]}
+    assert set(cells["judged"]["links"]) >= {"report", "search"}
+    assert "tuned model.tune.json" in (folder / cells["judged"]["links"]["search"]).read_text()
+
+    bench.run()
+    assert {n for job, n in bench.runs().items() if "/judged/" in job} == {1}
+    (bench.folder / "data.npz").write_bytes(b"other samples")
+    bench.run()
+    runs = {job.split("/")[0]: n for job, n in bench.runs().items() if "/judged/" in job}
+    assert runs == {"export": 1, "tune": 2}, "judged anew on other data"
+
+
+def test_a_contract_on_a_gpu_is_searched_there_with_the_timing_caches(bench):
+    (bench.folder / "data.npz").write_bytes(b"samples")
+    bench.write(["judged"], targets=TARGETS[1:], precisions=("half-a-point",), gpus=("H100",), extra=CONTRACT)
+    assert [v.state for v in bench.run().verdicts] == ["green"]
+    tasks = {t.kind: (t, p) for t, p in zip(bench.pool.tasks, bench.pool.placements, strict=True)}
+    assert {kind: p.accelerator for kind, (_, p) in tasks.items()} == {"export": "", "tune": "H100", "bench": "H100"}
+    assert {kind: bool(t.timings) for kind, (t, _) in tasks.items()} == {"export": False, "tune": True, "bench": False}
+
+
+def test_a_build_starts_from_the_timing_caches_of_the_builds_before(bench):
+    bench.write(["a", "b"], targets=TARGETS, gpus=("H100",))
+    bench.run()
+    scopes = {t.job: t.timings for t in bench.pool.tasks if t.kind == "build"}
+    on_gpu = {scope for job, scope in scopes.items() if TARGETS[1] in job}
+    assert len(on_gpu) == 1
+    assert on_gpu != {""}
+    assert {scope for job, scope in scopes.items() if TARGETS[0] in job} == {""}, "TensorRT-RTX builds without a GPU"
+    store = FolderStorage(bench.atlas / "store")
+    fetch_timings(store, next(iter(on_gpu)), bench.folder / "timing.cache")
+    with zipfile.ZipFile(bench.folder / "timing.cache") as archive:
+        assert {archive.read(n) for n in archive.namelist()} == {b"a", b"b"}

@@ -6,7 +6,7 @@ import pytest
 
 from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities, EngineSettings
-from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache, read_cache
+from trtconv.backends.tensorrt.timing_cache import attach_cache, cache_key, merge_cache, read_cache, unite_caches
 from trtconv.core.errors import InvalidRequestError
 
 GPU = Gpu(0, "NVIDIA H200", "9.0", 1, 132, "ab")
@@ -102,6 +102,25 @@ def test_another_file(tmp_path):
     path.write_bytes(b"no cache")
     with pytest.raises(InvalidRequestError, match="is not a timing cache"):
         read_cache(path, key_of())
+
+
+def test_caches_of_machines_without_a_common_lock_are_merged_by_the_next_build(tmp_path):
+    paths = [tmp_path / f"{n}.cache" for n in ("a", "b", "c")]
+    build(paths[0], key_of(), b"of a")
+    build(paths[1], key_of(), b"of b")
+    build(paths[1], key_of(driver="12.8"), b"other driver")
+    build(paths[2], key_of(), b"of c")
+    union = tmp_path / "union.cache"
+    unite_caches(paths, union)
+    assert build(union, key_of(), b"of this")[0] == b"of a"
+    assert read_cache(union, key_of()).split(b"\n") == [b"of a", b"of b", b"of c", b"of this"]
+    assert read_cache(union, key_of(driver="12.8")) == b"other driver"
+    with zipfile.ZipFile(union) as archive:
+        assert len(archive.namelist()) == 4, "what was merged is not held twice"
+
+
+def test_a_fleet_s_gpus_of_one_kind_share_what_they_measured():
+    assert key_of(gpu=Gpu(1, GPU.name, GPU.compute_capability, 1, 132, "cd")).entry == key_of().entry
 
 
 def _flip(path, data):

@@ -71,8 +71,8 @@ def matrix(folder, text=MATRIX):
         ("[sweep]\nspaces = ['N=4:2:1']\n" + MODEL, "is not ordered"),
         ("[sweep]\nretries = -1\n" + MODEL, "retries must be non-negative, got -1"),
         ("[sweep]\ntargets = 'x'\n" + MODEL, r"'sweep\.targets'"),
-        ("[[model]]\nname = 'x'\n", "needs either 'config' or 'module'"),
-        (MODEL + "config = 'a.toml'\n", "needs either 'config' or 'module'"),
+        ("[[model]]\nname = 'x'\n", "needs one of 'config', 'module' and 'registry'"),
+        (MODEL + "config = 'a.toml'\n", "needs one of 'config', 'module' and 'registry'"),
         (MODEL + "[resources.biuld]\ncpus = 1\n", "unknown kind of job 'resources.biuld'. Did you mean 'build'"),
         (MODEL + "[resources.build]\nseconds = 0\n", "must be positive"),
         (MODEL + "[environments.'tensorrt==7']\ncommand = ['x']\n", "unknown target"),
@@ -193,3 +193,106 @@ def test_hours_are_scaled_and_priced(folder):
     assert on_gpu.hours == pytest.approx(4.0)
     assert on_gpu.price == pytest.approx(8.0)
     assert estimates["export", "cpu"].hours is None
+
+
+REGISTRY = """
+def models():
+    return {
+        "a/one": {"module": "net.py:one", "dynamic": "N=1:2:4", "inputs": ["x:float32[N]"], "variables": {"HOME": "x"}},
+        "a/two": {"module": "net.py:two", "spaces": ["N=1"], "precisions": ["bf16"]},
+        "b/three": {"config": "models/alpha.toml"},
+    }
+def nothing():
+    return []
+def odd():
+    return {"x": {"modul": "net.py:x"}}
+def both():
+    return {"x": {"module": "net.py:x", "config": "models/alpha.toml"}}
+def fails():
+    raise KeyError("x")
+"""
+TAKEN = "[[model]]\nregistry = 'registry.py:models'\n"
+
+
+@pytest.fixture
+def registry(folder):
+    (folder / "registry.py").write_text(REGISTRY)
+    return folder
+
+
+def test_the_models_of_a_registry(registry):
+    sweep, cells = matrix(registry, TAKEN + "names = ['a/*']\n[[exclude]]\nmodel = 'a/two'\n")
+    assert [c.id for c in cells.cells] == ["a/one/own/tensorrt-rtx/fp32/none"]
+    graph = make_jobs(sweep, cells)
+    assert words(graph, cells, "export/a/one/own") == [(
+        "export", f"{registry / 'net.py'}:one", "-o", "model.onnx", "--input", "x:float32[N]", "--dynamic", "N=1:2:4",
+        "--json",
+    )]  # fmt: skip
+    assert cells.models["a/one"].variables == (("HOME", "x"),)
+    _, cells = matrix(registry, TAKEN + "targets = ['tensorrt==11']\n")
+    assert [c.id for c in cells.cells] == [
+        "a/one/own/tensorrt==11/fp32/none", "a/two/N=1/tensorrt==11/bf16/none", "b/three/own/tensorrt==11/fp32/none",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TAKEN + "names = ['c/*']\n", r"has no model 'c/\*'"),
+        (TAKEN.replace("models", "nothing"), "did not return models by name"),
+        (TAKEN.replace("models", "odd"), r"odd: x: unknown key 'modul'\. Did you mean 'module'"),
+        (TAKEN.replace("models", "both"), "both: x: needs one of 'module' and 'config'"),
+        (TAKEN.replace("models", "fails"), r"registry\.py:fails' raised KeyError"),
+        (TAKEN.replace("models", "model"), r"has no function 'model'\. Did you mean 'models'"),
+        (TAKEN.replace("registry.py", "gone.py"), "gone.py"),
+        (TAKEN.replace("registry.py", "registry"), r"is not FILE\.py:function"),
+        (MODEL + "names = ['x']\n", "has 'names', which choose from a 'registry'"),
+        (MODEL + "dynamic = 'N=4:2:1'\n", "is not ordered"),
+    ],
+)
+def test_a_registry_that_cannot_be_is_one_clear_error(registry, text, message):
+    with pytest.raises(InvalidRequestError, match=message):
+        matrix(registry, text)
+
+
+def test_the_networks_of_the_checkout_are_such_a_registry(tmp_path):
+    from pathlib import Path
+
+    root = Path(__file__).parents[3]
+    text = f"[[model]]\nregistry = '{root}/networks/models.py:models'\nnames = ['timm/test_*']\n"
+    sweep, cells = matrix(tmp_path, text)
+    model = cells.models["timm/test_vit"]
+    assert (root / "networks" / "registry.py").samefile(model.spec.rpartition(":")[0])
+    (export,) = words(make_jobs(sweep, cells), cells, "export/timm/test_vit/own")
+    assert export[export.index("--arg") + 1] == "network=timm/test_vit"
+    assert dict(model.variables)["PYTHONPATH"].startswith(str(root))
+
+
+CONTRACTS = MODEL + "precisions = ['fp32', 'exact']\ntargets = ['tensorrt==8.6']\n[contracts.exact]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CONTRACTS.replace("contracts.exact", "contracts.exakt"), "'exact' is neither a precision nor a contract"),
+        (CONTRACTS + "precisions = ['fp23']\n", "'fp23' is not a precision to search in"),
+        (CONTRACTS + "minutes = -1\n", "minutes must be positive, got -1"),
+        (CONTRACTS + "metrik = 'top1'\n", r"unknown key 'contracts\.exact\.metrik'\. Did you mean 'metric'"),
+        (CONTRACTS + "[contracts.fp16]\n", "a contract cannot be called 'fp16'"),
+        (CONTRACTS + "[contracts.'a b']\n", "a contract cannot be called 'a b'"),
+    ],
+)
+def test_a_contract_that_cannot_be_is_one_clear_error(tmp_path, text, message):
+    with pytest.raises(InvalidRequestError, match=message):
+        read(tmp_path, text)
+
+
+def test_a_target_searches_only_in_what_it_has(folder):
+    _, cells = matrix(folder, CONTRACTS + "precisions = ['bf16']\n")
+    assert [c.precision for c in cells.cells] == ["fp32"]
+    assert cells.notes == ("tensorrt==8.6 does not compute in exact: 1 cell left out",)
+    sweep, cells = matrix(folder, CONTRACTS + "precisions = ['bf16', 'fp16']\ndata = 'd.npz'\n")
+    graph = make_jobs(sweep, cells)
+    (tune,) = words(graph, cells, "tune/net/own/tensorrt==8.6/exact")
+    assert tune == ("tune", "model.onnx", "-o", "tuned", "--target", "tensorrt==8.6", "--data", "d.npz",
+                    "--precisions", "fp16", "--json")  # fmt: skip

@@ -2,6 +2,8 @@
 
 TensorRT refuses a cache of another version or device, so each lies under its own key in a zip archive. A build
 merges what it measured into what is in the file by then, under a file lock, and renames the new file into place.
+Where machines share no lock, each writes a file of its own, and `unite_caches` lays them side by side: only a builder
+can merge two caches of one key, so the next build does it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import json
 import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,8 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.precision import TF32
 
 _LOCK_TIMEOUT_S = 60
-_ENTRY_FORM = re.compile(r"[0-9a-f]{24}\.(timing|json)")
+# A second cache of a key, not merged yet, has the digest of its bytes in its name.
+_ENTRY_FORM = re.compile(r"[0-9a-f]{24}(\.[0-9a-f]{16})?\.(timing|json)")
 # Some MiB in practice; an archive can claim anything.
 _ENTRY_LIMIT = 256 << 20
 _STAMP = (1980, 1, 1, 0, 0, 0)
@@ -43,10 +46,13 @@ class CacheKey:
 
 
 def cache_key(capabilities: Capabilities, gpu: Gpu, driver: str, settings: EngineSettings) -> CacheKey:
-    """Version, GPU, CUDA driver, and the settings that change which kernels are tried."""
+    """Version, kind of GPU, CUDA driver, and the settings that change which kernels are tried.
+
+    Not which GPU of its kind: a fleet's builds land on any of them.
+    """
     flags = {k: str(settings.options[k]) for k in (TF32.name, "refit", "sparse_weights") if k in settings.options}
     facts = {
-        "tensorrt": capabilities.version, "gpu": gpu.name, "uuid": gpu.uuid,
+        "tensorrt": capabilities.version, "gpu": gpu.name,
         "compute_capability": gpu.compute_capability, "driver": driver, "precision": settings.precision, **flags,
     }  # fmt: skip
     return CacheKey(tuple(sorted(facts.items())))
@@ -61,6 +67,38 @@ def read_cache(path: Path, key: CacheKey) -> bytes:
         return b""
     with _opened(path) as archive:
         return _read_entry(archive, key.entry) or b""
+
+
+def read_others(path: Path, key: CacheKey) -> tuple[bytes, ...]:
+    """Caches of other builds under a key that were not merged into the first yet."""
+    if not path.exists():
+        return ()
+    with _opened(path) as archive:
+        names = [n for n in archive.namelist() if _is_other(n, key)]
+        return tuple(data for name in names if (data := _read_entry(archive, name)))
+
+
+def _is_other(name: str, key: CacheKey) -> bool:
+    stem = key.entry.removesuffix(".timing")
+    return name.startswith(f"{stem}.") and name.endswith(".timing") and name != key.entry
+
+
+def unite_caches(paths: Iterable[Path], target: Path) -> None:
+    """Write a file that holds the caches of all files; what two of them have under one key stays side by side.
+
+    Raises InvalidRequestError for a file that is not a timing cache.
+    """
+    entries: dict[str, bytes] = {}
+    for path in paths:
+        with _opened(path) as archive:
+            for name in archive.namelist():
+                data = _read_entry(archive, name)
+                if data is None:
+                    continue
+                if name.endswith(".timing") and entries.get(name, data) != data:
+                    name = f"{name[:24]}.{hashlib.sha256(data).hexdigest()[:16]}.timing"
+                entries[name] = data
+    _write(target, entries)
 
 
 @contextmanager
@@ -97,7 +135,10 @@ def attach_cache(config: Any, path: Path, key: CacheKey) -> bytes:
     # A stored cache that TensorRT does not take after all is replaced, not trusted.
     if not (stored and config.set_timing_cache(config.create_timing_cache(stored), False)):
         config.set_timing_cache(config.create_timing_cache(b""), False)
-        return b""
+        stored = b""
+    for other in read_others(path, key):
+        # One that TensorRT does not take is measured again.
+        config.get_timing_cache().combine(config.create_timing_cache(other), False)
     return stored
 
 
@@ -124,9 +165,13 @@ def _rewrite(path: Path, key: CacheKey, blob: bytes) -> None:
     if path.exists():
         with _opened(path) as archive:
             stored = {name: _read_entry(archive, name) for name in archive.namelist()}
-            entries = {name: data for name, data in stored.items() if data is not None}
+            entries = {n: data for n, data in stored.items() if data is not None and not _is_other(n, key)}
     entries[key.entry] = blob
     entries[key.entry.replace(".timing", ".json")] = json.dumps(dict(key.facts), sort_keys=True).encode()
+    _write(path, entries)
+
+
+def _write(path: Path, entries: Mapping[str, bytes]) -> None:
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(entries):
             archive.writestr(zipfile.ZipInfo(name, _STAMP), entries[name])

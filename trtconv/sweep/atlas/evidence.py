@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trtconv.sweep.engine.verdicts import CellVerdict
-from trtconv.sweep.plan.commands import PAGE, REPORT, REPRO
+from trtconv.sweep.plan.commands import PAGE, REPORT, REPRO, TUNE_LEDGER, TUNE_PAGE
 from trtconv.sweep.store.store import DamagedResultError, Store, StoredFile
 from trtconv.sweep.workers.outcome import JobResult
 from trtconv.sweep.workers.task import LOG
 
 # What a link to each is called.
-TITLES = {PAGE: "report", REPRO: "repro", LOG: "log"}
-_SHOWN = (PAGE, REPORT, REPRO, LOG)
+TITLES = {PAGE: "report", TUNE_PAGE: "report", TUNE_LEDGER: "search", REPRO: "repro", LOG: "log"}
+_SHOWN = (*TITLES, REPORT)
 
 
 def copy_evidence(

@@ -17,7 +17,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.sweep.engine.schedule import Schedule
 from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.cells import Model
-from trtconv.sweep.plan.commands import steps_of
+from trtconv.sweep.plan.commands import steps_of, uses_timings
 from trtconv.sweep.plan.jobs import Job, JobGraph
 from trtconv.sweep.plan.sections import EXPORT, EnvironmentSection
 from trtconv.sweep.store.keys import KeyMaker
@@ -86,7 +86,7 @@ class Driver:
 
         Raises TrtconvError when the machines cannot run jobs at all, and KeyboardInterrupt; running jobs end then.
         """
-        keys = KeyMaker(self.setting.models, self._probe_classes())
+        keys = KeyMaker(self.setting.models, self._probe_classes(), self.setting.base)
         try:
             while not self.schedule.finished:
                 self.schedule.wake(self.clock())
@@ -140,7 +140,7 @@ class Driver:
                 if result is not None:
                     settled.append(result)
                     continue
-                handed.append((self._task(job, key), job))
+                handed.append((self._task(job, key, keys), job))
                 room -= 1
         if handed:
             self.ledger.start(self.sweep, [job.id for _, job in handed], self.clock())
@@ -179,17 +179,19 @@ class Driver:
                 return source_key(key, sources)
         return ""
 
-    def _task(self, job: Job, key: str) -> Task:
+    def _task(self, job: Job, key: str, keys: KeyMaker) -> Task:
         steps = tuple(s.as_dict() for s in steps_of(job, self.setting.models[job.cell.model]))
         return Task(
             job.id, job.kind, key, self._program(job), steps, tuple(self._keys[n] for n in job.reads),
             self.setting.store, str(self.setting.base), job.seconds, self._variables(job),
+            keys.scope(job) if uses_timings(job) else "",
         )  # fmt: skip
 
     def _variables(self, job: Job) -> dict[str, str]:
         """What is added to the environment; a job without a GPU of its own must not disturb what runs on one."""
         hidden = {} if job.accelerator else {"CUDA_VISIBLE_DEVICES": ""}
-        return {**hidden, **self._environment(job).variables}
+        own = self.setting.models[job.cell.model].variables if job.kind == EXPORT else ()
+        return {**hidden, **self._environment(job).variables, **dict(own)}
 
     def _settle(self, results: list[JobResult]) -> None:
         if results:

@@ -54,10 +54,13 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
             return CellVerdict(cell, "open", "not run", job, seconds=seconds)
         facts[jobs_kind(job)] = result.facts
         if not result.ok:
-            what = FAULTS.get(result.outcome, result.outcome)
-            return CellVerdict(cell, "red", f"{jobs_kind(job)}: {what}", job, result.outcome, result.message,
+            return CellVerdict(cell, "red", _red_reason(result), job, result.outcome, result.message,
                            facts=facts, seconds=seconds)  # fmt: skip
     latency = facts.get("bench", {}).get("latency_s", {})
+    if "tune" in facts:
+        decisive = next(job for job in chain if jobs_kind(job) == "tune")
+        state, reason = _contract_reason(facts["tune"])
+        return CellVerdict(cell, state, reason, decisive, "ok", latency_s=latency, facts=facts, seconds=seconds)
     decisive = next((job for job in reversed(chain) if jobs_kind(job) in ("engine", "check")), chain[-1])
     compared = facts.get("engine") or facts.get("check") or {}
     if "engine" not in facts:
@@ -68,6 +71,26 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
                        facts=facts, seconds=seconds)  # fmt: skip
     return CellVerdict(cell, "green", f"equal at {compared.get('points', 0)} sample points", decisive, "ok",
                    latency_s=latency, facts=facts, seconds=seconds)  # fmt: skip
+
+
+def _red_reason(result: JobResult) -> str:
+    kind = jobs_kind(result.job)
+    if kind == "tune" and result.outcome == "accuracy":
+        return "contract: it cannot be kept"
+    if kind == "tune" and result.outcome == "budget":
+        return (
+            "contract: nothing that keeps it is faster" if "is faster" in result.message else "contract: no time left"
+        )
+    return f"{kind}: {FAULTS.get(result.outcome, result.outcome)}"
+
+
+def _contract_reason(facts: Mapping[str, Any]) -> tuple[State, str]:
+    """Green where the engine itself was judged on the data; without a GPU its graph was, by emulation."""
+    text = f"contract kept: {facts['chosen']}, {facts['metric']} {facts['value']:.4f}, fp32 {facts['fp32']:.4f}"
+    if not facts["engine"]:
+        return "amber", f"{text}; by emulation (no GPU)"
+    ours, theirs = facts["seconds"], facts["fp32_seconds"]
+    return "green", text + (f"; {theirs / ours:.2f} times as fast" if ours and theirs else "")
 
 
 def exit_code(verdicts: Sequence[CellVerdict]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,7 +11,8 @@ from pathlib import Path
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.precision import precision_named
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.sections import CellPattern, SweepFile, SweepModelSection
+from trtconv.sweep.plan.registry import read_registry
+from trtconv.sweep.plan.sections import CellPattern, ContractSection, SweepFile, SweepModelSection
 
 NO_GPU = "none"
 # The shape space that the model's own file names.
@@ -29,11 +30,18 @@ class Model:
     inputs: tuple[str, ...] = ()
     weights: Path | None = None
     options: tuple[str, ...] = ()
+    # Its own shape space, as `--dynamic` takes it.
+    dynamic: str = ""
+    # Added to the environment of its export.
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One engine that is asked for. `space` is a text like "N=1:4:16", or `own`; `gpu` a kind, or `none`."""
+    """One engine that is asked for. `space` is a text like "N=1:4:16", or `own`; `gpu` a kind, or `none`.
+
+    `precision` is one that the graph is typed in, or the name of a contract.
+    """
 
     model: str
     space: str
@@ -86,13 +94,24 @@ def make_matrix(sweep: SweepFile, base: Path) -> Matrix:
         if include.model not in models:
             raise InvalidRequestError(f"include names no model '{include.model}'{did_you_mean(include.model, models)}")
         cells[Cell(include.model, include.space or OWN_SPACE, include.target, include.precision, include.gpu)] = None
-    return _possible(models, cells)
+    return _possible(models, cells, sweep.contracts)
 
 
 def expand_model(section: SweepModelSection, base: Path) -> list[tuple[Model, SweepModelSection]]:
-    """The models of a section: one for each config that its pattern finds, in the order of their paths."""
+    """The models of a section: one for each config that its pattern finds, or for each chosen name of its registry."""
+    if section.registry:
+        return [named for entry in read_registry(section, base) for named in expand_model(entry, base)]
     weights = base / section.weights if section.weights else None
-    common = Model(section.name, None, "", tuple(section.inputs), weights, tuple(section.options))
+    common = Model(
+        section.name,
+        None,
+        "",
+        tuple(section.inputs),
+        weights,
+        tuple(section.options),
+        section.dynamic,
+        tuple(sorted(section.variables.items())),
+    )
     if section.module:
         head, _, factory = section.module.rpartition(":")
         file = head if head.endswith(".py") else "" if factory != section.module else section.module
@@ -150,11 +169,21 @@ def _require_match(pattern: CellPattern, models: dict[str, Model]) -> None:
         raise InvalidRequestError(f"exclude names no model '{pattern.model}'{did_you_mean(pattern.model, models)}")
 
 
-def _possible(models: dict[str, Model], cells: Iterable[Cell]) -> Matrix:
-    """Without the cells whose target does not compute in their precision."""
+def searched_precisions(contract: ContractSection, target: str) -> tuple[str, ...]:
+    """Those of a contract that a target computes in; its own where it names none."""
+    return tuple(n for n in contract.precisions if precision_named(n).is_in(parse_target(target)))
+
+
+def _possible(models: dict[str, Model], cells: Iterable[Cell], contracts: Mapping[str, ContractSection]) -> Matrix:
+    """Without the cells whose target does not compute in their precision, or in any of their contract's."""
     chosen, dropped = [], dict[str, int]()
     for cell in cells:
-        if precision_named(cell.precision).is_in(parse_target(cell.target)):
+        contract = contracts.get(cell.precision)
+        if (
+            precision_named(cell.precision).is_in(parse_target(cell.target))
+            if contract is None
+            else not contract.precisions or searched_precisions(contract, cell.target)
+        ):
             chosen.append(cell)
         else:
             text = f"{cell.target} does not compute in {cell.precision}"

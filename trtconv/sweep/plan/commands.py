@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.cells import OWN_SPACE, Model
+from trtconv.sweep.plan.cells import OWN_SPACE, Model, searched_precisions
 from trtconv.sweep.plan.jobs import Job
 
 MODEL, REWRITTEN, ENGINE = "model.onnx", "model.trt.onnx", "model.engine"
 REPORT, PAGE, LATENCY, REPRO = "report.json", "report.html", "bench.json", "repro.zip"
-SUMMARY = "summary.json"
+# A folder whose files are results as those beside it are.
+TUNED = "tuned"
+TUNE_PAGE, TUNE_LEDGER = "model.report.html", "model.tune.json"
+SUMMARY, TIMINGS = "summary.json", "timing.cache"
 # The seconds that a search for the smallest failing part may take.
 REPRO_SECONDS = 300.0
 
@@ -46,25 +49,47 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
     if job.kind == "build":
         backend = "tensorrt-rtx" if parse_target(cell.target).is_rtx else "tensorrt"
         words = ("build", REWRITTEN, "-o", ENGINE, "--dynamic", "--backend", backend, "--no-cache")
-        return (Step((*words, *config, "--json"), SUMMARY),)
+        timings = ("--timing-cache", TIMINGS) if uses_timings(job) else ()
+        return (Step((*words, *timings, *config, "--json"), SUMMARY),)
+    if job.kind == "tune":
+        return (Step((*_tune_words(job, model), *config, "--json"), SUMMARY),)
     if job.kind == "bench":
-        return (
-            Step(
-                ("bench", ENGINE, "--json", LATENCY, "-q"),
-            ),
-        )
+        return (Step(("bench", ENGINE, "--json", LATENCY, "-q")),)
     subject, kind = (ENGINE, "engine") if job.kind == "engine" else (REWRITTEN, "auto")
     check = ("check", subject, "--no-source-check", "--json", REPORT, "--html", PAGE, "-q", *config)
     repro = ("repro", subject, "--no-source-check", "--kind", kind, "-o", REPRO, "-q")
     return (Step(check), Step(repro, when="difference"))
 
 
+def uses_timings(job: Job) -> bool:
+    """True for jobs that measure kernels on a GPU; TensorRT-RTX does that where an engine runs."""
+    return job.kind in ("build", "tune") and bool(job.accelerator) and not parse_target(job.cell.target).is_rtx
+
+
+def _tune_words(job: Job, model: Model) -> tuple[str, ...]:
+    contract = job.contract
+    assert contract is not None, "a tune job has a contract"
+    words = ["tune", MODEL, "-o", TUNED, "--target", job.cell.target]
+    space = model.dynamic if job.cell.space == OWN_SPACE else job.cell.space
+    if space:
+        words += ["--dynamic", *space.split()]
+    for name in ("metric", "max_drop", "data", "preprocess", "calibration"):
+        if value := getattr(contract, name):
+            words += [f"--{name.replace('_', '-')}", value]
+    if contract.precisions:
+        words += ["--precisions", ",".join(searched_precisions(contract, job.cell.target))]
+    if contract.minutes:
+        words += ["--minutes", f"{contract.minutes:g}"]
+    return (*words, *(("--timing-cache", TIMINGS) if uses_timings(job) else ()))
+
+
 def _export_words(job: Job, model: Model, config: tuple[str, ...]) -> tuple[str, ...]:
     words = ["export", *([model.spec] if model.spec else []), "-o", MODEL, *config]
     for text in model.inputs:
         words += ["--input", text]
-    if job.cell.space != OWN_SPACE:
-        words += ["--dynamic", *job.cell.space.split()]
+    space = model.dynamic if job.cell.space == OWN_SPACE else job.cell.space
+    if space:
+        words += ["--dynamic", *space.split()]
     if model.weights:
         words += ["--weights", str(model.weights)]
     return (*words, *model.options, "--json")

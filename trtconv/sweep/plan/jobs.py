@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.sweep.plan.cells import NO_GPU, Cell, Matrix
-from trtconv.sweep.plan.sections import KINDS, ResourceSection, SweepFile
+from trtconv.sweep.plan.sections import ContractSection, ResourceSection, SweepFile
 
 DEFAULTS: Mapping[str, ResourceSection] = {
     "export": ResourceSection(),
@@ -16,6 +16,8 @@ DEFAULTS: Mapping[str, ResourceSection] = {
     "check": ResourceSection(),
     "build": ResourceSection(seconds=7200.0),
     "engine": ResourceSection(),
+    # Each candidate is an engine of its own on a GPU; on CPUs each is emulated.
+    "tune": ResourceSection(seconds=4 * 3600.0),
     "bench": ResourceSection(seconds=900.0),
 }
 
@@ -37,6 +39,7 @@ class Job:
     memory: int
     seconds: float
     accelerator: str = ""
+    contract: ContractSection | None = None
 
     @property
     def resource_class(self) -> str:
@@ -63,23 +66,32 @@ def make_jobs(sweep: SweepFile, matrix: Matrix) -> JobGraph:
     of_cell: dict[Cell, tuple[str, ...]] = {}
     for cell in matrix.cells:
         chain: list[str] = []
-        for kind in kinds_of(cell):
-            job = _job(kind, cell, tuple(chain), resources[kind])
+        contract = sweep.contracts.get(cell.precision)
+        for kind in kinds_of(cell, contract is not None):
+            job = _job(kind, cell, tuple(chain), resources[kind], contract if kind == "tune" else None)
             jobs.setdefault(job.id, job)
             chain.append(job.id)
         of_cell[cell] = tuple(chain)
     return JobGraph(jobs, of_cell)
 
 
-def kinds_of(cell: Cell) -> tuple[str, ...]:
-    """What is done for a cell: without a GPU an engine of TensorRT-RTX is built but not run, and no other is built."""
+def kinds_of(cell: Cell, has_contract: bool) -> tuple[str, ...]:
+    """What is done for a cell: without a GPU an engine of TensorRT-RTX is built but not run, and no other is built.
+
+    A contract is searched for and judged by `trtconv tune`, engine included.
+    """
+    if has_contract:
+        return ("export", "tune", "bench") if cell.gpu != NO_GPU else ("export", "tune")
     if cell.gpu != NO_GPU:
-        return KINDS
-    return KINDS[:4] if parse_target(cell.target).is_rtx else KINDS[:3]
+        return ("export", "rewrite", "check", "build", "engine", "bench")
+    return ("export", "rewrite", "check", *(("build",) if parse_target(cell.target).is_rtx else ()))
 
 
-def _job(kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection) -> Job:
-    on_gpu = kind in ("engine", "bench") or (kind == "build" and not parse_target(cell.target).is_rtx)
+def _job(
+    kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection, contract: ContractSection | None
+) -> Job:
+    measures = kind in ("engine", "tune", "bench") or (kind == "build" and not parse_target(cell.target).is_rtx)
+    on_gpu = measures and cell.gpu != NO_GPU
     if kind == "export":
         part = Cell(cell.model, cell.space, "", "", "")
     elif on_gpu:
@@ -91,7 +103,7 @@ def _job(kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection
     reads = tuple(n for n in needs if jobs_kind(n) not in ("check", "engine"))
     return Job(
         "/".join(words), kind, part, needs, reads, section.cpus,
-        parse_bytes(section.memory) if section.memory else 0, section.seconds, part.gpu if on_gpu else "",
+        parse_bytes(section.memory) if section.memory else 0, section.seconds, part.gpu if on_gpu else "", contract,
     )  # fmt: skip
 
 

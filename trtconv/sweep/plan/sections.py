@@ -10,12 +10,14 @@ from trtconv.core.precision import FP32
 _STRICT = {"extra": "forbid"}
 # The kinds of jobs, in the order in which a cell walks through them.
 EXPORT = "export"
-KINDS = (EXPORT, "rewrite", "check", "build", "engine", "bench")
+KINDS = (EXPORT, "rewrite", "check", "build", "engine", "tune", "bench")
 
 
 @dataclass(frozen=True)
 class SweepSection:
     """`[sweep]`: the axes of the matrix. `spaces` holds texts like "N=1:4:16 H=32:64:96"; empty takes the model's own.
+
+    Among `precisions` may be names of contracts.
 
     `gpus` are names as Ray has them (`H100`, `T4`), or `none` for what is done on CPUs alone. `store` is a folder, seen
     from the atlas, or a URL that fsspec can open. `retries` counts further attempts after a fault of the machines.
@@ -33,23 +35,47 @@ class SweepSection:
 
 @dataclass(frozen=True)
 class SweepModelSection:
-    """`[[model]]`: one of `config` (a trtconv.toml, or a pattern of several), or `module` with its inputs.
+    """`[[model]]`: one of `config` (a trtconv.toml, or a pattern of several), `module` with its inputs, or `registry`.
 
-    `module` is `file.py:factory`, `package.module:factory`, a .pt2 file or somebody's .onnx file. The lists that
-    are not empty stand for those of `[sweep]`. `options` are further words for `trtconv export`.
+    `module` is `file.py:factory`, `package.module:factory`, a .pt2 file or somebody's .onnx file. `registry` is
+    `file.py:function`, which returns a mapping from names to such sections as plain tables; `names` are patterns of
+    those that are taken. `dynamic` is the model's own shape space. The lists that are not empty stand for those of
+    `[sweep]`. `options` are further words for `trtconv export`, `variables` are added to its environment.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     name: str = ""
     config: str = ""
     module: str = ""
+    registry: str = ""
+    names: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    dynamic: str = ""
     weights: str = ""
     options: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
     targets: list[str] = field(default_factory=list)
     precisions: list[str] = field(default_factory=list)
     spaces: list[str] = field(default_factory=list)
     gpus: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ContractSection:
+    """`[contracts.NAME]`: what an engine has to keep, and in which precisions `trtconv tune` looks for the fastest one.
+
+    The keys are the options of that command; those that are empty are left to a model's config. Relative paths are
+    seen from the sweep file.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    metric: str = ""
+    max_drop: str = ""
+    precisions: list[str] = field(default_factory=list)
+    data: str = ""
+    preprocess: str = ""
+    calibration: str = ""
+    minutes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +136,7 @@ class SweepFile:
     model: list[SweepModelSection] = field(default_factory=list)
     include: list[CellSection] = field(default_factory=list)
     exclude: list[CellPattern] = field(default_factory=list)
+    contracts: dict[str, ContractSection] = field(default_factory=dict)
     resources: dict[str, ResourceSection] = field(default_factory=dict)
     environments: dict[str, EnvironmentSection] = field(default_factory=dict)
     prices: dict[str, float] = field(default_factory=dict)

@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from trtconv.core.artifacts import sha256_file
 from trtconv.core.config import toml_reader
-from trtconv.sweep.plan.cells import Model
+from trtconv.sweep.plan.cells import OWN_SPACE, Model
 from trtconv.sweep.plan.jobs import Job
+from trtconv.sweep.plan.sections import ContractSection
 
 SCHEMA = 1
 _SECTIONS = {
@@ -25,6 +27,7 @@ _SECTIONS = {
     "build": ("build",),
     "check": ("check",),
     "engine": ("check",),
+    "tune": ("contract", "rewrite", "build"),
     "bench": (),
 }
 
@@ -38,11 +41,17 @@ def hash_parts(parts: Mapping[str, Any]) -> str:
 class KeyMaker:
     """Makes keys; files are hashed once as long as their size and time stay.
 
-    `versions` gives what is installed where a job of a class and target runs.
+    `versions` gives what is installed where a job of a class and target runs; relative paths are seen from `base`.
     """
 
-    def __init__(self, models: Mapping[str, Model], versions: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        versions: Mapping[tuple[str, str], Mapping[str, str]],
+        base: Path = Path(),
+    ) -> None:
         self._models = models
+        self._base = base
         self._versions = versions
         self._digests: dict[tuple[str, int, int], str] = {}
         self._configs: dict[tuple[str, int, int], dict[str, Any]] = {}
@@ -67,10 +76,35 @@ class KeyMaker:
                 "model": Path(model.spec).name or model.spec,
                 "inputs": model.inputs,
                 "options": model.options,
-                "space": job.cell.space,
+                "variables": model.variables,
+                "space": model.dynamic if job.cell.space == OWN_SPACE else job.cell.space,
                 "files": self.model_files(model),
             }
+        if job.contract is not None:
+            parts |= {"contract": asdict(job.contract), "data": self._contract_files(job.contract, model)}
         return hash_parts(parts)
+
+    def _contract_files(self, contract: ContractSection, model: Model) -> list[str]:
+        """The digests of what a contract judges by: data, and a metric that is somebody's function."""
+        named = [(text, self._base) for text in (contract.data, contract.metric)]
+        if model.config is not None:
+            section = self._config(model.config).get("contract", {})
+            named += [(str(section.get(key, "")), model.config.parent) for key in ("data", "metric")]
+        digests = []
+        for text, base in named:
+            path = base / (text.rpartition(":")[0] or text)
+            files = sorted(p for p in path.rglob("*") if p.is_file()) if text and path.is_dir() else [path]
+            digests += [f"{p.name} {self.digest(p)}" for p in files if text and p.is_file()]
+        return digests
+
+    def scope(self, job: Job) -> str:
+        """The hash of what makes the times comparable that builds of a class and target measure.
+
+        trtconv's own files are not in it: a kernel takes as long as before.
+        """
+        versions = self._versions[job.resource_class, job.cell.target]
+        facts = {n: v for n, v in versions.items() if n in ("platform", "gpu") or n.startswith("tensorrt")}
+        return hash_parts({"kind": "timings", "target": job.cell.target, "versions": facts})
 
     def model_files(self, model: Model) -> list[str]:
         """The digests of the files that a model names: its module or graph, weights, and weights beside a graph."""

@@ -15,6 +15,8 @@ def read_facts(kind: str, folder: Path) -> dict[str, Any]:
     """The facts of a job of this kind; empty for what it did not write."""
     if kind in ("check", "engine"):
         return _check_facts(_read(folder / REPORT))
+    if kind == "tune":
+        return _tune_facts(_read(folder / SUMMARY))
     if kind == "bench":
         return _bench_facts(_read(folder / LATENCY))
     summary = _read(folder / SUMMARY)
@@ -44,6 +46,19 @@ def _check_facts(report: Mapping[str, Any]) -> dict[str, Any]:
         "weak": any(f.get("kind") == "power" and f.get("level") == "warning" for f in findings),
         "problem": problem,
     }
+
+
+def _tune_facts(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What ships, how far it is below FP32 on the judging part, and whether the engine itself was judged and timed."""
+    if not summary:
+        return {}
+    chosen, baseline, shipped = summary["chosen"], summary["baseline"], summary["shipped"]
+    return {
+        "metric": summary["contract"]["metric"], "max_drop": summary["contract"]["max_drop"],
+        "chosen": chosen["name"], "precision": chosen["precision"], "fp32": baseline["judging"],
+        "value": shipped.get("engine_judging", shipped["judging"]), "engine": "engine_judging" in shipped,
+        "seconds": chosen["seconds"], "fp32_seconds": baseline["seconds"], "complete": summary["complete"],
+    }  # fmt: skip
 
 
 def _bench_facts(report: Mapping[str, Any]) -> dict[str, Any]:

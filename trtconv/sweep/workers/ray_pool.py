@@ -26,6 +26,8 @@ from trtconv.sweep.workers.task import Task, probe_program, run_task
 # Short, since the sockets below it may have names of 107 bytes at the most.
 PREFIX = "tcray-"
 PROBE_SECONDS = 300.0
+# A machine that is busy for a moment starts no Ray.
+STARTS = 2
 # Results are plain data of a few KiB; Ray's smallest store will do.
 OBJECT_STORE_BYTES = 128 << 20
 
@@ -41,6 +43,8 @@ class RayPool:
         # Read when ray is imported, and by the processes that it starts.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Ray waits 15 s for its own processes to come up, which a busy machine needs for their imports alone.
+        os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
         try:
             import ray
         except ImportError as error:
@@ -74,18 +78,26 @@ class RayPool:
         remains = remove_marked(self._marker)
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._marker.write_text("\n".join([*remains, str(self._folder)]))
-        try:
-            self._ray.init(
-                address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-                # Ray opens its own folder to everybody; the one above keeps others out.
-                object_store_memory=OBJECT_STORE_BYTES, _temp_dir=str(self._folder / "r"),
-            )  # fmt: skip
-        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            reason = _first_line(error)
-            self.close()
-            raise TrtconvError(
-                f"Ray does not start on this machine: {reason}", hint="TMPDIR has to be a short path with free space"
-            ) from error
+        for attempt in range(STARTS):
+            try:
+                self._ray.init(
+                    address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False,
+                    logging_level="ERROR", object_store_memory=OBJECT_STORE_BYTES,
+                    # Ray opens its own folder to everybody; the one above keeps others out.
+                    _temp_dir=str(self._folder / "r"),
+                )  # fmt: skip
+                return
+            except Exception as error:
+                # Ray raises a bare Exception when its processes do not answer in its own 15 seconds.
+                reason = _first_line(error)
+                self._ray.shutdown()
+                if attempt + 1 < STARTS:
+                    continue
+                self.close()
+                raise TrtconvError(
+                    f"Ray does not start on this machine: {reason}",
+                    hint="the machine may be too busy; TMPDIR has to be a short path with free space",
+                ) from error
 
     def probe(self, program: tuple[str, ...], variables: Mapping[str, str], placement: TaskPlacement) -> dict[str, str]:
         """Ask a machine of the placement. Raises InvalidRequestError when none answers, or its trtconv does not run."""

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.files.private_folder import private_temporary_folder
-from trtconv.sweep.plan.commands import REPRO_SECONDS
+from trtconv.sweep.plan.commands import REPRO_SECONDS, TIMINGS, TUNED
 from trtconv.sweep.store.storage import open_storage
 from trtconv.sweep.store.store import DamagedResultError, Store
+from trtconv.sweep.store.timings import fetch_timings, publish_timings
 from trtconv.sweep.workers.facts import read_facts, read_sources
 from trtconv.sweep.workers.outcome import OK, JobResult, message_of, outcome_of
 from trtconv.sweep.workers.process import run_command
@@ -30,7 +31,8 @@ LOG = "log.txt"
 class Task:
     """A job as a worker gets it. `program` stands before the words of each step; `upstream` are the keys of results.
 
-    `base` is the folder from which the commands run. `seconds` is the limit of each command.
+    `base` is the folder from which the commands run. `seconds` is the limit of each command. `timings` is the scope of
+    the timing caches that a build may use, or empty.
     """
 
     job: str
@@ -43,6 +45,7 @@ class Task:
     base: str
     seconds: float
     variables: Mapping[str, str]
+    timings: str = ""
 
 
 def run_task(task: Task) -> JobResult:
@@ -50,13 +53,18 @@ def run_task(task: Task) -> JobResult:
     start = time.monotonic()
     node = platform.node()
     try:
-        store = Store(open_storage(task.store))
+        storage = open_storage(task.store)
+        store = Store(storage)
         stored = store.result(task.key) if task.kind != "export" else None
         if stored is not None:
             files = tuple((f.name, f.sha256, f.size) for f in stored.files)
             return JobResult(task.job, OK, task.key, files=files, facts=stored.facts, node=node, cached=True)
         with private_temporary_folder("job") as name:
-            result = _run_steps(task, store, Path(name))
+            folder = Path(name)
+            merged = fetch_timings(storage, task.timings, folder / TIMINGS) if task.timings else ()
+            result = _run_steps(task, store, folder)
+            if task.timings and result.ok:
+                publish_timings(storage, task.timings, folder / TIMINGS, merged)
     except DamagedResultError as error:
         return JobResult(task.job, "store", task.key, error.message, node=node)
     except OSError as error:
@@ -75,7 +83,8 @@ def outcome_of_error(error: OSError) -> str:
 def _run_steps(task: Task, store: Store, folder: Path) -> JobResult:
     for key in task.upstream:
         store.fetch(key, folder)
-    before = set(os.listdir(folder))
+    # What a build updates is no part of its result.
+    before = {*os.listdir(folder), TIMINGS, f"{TIMINGS}.lock"}
     outcome, message, code = OK, "", None
     for step in task.steps:
         if step["when"] == "difference" and outcome != "accuracy":
@@ -98,6 +107,7 @@ def _run_steps(task: Task, store: Store, folder: Path) -> JobResult:
     if task.kind in ("check", "engine") and outcome not in (OK, "died", "hung", "disk"):
         message = str(facts.get("problem", "")) or message
     written = sorted(p for p in folder.iterdir() if p.is_file() and p.name not in before)
+    written += sorted(p for p in folder.glob(f"{TUNED}/*") if p.is_file())
     files = store.keep_files(written if outcome == OK else [p for p in written if _is_evidence(p)])
     key = task.key
     if outcome == OK:
@@ -113,7 +123,7 @@ def _placed(words: tuple[str, ...], folder: Path) -> list[str]:
     from trtconv.sweep.plan import commands
 
     names = {commands.MODEL, commands.REWRITTEN, commands.ENGINE, commands.REPORT, commands.PAGE, commands.LATENCY,
-             commands.REPRO}  # fmt: skip
+             commands.REPRO, commands.TIMINGS, commands.TUNED}  # fmt: skip
     return [str(folder / word) if word in names else word for word in words]
 
 
