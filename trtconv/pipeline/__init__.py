@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.core.artifacts import beside
@@ -27,6 +27,7 @@ from trtconv.core.targets import KNOWN_TARGETS
 from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
 from trtconv.pipeline.live_module import module_of
+from trtconv.pipeline.stages import Stages
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.sampling import MODULE
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from trtconv.foreign import ForeignRequest, ForeignResult
     from trtconv.rewrite import RewriteResult
     from trtconv.rewrite.precision.search.fp32_nodes import Fp32Nodes
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     from trtconv.rewrite import rewrite_model
 
     original = original_in_words(request.export)
-    stages = _Stages(progress)
+    stages = Stages(progress)
     exported = stages.timed("export", lambda: make_model(request.export, progress))
     rewritten = stages.timed("rewrite", lambda: rewrite_model(request.rewrite, progress))
     if isinstance(request.export, ExportRequest) and request.export.align:
@@ -136,22 +135,6 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
         write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
     return ConvertResult(exported, rewritten, graph, built, engine, report, stages.seconds)
-
-
-@dataclass(frozen=True)
-class _Stages:
-    """The stages of a conversion, as they are shown and timed."""
-
-    progress: Progress
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def timed(self, name: str, step: Callable[[], T]) -> T:
-        """Run a step as the stage `name`."""
-        self.progress.stage(name)
-        start = time.monotonic()
-        result = step()
-        self.seconds[name] = time.monotonic() - start
-        return result
 
 
 def require_possible(request: ConvertRequest) -> None:

@@ -26,7 +26,6 @@ def compare_output(
 
     Without an allowance the noise of `expected` counts as unknown.
     """
-
     shapes = tuple(expected.shape), tuple(actual.shape)
     if shapes[0] != shapes[1]:
         reason = f"shape {list(shapes[1])}, expected {list(shapes[0])}"

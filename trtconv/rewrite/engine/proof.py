@@ -144,7 +144,7 @@ def _trials(
         small = [p for p in places if sum(math.prod(s) for s in p[1].values()) <= REFERENCE_ELEMENTS]
         places, values = small or places[:1], values if small else ()
     kinds = () if only_random else values
-    return [_Trial(*place, "random") for place in places] + [_Trial(*places[0], kind) for kind in kinds]
+    return [_Trial(label, shapes, "random") for label, shapes in places] + [_Trial(*places[0], kind) for kind in kinds]
 
 
 @dataclass(frozen=True)

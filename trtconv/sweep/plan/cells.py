@@ -12,7 +12,7 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.precision import precision_named
 from trtconv.core.targets import parse_target
 from trtconv.sweep.plan.registry import read_registry
-from trtconv.sweep.plan.sections import CellPattern, ContractSection, SweepFile, SweepModelSection
+from trtconv.sweep.plan.sections import CellPattern, SweepContractSection, SweepFile, SweepModelSection
 
 NO_GPU = "none"
 # The shape space that the model's own file names.
@@ -169,12 +169,12 @@ def _require_match(pattern: CellPattern, models: dict[str, Model]) -> None:
         raise InvalidRequestError(f"exclude names no model '{pattern.model}'{did_you_mean(pattern.model, models)}")
 
 
-def searched_precisions(contract: ContractSection, target: str) -> tuple[str, ...]:
+def searched_precisions(contract: SweepContractSection, target: str) -> tuple[str, ...]:
     """Those of a contract that a target computes in; its own where it names none."""
     return tuple(n for n in contract.precisions if precision_named(n).is_in(parse_target(target)))
 
 
-def _possible(models: dict[str, Model], cells: Iterable[Cell], contracts: Mapping[str, ContractSection]) -> Matrix:
+def _possible(models: dict[str, Model], cells: Iterable[Cell], contracts: Mapping[str, SweepContractSection]) -> Matrix:
     """Without the cells whose target does not compute in their precision, or in any of their contract's."""
     chosen, dropped = [], dict[str, int]()
     for cell in cells:

@@ -16,7 +16,7 @@ from trtconv.core.requests.tune import parse_precisions
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.sections import EXPORT, KINDS, ContractSection, SweepFile, SweepModelSection, SweepSection
+from trtconv.sweep.plan.sections import EXPORT, KINDS, SweepContractSection, SweepFile, SweepModelSection, SweepSection
 
 HINT = "`trtconv help sweep` lists every key"
 # A contract's name is a part of a cell's id and of patterns.
@@ -120,7 +120,7 @@ def _require_precision(name: str, contracts: Iterable[str]) -> None:
     )
 
 
-def _require_contracts(contracts: Mapping[str, ContractSection]) -> None:
+def _require_contracts(contracts: Mapping[str, SweepContractSection]) -> None:
     for name, contract in contracts.items():
         if name in REQUESTED_NAMES or not _NAME.fullmatch(name):
             raise InvalidRequestError(f"a contract cannot be called '{name}'", hint="letters, digits, '-', '_', '.'")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.sweep.plan.cells import NO_GPU, Cell, Matrix
-from trtconv.sweep.plan.sections import ContractSection, ResourceSection, SweepFile
+from trtconv.sweep.plan.sections import ResourceSection, SweepContractSection, SweepFile
 
 DEFAULTS: Mapping[str, ResourceSection] = {
     "export": ResourceSection(),
@@ -39,7 +39,7 @@ class Job:
     memory: int
     seconds: float
     accelerator: str = ""
-    contract: ContractSection | None = None
+    contract: SweepContractSection | None = None
 
     @property
     def resource_class(self) -> str:
@@ -88,7 +88,7 @@ def kinds_of(cell: Cell, has_contract: bool) -> tuple[str, ...]:
 
 
 def _job(
-    kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection, contract: ContractSection | None
+    kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection, contract: SweepContractSection | None
 ) -> Job:
     measures = kind in ("engine", "tune", "bench") or (kind == "build" and not parse_target(cell.target).is_rtx)
     on_gpu = measures and cell.gpu != NO_GPU

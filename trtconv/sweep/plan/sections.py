@@ -61,7 +61,7 @@ class SweepModelSection:
 
 
 @dataclass(frozen=True)
-class ContractSection:
+class SweepContractSection:
     """`[contracts.NAME]`: what an engine has to keep, and in which precisions `trtconv tune` looks for the fastest one.
 
     The keys are the options of that command; those that are empty are left to a model's config. Relative paths are
@@ -136,7 +136,7 @@ class SweepFile:
     model: list[SweepModelSection] = field(default_factory=list)
     include: list[CellSection] = field(default_factory=list)
     exclude: list[CellPattern] = field(default_factory=list)
-    contracts: dict[str, ContractSection] = field(default_factory=dict)
+    contracts: dict[str, SweepContractSection] = field(default_factory=dict)
     resources: dict[str, ResourceSection] = field(default_factory=dict)
     environments: dict[str, EnvironmentSection] = field(default_factory=dict)
     prices: dict[str, float] = field(default_factory=dict)

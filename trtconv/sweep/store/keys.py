@@ -18,7 +18,7 @@ from trtconv.core.artifacts import sha256_file
 from trtconv.core.config import toml_reader
 from trtconv.sweep.plan.cells import OWN_SPACE, Model
 from trtconv.sweep.plan.jobs import Job
-from trtconv.sweep.plan.sections import ContractSection
+from trtconv.sweep.plan.sections import SweepContractSection
 
 SCHEMA = 1
 _SECTIONS = {
@@ -84,7 +84,7 @@ class KeyMaker:
             parts |= {"contract": asdict(job.contract), "data": self._contract_files(job.contract, model)}
         return hash_parts(parts)
 
-    def _contract_files(self, contract: ContractSection, model: Model) -> list[str]:
+    def _contract_files(self, contract: SweepContractSection, model: Model) -> list[str]:
         """The digests of what a contract judges by: data, and a metric that is somebody's function."""
         named = [(text, self._base) for text in (contract.data, contract.metric)]
         if model.config is not None:
