@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.model.bodies import bodies_of, walk_nodes
 from trtconv.core.model.file import all_tensors
 from trtconv.proof.power.fault import copy_of
+from trtconv.proof.scales import move_scales
 
 if TYPE_CHECKING:
     import onnx
@@ -65,13 +66,16 @@ def _widen(graph: onnx.GraphProto) -> None:
 
 
 def with_moved_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto | None:
-    """The model with each FP32 weight moved by at most one unit in its last place, in place; None without weights."""
+    """The model with each FP32 weight moved by at most one unit in its last place, in place; None without weights.
+
+    Scales of quantised operators count as weights: beside a tie they decide a step (see `proof.scales`).
+    """
     import numpy as np
     from onnx import TensorProto
 
     sizing = {i for n in walk_nodes(model.graph.node) if n.op_type in SIZING for i in n.input}
     chance = np.random.default_rng(seed)
-    moved = 0
+    moved = int(move_scales(model, seed, 1.0))
     for tensor in all_tensors(model.graph):
         if tensor.data_type == TensorProto.FLOAT and tensor.name not in sizing:
             moved += _replace(tensor, chance=chance)

@@ -24,10 +24,12 @@ MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
 
 @runtime_checkable
 class Resampling(Protocol):
-    """What can run with the coordinates of its interpolations moved by a rounding (see `proof.coordinates`)."""
+    """What can run with the coordinates of its interpolations, and the scales of its quantised operators, moved by a
+    rounding (see `proof.coordinates` and `proof.scales`).
+    """
 
     def resampled(self, exact: Run | None = None) -> Sequence[Run]:
-        """The same, or its FP64 `exact`, with moved coordinates; empty when it does not interpolate."""
+        """The same, or its FP64 `exact`, moved; empty when it has neither."""
 
 
 @runtime_checkable

@@ -26,3 +26,30 @@ def test_sums_do_not_saturate(call, zero):
 
 def test_other_models_are_taken_as_they_are():
     assert not multiplies_bytes(b"MatMul Conv QuantizeLinear")
+
+
+def quantised(values, zero, result_zero, body, weights, domain=""):
+    names = "x, sx, zx, w, sw, zw, sy, zy"
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    g ({values}[N,32] x) => ({values}[N,5] y) <float sx = {{1}}, float sw = {{1}}, float sy = {{1024}},
+    {values} zx = {{{zero}}}, int8 zw = {{0}}, {values} zy = {{{result_zero}}}> {{ y = {body.format(names)} }}""")
+    model.graph.node[0].domain = domain
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    return model
+
+
+@pytest.mark.parametrize(("values", "zero", "result_zero"), [("uint8", 0, 0), ("int8", 0, 0), ("int8", -7, 3)])
+@pytest.mark.parametrize("op", ["QLinearMatMul", "QGemm"])
+def test_rounded_products_do_not_saturate(values, zero, result_zero, op):
+    body = "QLinearMatMul({})" if op == "QLinearMatMul" else "QGemm({})"
+    model = quantised(values, zero, result_zero, body, WEIGHTS, "com.microsoft" if op == "QGemm" else "")
+    if op == "QGemm":
+        model.graph.node[0].input.insert(6, "")
+    data = model.SerializeToString()
+    assert multiplies_bytes(data)
+    info = np.iinfo(values)
+    x = np.stack([np.full(32, info.max), np.full(32, info.min), np.arange(32) % 50]).astype(values)
+    y = OnnxRuntimeRunner(data)({"x": x})["y"]
+    sums = (x.astype(np.int64) - zero) @ WEIGHTS.astype(np.int64)
+    assert y.dtype == np.dtype(values)
+    assert np.array_equal(y, np.clip(np.rint(sums / 1024) + result_zero, info.min, info.max))

@@ -1,21 +1,39 @@
 """Products of bytes as ONNX defines them, on every CPU.
 
-ONNX Runtime multiplies uint8 by int8 weights with an instruction that saturates sums of two products at 16 bits, on
+ONNX Runtime multiplies bytes by int8 weights with an instruction that saturates sums of two products at 16 bits, on
 x86 without VNNI (its documentation of quantisation, "U8S8 saturation"). Its cure, `session.x64quantprecision`, is a
-graph optimisation, and a graph that is judged runs without those. Weights and zero point moved by 128, as uint8, are
-the same product, and one that does not saturate.
+graph optimisation, and a graph that is judged runs without those. Values and zero point moved by 128, as uint8, are
+the same product, and one that does not saturate. Where values are int8 too, they and the result are moved as well:
+there is no kernel for int8 by uint8.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import onnx
 
-# Operator -> inputs that hold the weights and their zero point.
-WEIGHTS = {"MatMulInteger": (1, 3), "ConvInteger": (1, 3), "QLinearMatMul": (3, 5), "QLinearConv": (3, 5)}
-NAMES = tuple(name.encode() for name in WEIGHTS)
+
+@dataclass(frozen=True)
+class _Places:
+    """Where an operator's inputs hold each operand and its zero point, and the zero point of the result (-1: none)."""
+
+    values: tuple[int, int]
+    weights: tuple[int, int]
+    result: int = -1
+    domain: str = ""
+
+
+OPERATORS = {
+    "MatMulInteger": _Places((0, 2), (1, 3)),
+    "ConvInteger": _Places((0, 2), (1, 3)),
+    "QLinearMatMul": _Places((0, 2), (3, 5), 7),
+    "QLinearConv": _Places((0, 2), (3, 5), 7),
+    "QGemm": _Places((0, 2), (3, 5), 8, "com.microsoft"),
+}
+NAMES = tuple(name.encode() for name in OPERATORS)
 SHIFT = 128
 
 
@@ -25,27 +43,79 @@ def multiplies_bytes(model: bytes) -> bool:
 
 
 def with_unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with int8 weights of these operators as uint8, in place; others, and weights on disk, stay."""
-    tensors = {t.name: t for t in model.graph.initializer}
+    """The model with int8 operands of these operators as uint8, in place; others, and weights on disk, stay."""
+    from onnx import NodeProto
+
     fed = {v.name for v in model.graph.input}
-    for number, node in enumerate(model.graph.node):
-        at, point = WEIGHTS.get(node.op_type, (0, 0))
-        if not at or node.domain not in ("", "ai.onnx"):
-            continue
-        weights = tensors.get(node.input[at])
-        zero = tensors.get(node.input[point]) if point < len(node.input) and node.input[point] else None
-        named = point < len(node.input) and bool(node.input[point])
-        if weights is None or weights.name in fed or (named and (zero is None or zero.name in fed)):
-            continue
-        moved = [_moved(t, f"{t.name}/unsigned{number}") for t in (weights, zero) if t is not None]
-        if any(t is None for t in moved):
-            continue
-        if zero is None:
-            moved.append(_number(f"{weights.name}/zero{number}"))
-            node.input.extend([""] * (point + 1 - len(node.input)))
-        model.graph.initializer.extend(t for t in moved if t is not None)
-        node.input[at], node.input[point] = (t.name for t in moved if t is not None)
+    tensors = {t.name: t for t in model.graph.initializer if t.name not in fed}
+    nodes: list[onnx.NodeProto] = []
+    changed = False
+    for number, source in enumerate(model.graph.node):
+        node = NodeProto()
+        node.CopyFrom(source)
+        places = OPERATORS.get(node.op_type)
+        before = after = ()
+        if places is not None and (node.domain or "").replace("ai.onnx", "") == places.domain:
+            before, after = _change(node, places, model.graph, tensors, number)
+        changed = changed or source != node
+        nodes += [*before, node, *after]
+    if changed:
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
     return model
+
+
+def _change(
+    node: onnx.NodeProto, places: _Places, graph: onnx.GraphProto, tensors: dict[str, onnx.TensorProto], number: int
+) -> tuple[tuple[onnx.NodeProto, ...], tuple[onnx.NodeProto, ...]]:
+    """Change one node in place; the nodes that have to stand before and after it."""
+    from onnx import TensorProto
+
+    at, point = places.weights
+    weights, zero = tensors.get(_input(node, at)), tensors.get(_input(node, point))
+    if weights is None or (zero is None and _input(node, point)):
+        return (), ()
+    moved = [_moved(t, f"{t.name}/unsigned{number}") for t in (weights, zero) if t is not None]
+    if any(t is None for t in moved):
+        return (), ()
+    if zero is None:
+        moved.append(_number(f"{weights.name}/zero{number}"))
+        node.input.extend([""] * (point + 1 - len(node.input)))
+    own_point = tensors.get(_input(node, places.values[1]))
+    result_point = tensors.get(_input(node, places.result)) if places.result >= 0 else None
+    before: tuple[onnx.NodeProto, ...] = ()
+    after: tuple[onnx.NodeProto, ...] = ()
+    if own_point is not None and own_point.data_type == TensorProto.INT8:
+        prefix = f"{node.output[0]}/unsigned{number}"
+        before = _shifting(node.input[places.values[0]], f"{prefix}/values", SHIFT, TensorProto.UINT8, graph)
+        node.input[places.values[0]] = before[-1].output[0]
+        moved.append(_moved(own_point, f"{own_point.name}/unsigned{number}_own"))
+        node.input[places.values[1]] = f"{own_point.name}/unsigned{number}_own"
+        if result_point is not None and result_point.data_type == TensorProto.INT8:
+            moved.append(_moved(result_point, f"{result_point.name}/unsigned{number}_result"))
+            node.input[places.result] = f"{result_point.name}/unsigned{number}_result"
+            after = _shifting(f"{prefix}/result", f"{prefix}/back", -SHIFT, TensorProto.INT8, graph)
+            after[-1].output[0], node.output[0] = node.output[0], f"{prefix}/result"
+    graph.initializer.extend(t for t in moved if t is not None)
+    node.input[at], node.input[point] = (t.name for t in moved[:2] if t is not None)
+    return before, after
+
+
+def _input(node: onnx.NodeProto, index: int) -> str:
+    return str(node.input[index]) if index < len(node.input) else ""
+
+
+def _shifting(value: str, prefix: str, by: int, dtype: int, graph: onnx.GraphProto) -> tuple[onnx.NodeProto, ...]:
+    """Bytes moved by a number: through int32, in which nothing wraps around."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph.initializer.append(numpy_helper.from_array(np.array(by, np.int32), f"{prefix}/by"))
+    return (
+        helper.make_node("Cast", [value], [f"{prefix}/whole"], to=TensorProto.INT32),
+        helper.make_node("Add", [f"{prefix}/whole", f"{prefix}/by"], [f"{prefix}/sum"]),
+        helper.make_node("Cast", [f"{prefix}/sum"], [f"{prefix}/bytes"], to=dtype),
+    )
 
 
 def _moved(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto | None:

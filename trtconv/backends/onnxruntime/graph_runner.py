@@ -10,6 +10,8 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.coordinates import move_coordinates
 from trtconv.proof.original import Run
+from trtconv.proof.rounding import ULPS
+from trtconv.proof.scales import SEEDS, move_scales, rounds_to_steps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,15 +47,24 @@ class GraphRunner:
         return self._run(inputs)
 
     def resampled(self, exact: Run | None = None) -> Sequence[Run]:
-        """The graph with its coordinates moved to either side; empty when it does not interpolate."""
+        """The graph with its coordinates moved to either side and its scales moved; empty when it has neither."""
         return self._resampled
 
     @cached_property
     def _resampled(self) -> tuple[Run, ...]:
         models = [move_coordinates(self._model, sign) for sign in (1, -1)]
+        if rounds_to_steps(self._model):
+            models += [_with_moved_scales(self._model, seed) for seed in range(SEEDS)]
         return tuple(
             OnnxRuntimeRunner(m.SerializeToString(), threads=1, exact=self._exact) for m in models if m is not None
         )
+
+
+def _with_moved_scales(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
+    copy = type(model)()
+    copy.CopyFrom(model)
+    move_scales(copy, seed, ULPS)
+    return copy
 
 
 class ReferenceRunner:

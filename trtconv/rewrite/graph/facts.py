@@ -12,6 +12,7 @@ from onnx import shape_inference
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import signature
 from trtconv.core.targets import Target
+from trtconv.rewrite.graph.contrib_types import stand_in
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
 
 SMALL_BYTES = 4096
@@ -115,6 +116,7 @@ class Inferred:
 def inferred(model: onnx.ModelProto) -> Inferred:
     """Infer once, for everything that wants to know."""
     light = without_weights(model)
+    stand_in(light.graph)
     return Inferred(light, infer(light))
 
 

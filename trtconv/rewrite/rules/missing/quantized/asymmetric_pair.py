@@ -80,14 +80,18 @@ def _steps(graph: Graph, node: Node) -> tuple[Array, Array] | None:
 
 
 def _to_steps(g: Replacement, x: Value, code: int, scale: Array, point: Array) -> Value:
-    steps = g.op("Round", g.op("Div", x, g.const(scale, "scale")))
+    steps = g.op("Round", x if _is_one(scale) else g.op("Div", x, g.const(scale, "scale")))
     low, high = (g.scalar(bound, dtype=FLOAT) for bound in BOUNDS[code])
     return g.op("Clip", g.op("Add", steps, g.const(point.astype(np.float32), "zero_point")), low, high)
 
 
 def _from_steps(g: Replacement, steps: Value, scale: Array, point: Array) -> Value:
     moved = g.op("Sub", steps, g.const(point.astype(np.float32), "zero_point"))
-    return g.op("Mul", moved, g.const(scale, "scale"))
+    return moved if _is_one(scale) else g.op("Mul", moved, g.const(scale, "scale"))
+
+
+def _is_one(scale: Array) -> bool:
+    return scale.size == 1 and float(scale.reshape(())) == 1.0
 
 
 RULE = Rule(
