@@ -51,7 +51,7 @@ def test_path_is_searched_and_recorded(trtconv, tmp_path):
     code, _, err = trtconv("export", "app.py:make_net", "-o", "net.onnx", *FLAT)
     assert code == 5
     assert "needs the Python module 'tcsizes'" in err
-    assert "--path" in err
+    assert "-> add --path src ('tcsizes' is there)" in err
     code, _, err = trtconv("export", "app.py:make_net", "-o", "net.onnx", *FLAT, "--path", "src")
     assert code == 0, err
     manifest = json.loads(Path("net.onnx.json").read_text())
@@ -82,3 +82,30 @@ def test_no_such_folder(trtconv):
     code, _, err = trtconv("export", "app.py:make_net", "-o", "net.onnx", *FLAT, "--path", "nowhere")
     assert code == 2
     assert "there is no folder" in err
+
+
+def test_a_file_of_a_package_below_another_folder(trtconv, tmp_path):
+    """What a project with a `src` folder meets: the path is that of the import, the file is not."""
+    (tmp_path / "src" / "tcdeep").mkdir()
+    for name, text in (("__init__", ""), ("mod", NET.format(imports="from tcsizes import SIZE"))):
+        (tmp_path / "src" / "tcdeep" / f"{name}.py").write_text(text)
+    code, _, err = trtconv("export", "tcdeep/mod.py:make_net", "-o", "net.onnx", *FLAT)
+    assert code == 2
+    assert "-> write src/tcdeep/mod.py:make_net" in err
+    code, _, err = trtconv("export", "tcdeep.mod:make_net", "-o", "net.onnx", *FLAT)
+    assert code == 2
+    assert "-> add --path src ('tcdeep' is there)" in err
+    code, _, err = trtconv("export", "src/tcdeep/mod.py:make_net", "-o", "net.onnx", *FLAT, "--path", "src")
+    assert code == 0, err
+    for name in [n for n in sys.modules if n.split(".")[0] == "tcdeep"]:
+        del sys.modules[name]
+
+
+def test_what_is_installed_or_hidden_is_not_proposed(trtconv, tmp_path):
+    for folder in ("env/lib/site-packages", ".hidden", "node_modules"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "tc_private_module.py").write_text("")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    code, _, err = trtconv("export", "lost.py:make_net", "-o", "net.onnx", *FLAT)
+    assert code == 5
+    assert "--path FOLDER" in err

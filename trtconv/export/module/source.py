@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
+from trtconv.core.files.nearby import file_hint, import_hint
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:
     from torch import nn
-
-
-# Never `pip install NAME`: a stranger may own the name that a private module has.
-SEARCH = "name the folder that holds it with --path FOLDER, or run in the environment that has it"
 
 
 def load_module(source: ModuleSource) -> nn.Module:
@@ -91,9 +88,11 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
         raise InvalidRequestError(
             f"cannot read '{spec}'", hint=f"write path/to/file.py:{what}, package.module:{what} or program.pt2"
         )
-    namespace = (
-        _import_file(base / module_path, base) if module_path.endswith(".py") else _import_name(module_path, base)
-    )
+    if module_path.endswith(".py"):
+        _require_there(spec, base)
+        namespace = _import_file(base / module_path, base)
+    else:
+        namespace = _import_name(module_path, base)
     target: Any = namespace
     for part in name.split("."):
         if not hasattr(target, part):
@@ -107,6 +106,14 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
     if not callable(target):
         raise InvalidRequestError(f"'{spec}' is {_kind(target)}, not a function", hint=f"name a {what}")
     return target  # type: ignore[no-any-return]
+
+
+def _require_there(spec: str, base: Path) -> None:
+    """Raise InvalidRequestError for a file that is not there, with the path of one close by that ends alike."""
+    file = spec.rpartition(":")[0]
+    hint = "" if (base / file).exists() else file_hint(spec, base)
+    if hint:
+        raise InvalidRequestError(f"there is no file '{file}' in '{base.resolve()}'", hint=hint)
 
 
 def _import_file(path: Path, base: Path) -> ModuleType:
@@ -167,7 +174,8 @@ def _import_name(name: str, base: Path) -> ModuleType:
                 raise ModuleNotFoundError(name=name)
         except (ModuleNotFoundError, ValueError) as error:
             raise InvalidRequestError(
-                f"there is no Python module '{name}'", hint=f"{SEARCH}, or write path/to/file.py:factory"
+                f"there is no Python module '{name}'",
+                hint=f"{import_hint(name, base)}, or write path/to/file.py:factory",
             ) from error
         with _user_code(f"importing '{name}'", base):
             return importlib.import_module(name)
@@ -236,7 +244,9 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
         raise
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            f"{what} needs the Python module '{error.name}'", hint=SEARCH, where=blame(error, base)
+            f"{what} needs the Python module '{error.name}'",
+            hint=import_hint(error.name or "", base),
+            where=blame(error, base),
         ) from error
     except Exception as error:
         raise TrtconvError(
