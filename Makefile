@@ -41,7 +41,7 @@ lint: venv
 	$(BIN)/mypy
 
 # The documentation as a site in build/site. Every warning is an error, and so is a page that loads something over the
-# network. To look at it: `python -m http.server -d build/site`.
+# network. To look at it: open build/site/index.html.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	$(BIN)/python -m docs_site.outside build/site

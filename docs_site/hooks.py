@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from docs_site import cli_pages, python_pages  # noqa: E402
 
+ASSETS = Path(__file__).with_name("assets")
 TABS = {"Tutorial": "tutorial", "How-to": "how-to", "Reference": "reference", "Explanation": "explanation"}
 # Written in prose or measured; the top of docs/ holds no other kind.
 MEASURED = "Benchmarks"
@@ -48,6 +49,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = [("index.md", _LINK.sub(_from_the_root, readme))]
     for path, text in [*pages, *cli_pages.command_pages(), *python_pages.python_pages()]:
         files.append(File.generated(config, path, content=text))
+    for asset in sorted(ASSETS.iterdir()):
+        files.append(File.generated(config, f"assets/{asset.name}", content=asset.read_text(encoding="utf-8")))
     return files
 
 

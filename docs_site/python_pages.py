@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import click
 
 import trtconv
-from trtconv import _MODULES
+from trtconv import _CALLS, _MODULES
 from trtconv.api.keywords import CheckKeywords, ConvertKeywords, EqualKeywords
 from trtconv.cli.main import cli
 
@@ -60,6 +60,6 @@ def _help(helps: Mapping[str | None, str], name: str) -> str:
 
 
 def _defined_in(name: str) -> str:
-    # `trtconv.check` is the room as well as the call.
+    # `trtconv.check`, `sweep` and `tune` are packages as well as calls.
     modules = {known: module for module, names in _MODULES.items() for known in names}
-    return modules.get(name, "trtconv.api.calls")
+    return {**modules, **_CALLS}[name]

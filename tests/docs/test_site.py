@@ -1,5 +1,6 @@
 """The pages that are made from the code say all of it, and a built site loads nothing from elsewhere."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -45,6 +46,9 @@ def test_every_name_of_the_door_and_every_option_of_a_call_is_told():
     pages = dict(python_pages())
     told = re.findall(r"(?m)^::: [\w.]+\.(\w+)$", "".join(pages.values()))
     assert sorted(told) == sorted(trtconv.__all__)
+    for module, name in re.findall(r"(?m)^::: ([\w.]+)\.(\w+)$", "".join(pages.values())):
+        # What is read without being imported has to be defined where the page says.
+        assert getattr(importlib.import_module(module), name).__module__ == module
     for _, keywords, _ in KEYWORDS:
         for name in keywords.__annotations__:
             assert f"| `{name}` |" in pages["reference/api/options.md"]
