@@ -120,3 +120,17 @@ def test_no_request_leaves_the_site_in_a_browser(site, tmp_path):
     asked = [line for line in log.read_text(errors="replace").splitlines() if '"initiator":"' in line]
     page = [line for line in asked if '"initiator":"not an origin"' not in line]
     assert {url for line in page for url in re.findall(r'"url":"(https?://[^"]*)"', line)} == set()
+
+
+@needs_browser
+@pytest.mark.slow
+def test_the_search_answers_from_the_disk(site, tmp_path):
+    """No worker runs from `file:`: a frame stands in for it (docs_site/assets/iframe-worker.js)."""
+    page = subprocess.run(
+        [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=20000", "--dump-dom",
+         f"{(site / 'index.html').as_uri()}?q=denormal"],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    assert re.search(r"[1-9]\d* matching document", page)
+    assert "what-is-compared.html" in page
