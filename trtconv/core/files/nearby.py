@@ -34,13 +34,13 @@ def file_hint(spec: str, base: Path) -> str:
 
 def _folders(base: Path) -> Iterator[Path]:
     """The folders below `base` and those above it that belong to the same project, the closest first."""
-    level, seen = [base.resolve()], 0
+    level, count = [base.resolve()], 0
     for _ in range(DEPTH):
         below: list[Path] = []
         for folder in level:
             yield folder
-            seen += 1
-            if seen >= MOST_FOLDERS:
+            count += 1
+            if count >= MOST_FOLDERS:
                 return
             below += _inside(folder)
         level = below
