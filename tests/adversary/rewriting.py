@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx.inliner import inline_selected_functions
 from onnx.reference import ReferenceEvaluator
 
 from tests.adversary.attack import EQUAL, NOTED, REFUSED, Feed, GraphAttack
@@ -40,8 +41,15 @@ class Reference:
         return list(self._run.run(None, {n: feed[n] for n in self._inputs if n in feed}))
 
 
+# Judged by ONNX's own definition of them. ONNX Runtime's kernel masks by the lowest finite number: a row in which all
+# that is allowed scores minus infinity attends to what is masked there, and is NaN by the definition and in torch.
+BY_DEFINITION = [("", "Attention")]
+
+
 def open_graph(model: onnx.ModelProto) -> Any:
     """ONNX Runtime, or the evaluator."""
+    if any(("", n.op_type) in BY_DEFINITION for n in model.graph.node):
+        model = inline_selected_functions(model, BY_DEFINITION, inline_schema_functions=True)
     try:
         return File(model.SerializeToString())
     except Exception:  # an operator or a type that it lacks

@@ -167,9 +167,14 @@ def logarithms_of_small(self, x):
     return torch.log1p(y), torch.expm1(-y), torch.log2(y + 1), torch.log10(y + 1)
 
 
-@forward(X, noted="infinity")
+@forward(X)
 def softplus_threshold(self, x):
     return F.softplus(x, beta=2, threshold=3), F.logsigmoid(x), F.softsign(x)
+
+
+@forward(X)
+def bounds_of_one_side(self, x):
+    return x.clamp(max=0.5), x.clamp(min=-0.5), torch.clamp_max(x, 2.0), 1 / x.abs().clamp_min(1e-3)
 
 
 @forward(X)

@@ -1,4 +1,4 @@
-"""Decisions by values that real preprocessing takes: ranges of images, thresholds that are learnt, tokens that are looked for."""
+"""Decisions by values that real preprocessing takes: ranges of images, learnt thresholds, tokens looked for."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt, first_line
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
+from trtconv.export.exporters.infinities import spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
@@ -29,7 +30,7 @@ from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.probes.values import IN_WORDS, INFINITE_KINDS
+from trtconv.proof.probes.values import IN_WORDS
 from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import Samples, with_probes
@@ -106,6 +107,7 @@ def choose(job: ExportTask) -> ChosenExport:
             job, result = allow_for_rounding(job, result)
         if result.equal and way.exporter == "torchscript":
             job, result = check_value_branches(job, result, allow_for_rounding)
+        infinities = spread_infinities(job, result) if result.equal else ()
         # Its session holds the weights once more.
         result = replace(result, runs=None)
         attempts.append(result)
@@ -113,7 +115,7 @@ def choose(job: ExportTask) -> ChosenExport:
             waiting = [*cuts_at_one(job, result), *waiting]
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            notes = (*attempt_lines, *result.candidate.notes, *spread_infinities(result.verdict, job.samples))
+            notes = (*attempt_lines, *result.candidate.notes, *infinities)
             return ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
     raise export_error(attempts, job, paths)
 
@@ -206,19 +208,6 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     if way.splits and way.cut is None:
         return "Constraints violated" in text
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
-
-
-def spread_infinities(verdict: ProofVerdict, samples: Samples) -> tuple[str, ...]:
-    """A note where a file differs at an infinite input value, in an output of which the module makes no NaN."""
-    defined = {
-        (str(s.point), name)
-        for s in samples.items
-        if s.point.values in INFINITE_KINDS
-        for name, v in s.outputs.items()
-        if not (v.dtype.kind == "f" and (v != v).any())
-    }
-    worse = next((c for c in verdict.advisory if (c.point, c.output) in defined and not c.passed), None)
-    return (f"with an infinity in an input the file differs: {describe_failure(worse)}",) if worse else ()
 
 
 def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:

@@ -13,6 +13,7 @@ from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.exporters.floor_division import floor_negative_divisions
+from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.sizes.exact_sizes import Exact, write_exact
@@ -51,6 +52,7 @@ def finish(
         last = _describe(node, origins.get(node.name, ("", "")), last)
     floor_negative_divisions(model.graph, trace, floors)
     write_exact(model.graph, exact, trace)
+    write_one_sided_clips(model)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
     model.producer_name, model.producer_version = "trtconv", __version__

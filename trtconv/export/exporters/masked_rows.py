@@ -2,9 +2,11 @@
 
 torch gives 0 for such a row: its mask is -inf, and its softmax is made safe. torch.onnx writes the same operations with
 the lowest finite number in place of -inf, so that the NaN which its graph looks for never comes, and the row becomes
-the mean of all values. Padding at the left under a causal mask, or an empty sentence of a batch, is such a row.
+the mean of all values. Padding at the left under a causal mask, or an empty sentence of a batch, is such a row; so is
+one in which every score that the mask leaves is -inf itself.
 
-Here the rows are read off the mask itself, which needs no NaN of an engine either.
+Here the mask adds -inf, and the rows are those whose largest sum is -inf, which needs no NaN of an engine. Of a mask
+that only sizes make they are read off the mask, so that nothing is left of them where no row is hidden.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ LOWEST = -3e38
 
 
 def hide_masked_rows(model: Any) -> int:
-    """Replace `IsNaN(Softmax(scores + Where(mask, 0, lowest)))` by "no element of the row is in the mask", in place.
+    """Replace `IsNaN(Softmax(scores + Where(mask, 0, lowest)))` by "no sum of the row is finite", in place.
 
     Works on an ir.Model; returns how many were replaced. Casts between the operators, and a factor, are passed.
     """
@@ -26,9 +28,10 @@ def hide_masked_rows(model: Any) -> int:
         softmax = _producer(node.inputs[0], "Softmax")
         if softmax is None or _axis(softmax) not in (-1, _rank(softmax) - 1):
             continue
-        mask = _mask(_producer(softmax.inputs[0], "Add"))
-        if mask is not None:
-            _replace(model, node, mask)
+        choice = _masking(_producer(softmax.inputs[0], "Add"))
+        if choice is not None:
+            _add_infinity(choice)
+            _replace(node, choice.inputs[0], softmax.inputs[0])
             count += 1
     return count
 
@@ -51,15 +54,15 @@ def _rank(node: Any) -> int:
     return len(shape) if shape is not None else 0
 
 
-def _mask(addition: Any) -> Any:
-    """The mask of a sum of scores and `Where(mask, 0, lowest)`; None for another sum."""
+def _masking(addition: Any) -> Any:
+    """The `Where(mask, 0, lowest)` of a sum of scores and it; None for another sum. -inf for the lowest was put in."""
     for value in addition.inputs if addition is not None else ():
         choice = _producer(value, "Where")
         if choice is None:
             continue
-        mask, usual, hidden = choice.inputs
+        _, usual, hidden = choice.inputs
         if _number(usual) == 0.0 and (_number(hidden) or 0.0) < LOWEST:
-            return mask
+            return choice
     return None
 
 
@@ -70,24 +73,63 @@ def _number(value: Any) -> float | None:
     return float(tensor.numpy().reshape(-1)[0]) if tensor is not None and tensor.size == 1 else None
 
 
-def _replace(model: Any, node: Any, mask: Any) -> None:
-    """`Not(Cast(ReduceMax(Cast(mask)), bool))` in place of the node: TensorRT takes no extremum of bools."""
+def _add_infinity(choice: Any) -> None:
+    """Let the mask add -inf, as torch's does."""
+    import numpy as np
     import onnx_ir
 
-    tape = onnx_ir.tape.Tape()
-    axes = onnx_ir.Value(
-        name=f"{node.outputs[0].name}/axes", const_value=onnx_ir.tensor([-1]),
-        type=onnx_ir.TensorType(onnx_ir.DataType.INT64), shape=onnx_ir.Shape([1]),
-    )  # fmt: skip
-    node.graph.register_initializer(axes)
-    number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
-    any_set = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})
-    hidden = tape.op("Not", [any_set])
+    hidden = choice.inputs[2]
+    values = onnx_ir.convenience.get_const_tensor(hidden).numpy()
+    infinity = _initializer(choice, f"{choice.outputs[0].name}/hidden", np.full_like(values, -np.inf))
+    choice.replace_input_with(2, infinity)
+
+
+def _initializer(node: Any, name: str, values: Any) -> Any:
+    import onnx_ir
+
+    tensor = onnx_ir.tensor(values)
+    value = onnx_ir.Value(name=name, const_value=tensor, type=onnx_ir.TensorType(tensor.dtype), shape=tensor.shape)
+    node.graph.register_initializer(value)
+    return value
+
+
+def _depends_on_values(value: Any) -> bool:
+    """True when an input of the graph reaches a value by more than its sizes."""
+    waiting, passed = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if item is None or item.name in passed:
+            continue
+        passed.add(item.name)
+        node = item.producer()
+        if node is None and item.is_graph_input():
+            return True
+        if node is not None and node.op_type not in ("Shape", "Size"):
+            waiting += node.inputs
+    return False
+
+
+def _replace(node: Any, mask: Any, sums: Any) -> None:
+    """The rows in place of the node: by the largest of their sums, or by the mask where that is made of sizes."""
+    import numpy as np
+    import onnx_ir
+
+    tape, name = onnx_ir.tape.Tape(), node.outputs[0].name
+    axes = _initializer(node, f"{name}/axes", np.array([-1], np.int64))
+    if _depends_on_values(mask):
+        largest = tape.op("ReduceMax", [sums, axes], {"keepdims": 1})
+        lowest = np.array(-np.inf, sums.dtype.numpy() if sums.dtype is not None else np.float32)
+        hidden = tape.op("Equal", [largest, _initializer(node, f"{name}/lowest", lowest)])
+    else:
+        # TensorRT takes no extremum of bools.
+        number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
+        some = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})
+        hidden = tape.op("Not", [some])
     for added in tape.nodes:
         added.name = f"{node.name}/{added.op_type}"
         added.metadata_props.update(node.metadata_props)
     for index, value in enumerate(v for n in tape.nodes for v in n.outputs):
-        value.name = f"{node.outputs[0].name}/row_{index}"
+        value.name = f"{name}/row_{index}"
     node.graph.insert_before(node, tape.nodes)
     onnx_ir.convenience.replace_all_uses_with(node.outputs[0], hidden)
     node.graph.remove(node, safe=True)

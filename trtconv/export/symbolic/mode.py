@@ -41,7 +41,7 @@ def handlers() -> dict[str, Handler]:
         "__rshift__": numerics.shift_right, "bitwise_right_shift": numerics.shift_right,
         "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
         "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,
-        "special_expm1": numerics.expm1, "floor_divide": division.floor_divide,
+        "special_expm1": numerics.expm1, "special_xlog1py": numerics.xlog1py, "floor_divide": division.floor_divide,
         "__floordiv__": division.floor_divide, "__rfloordiv__": division.reversed_floor_divide,
         "div": division.divide, "divide": division.divide, "div_": division.divide_in_place,
         "__ifloordiv__": division.floor_divide_in_place, "floor_divide_": division.floor_divide_in_place,

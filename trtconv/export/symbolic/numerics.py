@@ -28,6 +28,16 @@ def expm1(func: Any, x: Any) -> Any:
     return torch.where(x.abs() < SMALL, half * 2.0 / (1.0 - half), torch.exp(x) - 1.0)
 
 
+def xlog1py(func: Any, x: Any, y: Any) -> Any:
+    """x * log(1 + y), and 0 where x is 0 whatever the logarithm; a NaN of y stays."""
+    import torch
+
+    if not all(isinstance(v, torch.Tensor) and v.dtype.is_floating_point for v in (x, y)):
+        return NotImplemented
+    product = x * log1p(func, y)
+    return torch.where(torch.logical_and(x == 0.0, y == y), torch.zeros_like(product), product)
+
+
 def _log1p_of_small(x: Any) -> Any:
     """log(1 + x) for x of -0.5 to 1."""
     import torch

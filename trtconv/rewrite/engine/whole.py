@@ -6,7 +6,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -23,7 +22,7 @@ from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_po
 from trtconv.proof.probes.boundaries import probe_boundaries
 from trtconv.proof.probes.masks import MASK_KINDS
 from trtconv.proof.probes.values import INFINITE_KINDS
-from trtconv.proof.proving import compare_graphs
+from trtconv.proof.proving import compare_graphs, without_undefined
 from trtconv.proof.sizes import elements, small_points
 from trtconv.rewrite.engine.proof import DECIDING_KINDS, compare_decided
 from trtconv.rewrite.engine.result import Proof
@@ -219,10 +218,6 @@ def _compare_run(run: OriginalRun, actual: dict[str, Array]) -> tuple[OutputComp
 
 def _spread(run: OriginalRun, actual: dict[str, Array]) -> str:
     """What an infinity in the inputs changes, besides elements of which the graph before makes NaN."""
-    unspoilt = dict(actual)
-    for name, before in run.expected.items():
-        after = actual.get(name)
-        if after is not None and before.dtype.kind == "f" and after.shape == before.shape and after.dtype.kind == "f":
-            unspoilt[name] = np.where(np.isnan(before), before, after)
+    unspoilt = {n: without_undefined(run.expected.get(n), v) for n, v in actual.items()}
     worse = first_failure(_compare_run(run, unspoilt))
     return describe_failure(worse) if worse else ""

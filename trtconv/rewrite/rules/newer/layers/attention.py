@@ -76,11 +76,12 @@ def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Valu
     elif not _may_leave_a_row_empty(g.index, node):
         y = g.matmul(g.softmax(g.add(scores, bias), axis=-1), v)
     else:
-        # The op gives zeros for a position that may attend to none, where a Softmax gives NaN.
+        # Where a position may attend to none, a Softmax gives NaN. The op's own definition has zeros for weights there,
+        # and the product comes after: an infinite value makes the row NaN.
         none = g.scalar(0.0, dtype=dtype)
         empty = g.equal(g.reduce("ReduceMax", bias, [-1]), g.scalar(-math.inf, dtype=dtype))
-        masked_scores = g.add(scores, g.where(empty, none, bias))
-        y = g.where(empty, none, g.matmul(g.softmax(masked_scores, axis=-1), v))
+        weights = g.softmax(g.add(scores, g.where(empty, none, bias)), axis=-1)
+        y = g.matmul(g.where(empty, none, weights), v)
     return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
 
 
@@ -125,6 +126,9 @@ RULE = Rule(
     why="TensorRT has no kernel for Attention in FP32, and none at all before 10.14; MatMul and Softmax run anywhere.",
     ops=("Attention",),
     find=find,
+    # Where all that a row may attend to scores minus infinity, ONNX's definition has NaN. ONNX Runtime, which the proof
+    # runs, masks by the lowest finite number and attends to what is masked.
+    keeps_infinities=False,
     before="Attention(q, k, v, mask)",
     after="MatMul(Softmax(Add(MatMul(q * s, Transpose(k * s)), mask)), v), and 0 in rows that are masked whole",
 )
