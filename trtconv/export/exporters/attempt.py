@@ -137,7 +137,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     job.progress.phase(f"comparing what {way} wrote")
     runs = RememberedRuns(partial(OnnxRuntimeRunner, candidate.model))
     verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
-    candidate, verdict = judge_random_file(candidate, verdict, job.samples.items[0], job.request.tolerance)
+    candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs)
 

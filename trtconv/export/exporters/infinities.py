@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from trtconv.core.errors import TrtconvError
 from trtconv.export.exporters.attempt import Attempt, Job
 from trtconv.proof.comparison import describe_failure
@@ -34,6 +32,8 @@ def spread_infinities(job: Job, result: Attempt) -> tuple[str, ...]:
 
 def _moved(job: Job, probe: ReferenceSample) -> Iterator[ReferenceSample]:
     """The same point with one infinity in each input, at another place, and beside masks of each form."""
+    import numpy as np
+
     for index, share in enumerate(PLACES):
         inputs = {}
         for name, values in probe.inputs.items():

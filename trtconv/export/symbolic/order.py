@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, minimum
@@ -68,7 +69,7 @@ def _running(x: Any, dim: int, sign: float) -> ValuesIndices:
     import torch
 
     last, earlier = _triangle(x, dim)
-    low = torch.finfo(x.dtype).min if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    low = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
     lowest = torch.full((), low, dtype=x.dtype, device=x.device)
     spread = torch.where(earlier, last.unsqueeze(-2), lowest)
     values = spread.amax(-1)
@@ -83,10 +84,12 @@ def logcumsumexp(func: Any, x: Any, dim: int) -> Any:
     import torch
 
     last, earlier = _triangle(x, dim)
-    lowest = torch.full((), torch.finfo(x.dtype).min, dtype=x.dtype, device=x.device)
-    spread = torch.where(earlier, last.unsqueeze(-2), lowest)
-    top = spread.amax(-1, keepdim=True)
-    total = (torch.exp(spread - top) * earlier.to(x.dtype)).sum(-1)
+    nothing = torch.full((), -math.inf, dtype=x.dtype, device=x.device)
+    spread = torch.where(earlier, last.unsqueeze(-2), nothing)
+    largest = spread.amax(-1, keepdim=True)
+    # The difference of two infinities would be NaN.
+    top = torch.where(largest.abs() == math.inf, torch.zeros_like(largest), largest)
+    total = torch.exp(spread - top).sum(-1)
     return (torch.log(total) + top.squeeze(-1)).transpose(dim, -1)
 
 
