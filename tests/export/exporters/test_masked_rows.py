@@ -3,6 +3,8 @@
 import numpy as np
 import onnx
 import pytest
+import torch
+import torch.nn.functional as F
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
@@ -37,3 +39,13 @@ def test_hidden_rows_are_zero(export, write_module, causal):
     assert np.all(y[1] == 0)
     assert np.all(y[0, :2] == 0) == causal
     assert np.all(np.abs(y[0, 2:]).max(axis=-1) > 0.1)
+    # So are rows in which all that the mask leaves scores minus infinity.
+    x[0, 2, 0], mask[0] = -np.inf, [False, False, True, False]
+    y = OnnxRuntimeRunner(result.model)({"x": x, "mask": mask})["output"]
+    q = torch.from_numpy(x).unflatten(-1, (2, 4)).transpose(1, 2)
+    allowed = torch.from_numpy(mask)[:, None, None, :].expand(2, 1, 4, 4)
+    allowed = allowed.tril() if causal else allowed
+    expected = F.scaled_dot_product_attention(q, 2 * q, 3 * q, attn_mask=allowed).transpose(1, 2).flatten(2).numpy()
+    defined = ~np.isnan(expected)
+    assert (expected[0][defined[0]] == 0).any()
+    np.testing.assert_allclose(y[defined], expected[defined], atol=1e-5)

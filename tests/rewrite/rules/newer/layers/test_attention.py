@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import pytest
+from onnx.inliner import inline_selected_functions
 
 from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, skip_newer
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -108,6 +109,22 @@ def test_a_row_that_is_masked_whole_is_zero(kind, causal, scale):
     # With a causal mask the last row has nothing left either.
     assert bool(actual[:, :, 4].any()) is not bool(causal)
     np.testing.assert_allclose(actual, before(feed)["y"], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("where", ["q", "k", "v"])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("value", [-np.inf, np.inf])
+def test_infinities_do_what_the_definition_of_the_op_says(where, kind, value):
+    """ONNX Runtime masks by the lowest finite number, and attends to what is masked where the rest is -inf."""
+    case = Case("inf", "y = Attention(q, k, v, m)", f"{QKV}, {kind}[H,W] m", opset=23, absent=("Attention",))
+    defined = inline_selected_functions(model_of(case), [("", "Attention")], inline_schema_functions=True)
+    before, after = (OnnxRuntimeRunner(m.SerializeToString()) for m in (defined, check_case(RULE, case)))
+    random = np.random.default_rng(2)
+    shapes = {"q": (1, 4, 5, 8), "k": (1, 4, 7, 8), "v": (1, 4, 7, 8)}
+    feed = {n: random.standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+    # The last row attends to the last place alone.
+    feed[where][:, :, -1, 3], feed["m"] = value, _mask(kind)
+    np.testing.assert_allclose(after(feed)["y"], before(feed)["y"], rtol=1e-4, atol=1e-4)
 
 
 def test_masked_places_stay_masked_beside_large_scores_in_half_precision():

@@ -1,0 +1,45 @@
+"""A file that draws random numbers is run twice at every point."""
+
+import numpy as np
+import onnx
+import pytest
+
+from trtconv.core.tolerance import Tolerance
+from trtconv.export.exporters.trace import Candidate
+from trtconv.export.module.drawn import judge_random_file
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.proving import Verdict
+from trtconv.proof.reference import ReferenceSample
+
+NOISE = "n = RandomUniformLike(x)"
+BY_VALUE = f"{NOISE} s = Add(x, n) b = Constant<value_float=5.5>() c = Greater(x, b) y = Where(c, s, x)"
+VALUES = np.linspace(-2, 2, 6, dtype=np.float32)
+
+
+def judged(tmp_path, body, scales=(1.0, 1e4), tolerance=None):
+    path = tmp_path / "m.onnx"
+    header = '<ir_version: 8, opset_import: ["" : 17]> '
+    onnx.save(onnx.parser.parse_model(f"{header}agraph (float[6] x) => (float[6] y) {{ {body} }}"), path)
+    points = [SamplePoint(f"at {s}", (), "random") for s in scales]
+    samples = [ReferenceSample(p, {"x": VALUES * s}, {"y": VALUES * s}) for p, s in zip(points, scales, strict=True)]
+    return judge_random_file(Candidate(path, "dynamo", 18, (), 0.0), Verdict((), None, None, 0.0), samples, tolerance)
+
+
+def test_noise_that_only_large_values_show_is_refused(tmp_path):
+    _, verdict = judged(tmp_path, BY_VALUE)
+    assert verdict.failure is not None
+    assert "draws random numbers" in verdict.failure.reason
+    assert verdict.at.label == "at 10000.0"
+
+
+@pytest.mark.parametrize(("body", "scales"), [
+    (BY_VALUE, (1.0,)), (f"{NOISE} z = Constant<value_float=0.0>() p = Mul(n, z) y = Add(x, p)", (1.0, 1e4)),
+])  # fmt: skip
+def test_noise_that_no_point_shows_is_noted(tmp_path, body, scales):
+    candidate, verdict = judged(tmp_path, body, scales)
+    assert verdict.equal
+    assert f"at each of {len(scales)} points two runs gave the same outputs" in candidate.notes[0]
+
+
+def test_a_tolerance_of_ones_own_allows_noise(tmp_path):
+    assert judged(tmp_path, BY_VALUE, tolerance=Tolerance(rtol=1.0, atol=10.0))[1].equal
