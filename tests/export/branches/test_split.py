@@ -63,12 +63,45 @@ def test_a_part_that_fails_outside_of_its_sizes_is_nested(tmp_path):
         onnx.save(model, path)
     join(low, high, Cut("T", 29), trace, both)
     assert [n.op_type for n in onnx.load(both).graph.node].count("If") == 2
-    assert not _runs(both, trace)
+    assert not _runs(both, trace, [])
     join(low, high, Cut("T", 29), trace, both, nested=True)
     assert [n.op_type for n in onnx.load(both).graph.node].count("If") == 1
-    assert _runs(both, trace)
+    assert _runs(both, trace, [])
     runner = OnnxRuntimeRunner(both)
     for size, steps, value in ((11, 11, 2), (29, 29, 2), (30, 30, -2), (49, 30, -2), (50, 50, 0)):
         out = runner({"x": np.full((2, size, 4), -2, np.float32)})["output"]
         assert out.shape == (2, steps, 4)
         assert (out == value).all()
+
+
+def test_a_part_with_nested_parts_keeps_its_names_apart(tmp_path):
+    """An If in a branch has values of its own, which are called like those of the branch once it gets a prefix."""
+    trace = SimpleNamespace(
+        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
+    )
+    paths = [tmp_path / f"{n}.onnx" for n in ("low", "high", "both", "again")]
+    for path, body in zip(paths, ("output = Neg(x)", "output = Relu(x)"), strict=False):
+        onnx.save(onnx.parser.parse_model(PART.format(body=body)), path)
+    low, high, both, again = paths
+    join(low, high, Cut("T", 40), trace, both, nested=True)
+    join(low, both, Cut("T", 20), trace, again, nested=True)
+    onnx.checker.check_model(onnx.load(again))
+    runner = OnnxRuntimeRunner(again)
+    for size, value in ((20, 2), (21, 2), (40, 2), (41, 0)):
+        assert (runner({"x": np.full((2, size, 4), -2, np.float32)})["output"] == value).all()
+
+
+def test_a_joined_model_is_run_where_both_cuts_turn(tmp_path):
+    """It fails at the one pair at which neither dim alone shows it."""
+    space = parse_space(["N=2:3:9 T=11:40:70"])
+    trace = SimpleNamespace(specs=(parse_tensor("x:float32[N,T,4]"),), space=space, sizes=(("N", 3), ("T", 33)))
+    body = """n = Shape<start=0, end=2>(x) k = Constant<value_ints=[7, 29]>() e = Equal(n, k) i = Cast<to=7>(e)
+m = ReduceSum<keepdims=0>(i) two = Constant<value_int=2>() all = Equal(m, two) low = Less(m, two)
+p = If(low) <then_branch = a () => (float[N,U,4] q) { q = Neg(x) },
+else_branch = b () => (float[N,U,4] r) { s = Constant<value_ints=[5, 5]>() r = Reshape(x, s) }>
+output = If(all) <then_branch = c () => (float[N,U,4] t) { t = Neg(p) },
+else_branch = d () => (float[N,U,4] u) { u = Relu(p) }>"""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(PART.format(body=body)), path)
+    assert _runs(path, trace, [{"N": 7}])
+    assert not _runs(path, trace, [{"N": 7}, {"T": 29}])

@@ -5,10 +5,10 @@ import onnx
 import pytest
 
 from trtconv.core.tolerance import Tolerance
-from trtconv.export.exporters.trace import Candidate
+from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.module.drawn import judge_random_file
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.proving import Verdict
+from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 
 NOISE = "n = RandomUniformLike(x)"
@@ -22,7 +22,8 @@ def judged(tmp_path, body, scales=(1.0, 1e4), tolerance=None):
     onnx.save(onnx.parser.parse_model(f"{header}agraph (float[6] x) => (float[6] y) {{ {body} }}"), path)
     points = [SamplePoint(f"at {s}", (), "random") for s in scales]
     samples = [ReferenceSample(p, {"x": VALUES * s}, {"y": VALUES * s}) for p, s in zip(points, scales, strict=True)]
-    return judge_random_file(Candidate(path, "dynamo", 18, (), 0.0), Verdict((), None, None, 0.0), samples, tolerance)
+    candidate, verdict = ExportCandidate(path, "dynamo", 18, (), 0.0), ProofVerdict((), None, None, 0.0)
+    return judge_random_file(candidate, verdict, samples, tolerance)
 
 
 def test_noise_that_only_large_values_show_is_refused(tmp_path):

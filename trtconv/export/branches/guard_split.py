@@ -38,6 +38,11 @@ class GuardCut:
     def __str__(self) -> str:
         return f"where {self.guard.text}"
 
+    @property
+    def turn(self) -> dict[str, int]:
+        """Sizes at which it fails."""
+        return dict(self.elsewhere)
+
     def other_space(self, space: ShapeSpace) -> ShapeSpace:
         """The space in which to export the other side: one size of the dim where it fails there alone."""
         if not self.only:

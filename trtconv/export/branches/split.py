@@ -10,6 +10,7 @@ for nothing; where they cannot, the Ifs are nested.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,6 +36,8 @@ Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 3
 # Sizes at each end and in the middle of a dim at which a joined model is run.
 TRIED = 4
+# Joint sizes at which cuts turn, at which it is run too.
+MOST_TURNS = 64
 
 
 class CannotSplitError(Exception):
@@ -50,6 +53,11 @@ class Cut:
 
     def __str__(self) -> str:
         return f"for {self.dim} up to {self.last}"
+
+    @property
+    def turn(self) -> dict[str, int]:
+        """A size at which it turns."""
+        return {self.dim: self.last}
 
     def halves(self, space: ShapeSpace) -> tuple[ShapeSpace, ShapeSpace]:
         """The space below and above the cut."""
@@ -83,11 +91,11 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
 
 def export_split(
     export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
-    opset: int | None, depth: int = 0, cut: Cut | None = None,
+    opset: int | None, depth: int = 0, cut: Cut | None = None, turns: list[dict[str, int]] | None = None,
 ) -> ExportCandidate:  # fmt: skip
     """A candidate for the whole space of `trace`, cut at `cut` when one is given.
 
-    Raises what `export` raises, and CannotSplitError.
+    `turns` gathers the sizes at which the parts' own cuts turn. Raises what `export` raises, and CannotSplitError.
     """
     try:
         if cut is None:
@@ -110,14 +118,19 @@ def export_split(
             replace(trace, region=(*trace.region, (chosen.guard, True))),
             replace(other, region=(*trace.region, *there)),
         ]
+    inner: list[dict[str, int]] = []
     candidates = []
     for side, part in zip(("low", "high"), parts, strict=True):
         side_folder = output.parent / side
         side_folder.mkdir(exist_ok=True)
-        candidates.append(export_split(export, retrace, part, sizes, side_folder / output.name, opset, depth + 1))
+        path = side_folder / output.name
+        candidates.append(export_split(export, retrace, part, sizes, path, opset, depth + 1, turns=inner))
+    inner.append(chosen.turn)
     join(candidates[0].model, candidates[1].model, chosen, trace, output)
-    if not _runs(output, trace):
+    if not _runs(output, trace, inner):
         join(candidates[0].model, candidates[1].model, chosen, trace, output, nested=True)
+    if turns is not None:
+        turns += inner
     note = f"one graph {chosen} and one {'above' if isinstance(chosen, Cut) else 'elsewhere'}, joined by an If"
     notes = (*candidates[0].notes, *candidates[1].notes, note)
     return replace(
@@ -125,18 +138,25 @@ def export_split(
     )
 
 
-def _runs(model: Path, trace: Trace) -> bool:
-    """True unless the model fails at a size of the cut dims: a branch may not be defined outside of its part."""
+def _runs(model: Path, trace: Trace, turns: list[dict[str, int]]) -> bool:
+    """True unless the model fails at a size of the cut dims: a branch may not be defined outside of its part.
+
+    Looked at are sizes of each dim alone, and those at which the cuts turn joined with each other.
+    """
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
     if sum(n.op_type == "If" for n in load_model(model).graph.node) < 2:
         return True
     runner = OnnxRuntimeRunner(model, threads=1)
     base = dict(trace.sizes)
+    points = [{**base, name: size} for name, rng in trace.space.dims for size in sizes_of(rng, TRIED)]
+    turning = [sorted({base[n], *(t[n] for t in turns if n in t)}) for n in base]
+    points += [
+        dict(zip(base, sizes, strict=True)) for sizes in itertools.islice(itertools.product(*turning), MOST_TURNS)
+    ]
     try:
-        for name, rng in trace.space.dims:
-            for size in sizes_of(rng, TRIED):
-                runner(sample_inputs(trace.specs, SamplePoint("split", tuple({**base, name: size}.items()))))
+        for sizes in points:
+            runner(sample_inputs(trace.specs, SamplePoint("split", tuple(sizes.items()))))
     except TrtconvError:
         return False
     return True
@@ -208,8 +228,8 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
         copy.name = f"{side}/{node.name}"
         copy.output[:] = [own.get(n, n) for n in node.output]
         copy.input[:] = [own.get(n, n) for n in node.input]
-        for inner in bodies_of(copy):
-            _rename_outer(inner, own)
+        for inside in bodies_of(copy):
+            _rename_inside(inside, own, side)
     for value in graph.output:
         out = body.output.add()
         out.CopyFrom(_open_dims(value))
@@ -230,11 +250,14 @@ def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
     return passing
 
 
-def _rename_outer(graph: onnx.GraphProto, own: dict[str, str]) -> None:
+def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> None:
+    """The same for a graph inside: a part that was joined itself has values with the prefix of its own sides."""
+    own = {**outer, **{name: f"{side}/{name}" for node in graph.node for name in node.output if name}}
     for node in graph.node:
         node.input[:] = [own.get(n, n) for n in node.input]
-        for body in bodies_of(node):
-            _rename_outer(body, own)
+        node.output[:] = [own.get(n, n) for n in node.output]
+        for inside in bodies_of(node):
+            _rename_inside(inside, own, side)
     for value in graph.output:
         value.name = own.get(value.name, value.name)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trtconv.core.errors import TrtconvError
-from trtconv.export.exporters.attempt import Attempt, Job
+from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.probes.masks import MASK_KINDS, structured_mask
 from trtconv.proof.probes.values import INFINITE_KINDS
@@ -18,7 +18,7 @@ from trtconv.proof.reference import ReferenceSample
 PLACES = (0.0, 0.5, 1.0)
 
 
-def spread_infinities(job: Job, result: Attempt) -> tuple[str, ...]:
+def spread_infinities(job: ExportTask, result: Attempt) -> tuple[str, ...]:
     """A note where a file differs at an infinite input value, in elements of which the module makes no NaN."""
     for probe in job.samples.items:
         if probe.point.values not in INFINITE_KINDS or result.runs is None:
@@ -30,7 +30,7 @@ def spread_infinities(job: Job, result: Attempt) -> tuple[str, ...]:
     return ()
 
 
-def _moved(job: Job, probe: ReferenceSample) -> Iterator[ReferenceSample]:
+def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]:
     """The same point with one infinity in each input, at another place, and beside masks of each form."""
     import numpy as np
 
