@@ -115,6 +115,10 @@ def judge_graph(before: Any, model: onnx.ModelProto, attack: GraphAttack, notes:
         if label.endswith(INFINITE) and not attack.infinities:
             continue
         wrong = compare_graphs(before, after, feed, taken)
+        if wrong and isinstance(before, Reference) and isinstance(after, File):
+            # ONNX Runtime lacks an operator of the graph before alone. Its tanh and sigmoid are approximations, off by
+            # 1e-7, which is much of a small output: the two have to agree in one evaluator.
+            wrong = compare_graphs(before, Reference(model), feed, taken)
         if not wrong:
             continue
         note = next((n for n in notes if tells(n, label.endswith(INFINITE))), "")

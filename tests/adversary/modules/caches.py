@@ -28,7 +28,7 @@ class MaskOfLongest(nn.Module):
         return (x @ x.transpose(1, 2) + self.mask[-t:, -t:]).softmax(-1) @ x
 
 
-@attack(T, dims=DIM)
+@attack(T, dims=DIM, refused="run again")
 class RotaryOfFirst(nn.Module):
     """Frequencies that follow the longest sequence so far (dynamic NTK scaling)."""
 
@@ -66,7 +66,7 @@ def cached_property_slopes():
     return _Slopes()
 
 
-@attack(T, dims=DIM)
+@attack(T, dims=DIM, refused="forward changes")
 class FifthCall(nn.Module):
     """Forward is another one at its fifth call."""
 
@@ -79,7 +79,7 @@ class FifthCall(nn.Module):
         return x * 2 if self.calls % 5 == 0 else x
 
 
-@attack(T, dims=DIM)
+@attack(T, dims=DIM, refused="run again")
 class KeysAppended(nn.Module):
     """Keys of the calls before are attended to."""
 
@@ -92,7 +92,7 @@ class KeysAppended(nn.Module):
         return x + torch.cat(self.keys, 1).mean(1, keepdim=True)
 
 
-@attack(T, dims=DIM)
+@attack(T, dims=DIM, refused="differs from the module")
 class CacheByPointer(nn.Module):
     """A cache by the place in memory, which another tensor takes later."""
 
@@ -107,12 +107,12 @@ class CacheByPointer(nn.Module):
         return x - self.cache[key]
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="depends on the size")
 def noise_at_one_size(self, x):
     return x + torch.randn_like(x) * 0.1 if x.shape[1] == 13 else x
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="draws random numbers")
 def noise_above_a_value(self, x):
     return torch.where(x > 5.5, x + torch.rand_like(x), x)
 
@@ -122,7 +122,7 @@ def noise_times_zero(self, x):
     return x + 0 * torch.rand_like(x)
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="differs from the module")
 def certain_bernoulli(self, x):
     return x * torch.bernoulli(torch.ones_like(x))
 

@@ -10,7 +10,7 @@ from tests.adversary.attack import forward
 X, N = "x:float32[N,6]", "N=1:2:5"
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="signbit")
 def signs_of_zero(self, x):
     zero = x * 0 - 0.0
     return torch.copysign(torch.ones_like(x), x), torch.atan2(x, x), 1 / (zero + 1).sign()
@@ -46,7 +46,7 @@ def ties_between_halves(self, x):
     return y.median(1).values, y.kthvalue(3, 1).values, y.cummax(1).values, y.max(1).indices, order
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, noted="infinity")
 def distances(self, x):
     return torch.cdist(x, x, p=float("inf")), torch.cdist(x, x, p=1.0), torch.dist(x, x.flip(1), 3)
 

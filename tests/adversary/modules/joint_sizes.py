@@ -21,7 +21,7 @@ def one_pair_of_sizes(self, x):
     return x.flip(-1) if x.shape[-2:] == (37, 53) else x
 
 
-@forward(X, dims=HW)
+@forward(X, dims=HW, refused="depends on the size")
 def difference_of_sizes(self, x):
     h, w = x.shape[-2:]
     return x * 0.5 if w - 2 * h == 19 else x
@@ -45,18 +45,18 @@ def longest_side_doubled(self, x):
     return F.pad(x, (0, max(h - w, 0), 0, max(w - h, 0)))
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="differs from the module")
 def arange_by_reciprocal(self, x):
     t = x.shape[1]
     return x[:, :1, :1] + torch.arange(0, 1, 1 / t)
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="differs from the module")
 def arange_by_tenths(self, x):
     return x.sum((1, 2))[:, None] + torch.arange(0.0, x.shape[1] * 0.1, 0.1)
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="traced for some sizes only")
 def logspace_of_size(self, x):
     return x * torch.logspace(0, -2, x.shape[1])[:, None]
 
@@ -66,7 +66,7 @@ def bucket_of_size(self, x):
     return x * (1, 2, 4, 8)[bisect.bisect([8, 23, 61], x.shape[1])]
 
 
-@forward(T, dims=DIM)
+@forward(T, dims=DIM, refused="depends on the size")
 def palindromic_size(self, x):
     text = str(x.shape[1])
     return x.neg() if text == text[::-1] and len(text) > 1 else x
@@ -82,7 +82,7 @@ def five_strides(self, x):
     return x[:, :: max(1, x.shape[1] // 5)].sum(1)
 
 
-@forward(T, dims="T=2:9:33")
+@forward(T, dims="T=2:9:33", refused="depends on the size")
 def bits_of_size(self, x):
     t, total = x.shape[1], 0
     while t:

@@ -12,7 +12,7 @@ X, M, DIM = "x:float32[2,T,8]", "m:bool[2,T]", "T=2:5:9"
 FREE = "m:bool[T,T]"
 
 
-@attack(X, M, dims=DIM)
+@attack(X, M, dims=DIM, noted="infinity")
 class PaddedAttention(nn.Module):
     """A row that is padded throughout is NaN in torch."""
 
@@ -29,7 +29,7 @@ def rows_without_keys(self, x, m):
     return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], attn_mask=m)
 
 
-@forward(X, FREE, dims=DIM)
+@forward(X, FREE, dims=DIM, refused="the inputs are all zeros there")
 def float_mask_of_infinities(self, x, m):
     bias = torch.zeros_like(m, dtype=x.dtype).masked_fill(~m, float("-inf"))
     return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], attn_mask=bias)

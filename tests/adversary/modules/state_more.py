@@ -186,7 +186,7 @@ def complex_product(self, x):
     return torch.view_as_real(w)
 
 
-@forward(X, dims=N, noted="infinity")
+@forward(X, dims=N)
 def complex_angle(self, x):
     return torch.complex(x[:, :2], x[:, 2:]).angle()
 

@@ -29,25 +29,25 @@ def _around_fifty():
     return {"x": np.random.default_rng(5).normal(63.0, 1.0, (2, 4)).astype(np.float32)}
 
 
-@forward(IMAGE, dims=IMAGE_DIMS, feeds=(_bytes,))
+@forward(IMAGE, dims=IMAGE_DIMS, feeds=(_bytes,), refused="depends on the values")
 def whole_numbers_are_bytes(self, x):
     if torch.equal(x, x.round()):
         return x / 255
     return x
 
 
-@forward(IMAGE, dims=IMAGE_DIMS, feeds=(_bytes,))
+@forward(IMAGE, dims=IMAGE_DIMS, feeds=(_bytes,), refused="depends on the values")
 def constant_image_kept(self, x):
     spread = x.std()
     return (x - x.mean()) / spread if spread > 1e-6 else x
 
 
-@forward(IMAGE + "=0:255", dims=IMAGE_DIMS, feeds=(_bytes,))
+@forward(IMAGE + "=0:255", dims=IMAGE_DIMS, feeds=(_bytes,), refused="depends on the values")
 def dark_image_brightened(self, x):
     return x * 4 if x.mean() < 40.0 else x
 
 
-@attack(X, dims=N, feeds=(_around_fifty,))
+@attack(X, dims=N, feeds=(_around_fifty,), noted="the module reads values")
 class LearntThreshold(nn.Module):
     """The threshold is a buffer that is computed from two others."""
 
@@ -62,7 +62,7 @@ class LearntThreshold(nn.Module):
         return x
 
 
-@forward(IDS, dims=IDS_DIMS, feeds=(_ids_with_end,))
+@forward(IDS, dims=IDS_DIMS, feeds=(_ids_with_end,), refused="depends on the values")
 def end_token_stops(self, ids):
     if (ids == 49407).any():
         return torch.where(ids == 49407, 0, ids)
@@ -79,18 +79,18 @@ def prefix_of_value(self, x, n):
     return x[:, : int(n)].sum(1)
 
 
-@forward("x:float32[N,6]", "k:int64[1]=0:3", dims=N)
+@forward("x:float32[N,6]", "k:int64[1]=0:3", dims=N, refused="differs from the module")
 def function_table(self, x, k):
     return (torch.sin, torch.cos, torch.tanh, torch.exp)[k.item()](x)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="differs from the module")
 def order_as_list(self, x):
     order = x.mean(0).argsort().tolist()
     return x[:, order]
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="depends on the values")
 def palindromes(self, x):
     return x * 2 if torch.equal(x, x.flip(1)) else x
 
@@ -100,6 +100,6 @@ def exponent_of_largest(self, x):
     return x / 2.0 ** math.floor(math.log2(max(float(x.abs().max()), 1e-30)))
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="depends on the values")
 def first_is_negative_zero(self, x):
     return x + 1 if math.copysign(1.0, float(x[0, 0])) < 0 and float(x[0, 0]) == 0 else x

@@ -91,6 +91,26 @@ def test_a_part_with_nested_parts_keeps_its_names_apart(tmp_path):
         assert (runner({"x": np.full((2, size, 4), -2, np.float32)})["output"] == value).all()
 
 
+def test_weights_of_one_name_stay_apart(tmp_path):
+    """A part that was joined itself holds `high/k` already, in whatever order."""
+    trace = SimpleNamespace(
+        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
+    )
+    parts = [tmp_path / f"{k}.onnx" for k in (1, 2, 3)]
+    for path in parts:
+        model = onnx.parser.parse_model(PART.format(body="output = Mul(x, k)"))
+        model.graph.initializer.append(onnx.helper.make_tensor("k", 1, [], [float(path.stem)]))
+        onnx.save(model, path)
+    join(parts[1], parts[2], Cut("T", 40), trace, tmp_path / "both.onnx", nested=True)
+    both = onnx.load(tmp_path / "both.onnx")
+    both.graph.initializer.sort(key=lambda t: t.name)
+    onnx.save(both, tmp_path / "both.onnx")
+    join(parts[0], tmp_path / "both.onnx", Cut("T", 20), trace, tmp_path / "all.onnx", nested=True)
+    runner = OnnxRuntimeRunner(tmp_path / "all.onnx")
+    for size, value in ((20, 1), (40, 2), (41, 3)):
+        assert (runner({"x": np.ones((2, size, 4), np.float32)})["output"] == value).all()
+
+
 def test_a_joined_model_is_run_where_both_cuts_turn(tmp_path):
     """It fails at the one pair at which neither dim alone shows it."""
     space = parse_space(["N=2:3:9 T=11:40:70"])
