@@ -42,7 +42,7 @@ class BagWithPadding(nn.Module):
         return self.bag(ids)
 
 
-@forward("x:float32[N,1,6]", dims=N)
+@forward("x:float32[N,1,6]", dims=N, refused="one axis less where N is 1")
 def squeeze_of_one_example(self, x):
     return x.squeeze() * 2
 
@@ -87,7 +87,7 @@ def asymmetric_quantisation(self, x):
     return torch.fake_quantize_per_tensor_affine(x, 0.05, 37, 0, 255)
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="is of type int, not a tensor")
 def whole_number_in_dict(self, x):
     return {"y": x * 2, "classes": 6}
 

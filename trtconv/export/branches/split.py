@@ -208,14 +208,14 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
 def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], side: str) -> dict[str, str]:
     """Put the weights among the shared ones; those that differ from one of their name get a name of their own."""
     renamed = {}
-    taken = {*shared, *(t.name for t in graph.initializer)}
+    names = {*shared, *(t.name for t in graph.initializer)}
     for tensor in graph.initializer:
         old = tensor.name
         if old in shared and shared[old].SerializeToString() != tensor.SerializeToString():
             new = f"{side}/{old}"
-            while new in taken:
+            while new in names:
                 new = f"{side}/{new}"
-            taken.add(new)
+            names.add(new)
             tensor.name = renamed[old] = new
         shared[tensor.name] = tensor
     return renamed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
@@ -13,17 +14,20 @@ from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.trace import ExportCandidate
+from trtconv.export.module.repeatable import SAME
 from trtconv.proof.allowance import Allowance, allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
 DRAWING = (
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli",
 )  # fmt: skip
-
-# Two runs of one file on one machine agree to the last bits, but for the order of sums in threads.
-SAME = 1e-6
 
 
 def judge_random_file(
@@ -40,7 +44,8 @@ def judge_random_file(
     shown = f"the file draws random numbers ({', '.join(random_nodes[:2])})"
     try:
         runner = OnnxRuntimeRunner(candidate.model)
-        differences = (_differs_from_itself(runner, s, tolerance) for s in samples)
+        usual = {n: _largest(v) for n, v in samples[0].outputs.items()}
+        differences = (_differs_from_itself(runner, s, usual, tolerance) for s in samples)
         differing = next(((s, d) for s, d in zip(samples, differences, strict=True) if d is not None), None)
     except TrtconvError:
         return candidate, verdict
@@ -55,9 +60,12 @@ def judge_random_file(
 
 
 def _differs_from_itself(
-    runner: OnnxRuntimeRunner, sample: ReferenceSample, tolerance: Tolerance | None
+    runner: OnnxRuntimeRunner, sample: ReferenceSample, usual: Mapping[str, float], tolerance: Tolerance | None
 ) -> OutputComparison | None:
-    """The output by which two runs on the same inputs differ: by more than is allowed, or by more than rounding."""
+    """The output by which two runs on the same inputs differ: by more than is allowed, or than a share of its size.
+
+    The noise of a module is in its floor as well, so that the floor would allow it.
+    """
     import numpy as np
 
     label = str(sample.point)
@@ -65,9 +73,15 @@ def _differs_from_itself(
     differs = first_failure(compare_outputs(label, first, second, allowances(sample, tolerance)))
     if differs is not None or tolerance is not None:
         return differs
-    floats = {n: np.nan_to_num(np.abs(v)) for n, v in first.items() if v.dtype.kind == "f"}
-    rounding = {n: Allowance(SAME * v, v) for n, v in floats.items()}
-    return first_failure(compare_outputs(label, {n: first[n] for n in rounding}, second, rounding))
+    sizes = {n: max(usual.get(n, 0.0), _largest(v)) for n, v in first.items() if v.dtype.kind == "f"}
+    tight = {n: Allowance(np.asarray(SAME * size), np.asarray(size)) for n, size in sizes.items()}
+    return first_failure(compare_outputs(label, {n: first[n] for n in tight}, second, tight))
+
+
+def _largest(output: Array) -> float:
+    import numpy as np
+
+    return float(np.abs(output).max(initial=0.0, where=np.isfinite(output))) if output.dtype.kind == "f" else 0.0
 
 
 def find_random_nodes(model: Path) -> list[str]:

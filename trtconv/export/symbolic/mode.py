@@ -60,6 +60,8 @@ def handlers() -> dict[str, Handler]:
         "argsort": order.argsort,
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
+        "hann_window": short_time.cosine_window(0.5, 0.5), "hamming_window": short_time.cosine_window(0.54, 0.46),
+        "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08),
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
     }  # fmt: skip

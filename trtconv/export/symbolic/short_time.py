@@ -7,9 +7,12 @@ to equal the module.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from trtconv.export.symbolic.order import tensor_unfold
+from trtconv.export.symbolic.sizes import arange, is_symbolic
 
 # A matrix of L / 2 + 1 columns of two parts and L rows: 34 MB.
 MOST = 2048
@@ -55,3 +58,27 @@ def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[An
     sine = np.where(2 * turns % length == 0, 0.0, np.sin(angles))
     real, imaginary = (torch.from_numpy(part.astype(np.float32)) for part in (np.cos(angles), -sine))
     return real.to(device), imaginary.to(device)
+
+
+def cosine_window(*coefficients: float) -> Callable[..., Any]:
+    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length is a size: torch makes it of one number.
+
+    The angle `a` goes once round in the length (`periodic`), or in one less; a window of one element is 1.
+    """
+
+    def window(
+        func: Any, window_length: Any, periodic: bool = True, *, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        import torch
+
+        dtype = torch.get_default_dtype() if dtype is None else dtype
+        if not is_symbolic(window_length) or not dtype.is_floating_point:
+            return NotImplemented
+        length = torch.full((), window_length, dtype=dtype, device=device)
+        turn = (length if periodic else length - 1.0).clamp(min=1.0)
+        angle = arange(window_length, length).to(dtype) * (2.0 * math.pi) / turn
+        values = sum((-1) ** k * c * torch.cos(k * angle) for k, c in enumerate(coefficients))
+        return torch.where(length == 1.0, torch.ones_like(angle), values)
+
+    return window
