@@ -1,9 +1,11 @@
 """Running the command line in this process, and a small module to run it on."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.cli.documents import validated
 from trtconv.cli.main import run
 
 NET = """
@@ -66,12 +68,14 @@ def net(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def trtconv(capsys):
-    """Exit code, stdout and stderr of a command."""
+    """Exit code, stdout and stderr of a command. A document that `--json` prints is held to its schema each time."""
 
     def call(*words: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as caught:
             run([str(w) for w in words])
         out, err = capsys.readouterr()
+        if out.startswith("{") and any(str(w).startswith("--json") for w in words):
+            validated(out, json.loads(out)["kind"])
         return int(caught.value.code or 0), out, err
 
     return call

@@ -42,8 +42,8 @@ def project(tmp_path: Path, monkeypatch):
 
 
 def test_a_file_of_a_package_imports_its_neighbours(trtconv, tmp_path):
-    code, _, err = trtconv("export", "tcpkg/net.py:make_net", "-o", "net.onnx", *FLAT)
-    assert code == 0, err
+    code, out, err = trtconv("export", "tcpkg/net.py:make_net", "-o", "net.onnx", *FLAT, "--json")
+    assert (code, json.loads(out)["kind"]) == (0, "export"), err
     assert str(tmp_path) not in sys.path
 
 

@@ -17,6 +17,8 @@ def test_a_set_is_signed_and_verified(trtconv, tmp_path):
     code, out, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
     assert code == 0, err
     assert "signed 10 files" in out
+    code, out, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem", "--json")
+    assert (code, json.loads(out)["kind"]) == (0, "sign"), err
     code, out, err = trtconv("verify", engine, "--key", tmp_path / "ours.pub")
     assert code == 0, err
     assert "VERIFIED  10 files" in out

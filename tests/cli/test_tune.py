@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.documents import validated
 from trtconv.cli.main import run
 
 pytest.importorskip("torch")
@@ -16,7 +17,7 @@ CONFIG = ("tune", "--config", DIGITS / "trtconv.toml", "--target", "tensorrt-rtx
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tune") / "out"
     with pytest.raises(SystemExit) as caught:
-        run([str(w) for w in (*CONFIG, "-o", folder, "-q")])
+        run([str(w) for w in (*CONFIG, "-o", folder, "-q", f"--json={folder.with_suffix('.json')}")])
     assert not caught.value.code
     return folder
 
@@ -27,6 +28,11 @@ def test_the_digits_keep_their_contract_in_int8(out):
     assert facts["shipped"]["judging"] == facts["chosen"]["judging"] >= facts["contract"]["lowest"]
     assert facts["chosen"]["shares"]["int8"] > 0.5
     assert facts["data"]["parts"] == {"calibration": 225, "search": 270, "judging": 405}
+
+
+def test_the_document_is_as_its_schema_says(out):
+    document = validated(out.with_suffix(".json").read_text(), "tune")
+    assert document["chosen"]["shares"]["int8"] > 0.5
 
 
 def test_groups_are_modules_of_the_network(out):
