@@ -21,6 +21,7 @@ from pathlib import Path
 
 from benchmarks.record import write_result
 from benchmarks.sweep.simulated_pool import SECONDS, WORKER_START_S, Faults, SimulatedPool
+from trtconv.sweep.atlas.atlas import write_atlas
 from trtconv.sweep.engine.driver import Driver, SweepSetting
 from trtconv.sweep.engine.verdicts import judge_cells
 from trtconv.sweep.ledger.ledger import Ledger
@@ -79,9 +80,8 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
         setting = SweepSetting(matrix.models, {}, str(folder / "store"), folder, retries=3)
         with Ledger(folder) as ledger:
             number = ledger.begin({}, 0.0)
-            driver = Driver(
-                graph, setting, pool, Store(open_storage(setting.store)), ledger, number, SilentView(), clock=pool.clock
-            )
+            store = Store(open_storage(setting.store))
+            driver = Driver(graph, setting, pool, store, ledger, number, SilentView(), clock=pool.clock)
             cpu, began = time.process_time(), time.perf_counter()
             driver.run({})
             driven, driven_cpu = time.perf_counter() - began, time.process_time() - cpu
@@ -90,6 +90,11 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
             read = time.perf_counter() - began
             verdicts = judge_cells(graph, driver.schedule.results)
             attempts = sum(map(len, ledger.attempts(number).values()))
+            highest = memory()
+            began = time.perf_counter()
+            atlas = write_atlas(folder, sweep, verdicts, ledger, number, store)
+            written = time.perf_counter() - began
+        page = atlas.index.stat().st_size
         size = sum(p.stat().st_size for p in folder.glob("ledger.db*"))
     bound = max(pool.busy_s[c] / (n * s) for c, (n, s) in NODES.items())
     hours = {c: s / 3600 for c, s in pool.busy_s.items()}
@@ -102,7 +107,8 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
         "driver_share": round(driven / pool.now, 5), "lower_bound_h": round(bound / 3600, 3),
         "lost_by_waiting": round(pool.now / bound - 1, 4),
         "worker_start_share": round(WORKER_START_S * attempts / sum(pool.busy_s.values()), 4),
-        "memory_bytes": memory() - base, "memory_bytes_per_job": round((memory() - base) / len(graph.jobs)),
+        "memory_bytes": highest - base, "memory_bytes_per_job": round((highest - base) / len(graph.jobs)),
+        "page_bytes": page, "write_atlas_s": round(written, 3),
         "ledger_bytes": size, "ledger_bytes_per_attempt": round(size / attempts), "read_ledger_s": round(read, 3),
         "hours": {c: round(h, 2) for c, h in hours.items()},
         "price": {c: round(h * PRICES[c], 2) for c, h in hours.items()},

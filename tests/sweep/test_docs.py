@@ -138,22 +138,24 @@ def test_the_documented_file_is_valid_and_every_kind_is_told():
     assert all(re.search(rf"^\| {kind} \|", DOC, re.M) for kind in KINDS)
 
 
-def test_the_documented_contract_is_a_search_on_the_gpu():
-    """The second file, as it stands in the checkout."""
+def test_the_documented_contract_is_the_example_and_a_search():
     from trtconv.core.config import toml_reader
     from trtconv.sweep.plan.cells import make_matrix
     from trtconv.sweep.plan.commands import steps_of
     from trtconv.sweep.plan.jobs import make_jobs
 
-    sweep = validate_sweep(toml_reader().loads(fenced("toml")[1]), "docs")
-    matrix = make_matrix(sweep, ROOT)
-    graph = make_jobs(sweep, matrix)
-    (tune,) = (job for job in graph.jobs.values() if job.kind == "tune")
-    assert (tune.accelerator, tune.needs) == ("H100", ("export/resnet/own",))
-    (step,) = steps_of(tune, matrix.models["resnet"])
-    assert " ".join(step.words) == (
-        "tune model.onnx -o tuned --target tensorrt==8.6 --dynamic N=1:16:32 --metric top1 --max-drop 0.5% "
-        "--data examples/digits/data.py:digits --precisions fp16,int8 --minutes 30 --timing-cache timing.cache --json"
-    )
-    for path in ("networks.py", "data.py"):
-        assert (ROOT / "examples" / "digits" / path).is_file()
+    folder = ROOT / "examples" / "digits"
+    text = fenced("toml")[1]
+    assert text == (folder / "sweep.toml").read_text()
+    for gpu, where in (("none", ""), ("H100", "H100")):
+        sweep = validate_sweep(toml_reader().loads(text.replace('gpus = ["none"]', f'gpus = ["{gpu}"]')), "docs")
+        matrix = make_matrix(sweep, folder)
+        graph = make_jobs(sweep, matrix)
+        tune = next(job for job in graph.jobs.values() if job.kind == "tune")
+        assert (tune.accelerator, tune.needs) == (where, ("export/cnn/own",))
+        (step,) = steps_of(tune, matrix.models["cnn"])
+        assert " ".join(step.words) == (
+            "tune model.onnx -o tuned --target tensorrt-rtx --dynamic N=1:16:32 --metric top1 --max-drop 0.5% "
+            "--data data.py:digits --precisions fp16,int8 --json"
+        )
+        assert (folder / "data.py").is_file()

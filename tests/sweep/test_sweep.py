@@ -213,3 +213,12 @@ def test_a_build_starts_from_the_timing_caches_of_the_builds_before(bench):
     fetch_timings(store, next(iter(on_gpu)), bench.folder / "timing.cache")
     with zipfile.ZipFile(bench.folder / "timing.cache") as archive:
         assert {archive.read(n) for n in archive.namelist()} == {b"a", b"b"}
+
+
+def test_a_variable_of_an_environment_decides_results(bench):
+    bench.write(["a"], targets=TARGETS[:1])
+    bench.run()
+    path = bench.folder / "sweep.toml"
+    path.write_text(path.read_text().replace("variables = {", 'variables = { CHECKPOINT = "two",'))
+    bench.run()
+    assert set(bench.runs().values()) == {2}

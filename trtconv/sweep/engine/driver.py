@@ -7,6 +7,7 @@ the ledger heard of it. The ledger is written before a result has any consequenc
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -118,7 +119,9 @@ class Driver:
                 placement = placement_of(replace(job, cpus=min(1.0, job.cpus), memory=0), section.runtime_env, "")
                 installed = self.pool.probe(program, self._variables(job), placement)
                 # Whatever GPUs the node has that answered: jobs of this class see none.
-                answers[same] = installed if job.accelerator else {**installed, "gpu": ""}
+                gpu = {} if job.accelerator else {"gpu": ""}
+                # What a file asks for by a variable decides as an option does.
+                answers[same] = {**installed, **gpu, "environment": _environment_text(section)}
             versions[pair] = answers[same]
         return versions
 
@@ -206,3 +209,8 @@ class Driver:
             self._nodes[result.job] = result.node
         final = self.schedule.settle(result, self.clock())
         self.view.event(result, final=final)
+
+
+def _environment_text(section: EnvironmentSection) -> str:
+    """The variables of an environment, and what Ray makes of one; its program is told by its versions."""
+    return json.dumps([dict(section.variables), dict(section.runtime_env)], sort_keys=True, default=str)
