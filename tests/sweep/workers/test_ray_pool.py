@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from trtconv.core.errors import TrtconvError
 from trtconv.sweep.workers.pool import TaskPlacement
 from trtconv.sweep.workers.ray_pool import PREFIX, RayPool, remove_marked
 
@@ -113,6 +114,38 @@ def test_without_ray_one_error_says_what_to_install(tmp_path):
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "pip install 'trtconv[sweep]'\n"
+
+
+class BusyRay(SimpleNamespace):
+    """Starts at the attempt with this number, counted from 1; before it raises what Ray does."""
+
+    def __init__(self, starts_at):
+        super().__init__(starts_at=starts_at, attempts=0, shutdowns=0)
+
+    def init(self, **options):
+        self.attempts += 1
+        if self.attempts < self.starts_at:
+            raise Exception("The current node timed out during startup.\nfurther lines")
+
+    def shutdown(self):
+        self.shutdowns += 1
+
+    def remote(self, **options):
+        return lambda function: function
+
+
+def test_a_busy_machine_has_a_second_attempt_and_then_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    marker = tmp_path / "marker"
+    ray = BusyRay(2)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    RayPool(None, 1, marker).close()
+    assert (ray.attempts, ray.shutdowns) == (2, 2)
+    monkeypatch.setitem(sys.modules, "ray", BusyRay(3))
+    with pytest.raises(TrtconvError, match=r"Ray does not start on this machine: The current node timed out"):
+        RayPool(None, 1, marker)
+    assert not marker.exists()
+    assert not list(tmp_path.glob(f"{PREFIX}*")), "its folder goes with it"
 
 
 def test_a_folder_that_cannot_be_removed_yet_is_tried_the_next_time(tmp_path, monkeypatch):

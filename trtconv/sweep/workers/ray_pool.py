@@ -26,7 +26,7 @@ from trtconv.sweep.workers.task import Task, probe_program, run_task
 # Short, since the sockets below it may have names of 107 bytes at the most.
 PREFIX = "tcray-"
 PROBE_SECONDS = 300.0
-# A machine that is busy for a moment starts no Ray.
+# Ray gives its own processes 15 seconds to come up, which a busy machine may need for their imports alone.
 STARTS = 2
 # Results are plain data of a few KiB; Ray's smallest store will do.
 OBJECT_STORE_BYTES = 128 << 20
@@ -43,8 +43,6 @@ class RayPool:
         # Read when ray is imported, and by the processes that it starts.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        # Ray waits 15 s for its own processes to come up, which a busy machine needs for their imports alone.
-        os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
         try:
             import ray
         except ImportError as error:
