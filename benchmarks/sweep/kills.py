@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.record import write_result
@@ -56,10 +58,12 @@ def start_command(bench: Bench) -> int:
     return subprocess.Popen([sys.executable, "-m", "trtconv", *words], env=environment).pid
 
 
-def kill_later(pid: int, seconds: float) -> bool:
-    """Kill a process after so long; False when it ended before, which then has to be with 0."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def kill_later(pid: int, seconds: float, begun: Callable[[], bool] = lambda: True) -> bool:
+    """Kill a process so long after `begun`; False when it ended before, which then has to be with 0."""
+    end = None
+    while end is None or time.monotonic() < end:
+        if end is None and begun():
+            end = time.monotonic() + seconds
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             assert status == 0, f"a driver ended with {status}"
@@ -97,8 +101,22 @@ def audit(bench: Bench, workers_log: bool) -> dict[str, int]:
     }  # fmt: skip
 
 
-def run_rounds(kills: int, start, longest: float, seed: int, workers_log: bool) -> dict[str, object]:
-    """Rounds until so many kills hit; `longest` is the latest moment of a kill, in seconds after the start."""
+def log_size(bench: Bench) -> int:
+    """Bytes of the log to which every command writes as it begins."""
+    return bench.log.stat().st_size if bench.log.exists() else 0
+
+
+def log_grew(bench: Bench, size: int) -> bool:
+    """True when a command began since the log had this size."""
+    return log_size(bench) > size
+
+
+def run_rounds(kills: int, start, longest: float, seed: int, forked: bool) -> dict[str, object]:
+    """Rounds until so many kills hit; `longest` is the latest moment of a kill, in seconds.
+
+    That of a forked driver counts from its start; that of one with a Ray from its first command, since Ray takes
+    longer to start than anything after it.
+    """
     draw = random.Random(seed)
     rounds, hits, in_jobs = [], 0, 0
     began = time.monotonic()
@@ -108,13 +126,14 @@ def run_rounds(kills: int, start, longest: float, seed: int, workers_log: bool) 
             bench.write(MODELS, targets=("tensorrt-rtx",))
             hits_before, open_round = hits, True
             while open_round and hits < kills:
-                before = bench.log.stat().st_size if bench.log.exists() else 0
-                open_round = kill_later(start(bench), draw.uniform(0.0, longest))
+                before = log_size(bench)
+                begun = partial(log_grew, bench, -1 if forked else before)
+                open_round = kill_later(start(bench), draw.uniform(0.0, longest), begun)
                 hits += open_round
-                in_jobs += open_round and bench.log.exists() and bench.log.stat().st_size > before
+                in_jobs += open_round and log_grew(bench, before)
             _, status = os.waitpid(start(bench), 0)
             assert status == 0, "the last run of a round failed"
-            rounds.append({"kills": hits - hits_before, **audit(bench, workers_log)})
+            rounds.append({"kills": hits - hits_before, **audit(bench, forked)})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
     took = round(time.monotonic() - began)
     return {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
@@ -142,11 +161,11 @@ def main() -> None:
         "command": "python -m benchmarks sweep.kills " + " ".join(sys.argv[1:]),
     }  # fmt: skip
     parts = {"forked": (arguments.kills - arguments.ray, start_forked, 4.0, True),
-             "ray": (arguments.ray, start_command, 60.0, False)}  # fmt: skip
+             "ray": (arguments.ray, start_command, 20.0, False)}  # fmt: skip
     good = True
-    for name, (kills, start, longest, workers_log) in parts.items():
+    for name, (kills, start, longest, forked) in parts.items():
         if kills > 0:
-            part = run_rounds(kills, start, longest, arguments.seed, workers_log)
+            part = run_rounds(kills, start, longest, arguments.seed, forked)
             data[name] = part
             good &= verdict(part)
             data["nothing_lost_nothing_twice"] = good
