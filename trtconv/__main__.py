@@ -1,6 +1,6 @@
 """`python -m trtconv`."""
 
-from trtconv.cli.main import run
+from trtconv.cli.main import main
 
 if __name__ == "__main__":
-    run()
+    main()

@@ -152,6 +152,15 @@ def _remedy(error: OSError) -> str:
     return full if out_of_space(error) else "check that it is there and its permissions; --debug shows where this arose"
 
 
+def main() -> NoReturn:
+    """The program `trtconv`: `run` in a child, whose crash is an error."""
+    from trtconv.cli.supervision import supervise
+
+    if "--debug" not in sys.argv and COMPLETE not in os.environ:
+        supervise(show_error)
+    run()
+
+
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
     arguments = list(sys.argv[1:] if args is None else args)

@@ -58,6 +58,8 @@ def terminable(grace: float = GRACE_S) -> Iterator[list[int]]:
 
     def end(number: int, _frame: Any) -> None:
         received.append(number)
+        if len(received) > 1:
+            return  # it ends already: both a group and our parent may send the signal
         # A job in the background of a script has SIGINT ignored.
         if callable(signal.getsignal(signal.SIGINT)):
             signal.raise_signal(signal.SIGINT)

@@ -83,6 +83,12 @@ class LimitError(TrtconvError):
     kind = "limit"
 
 
+class CrashError(TrtconvError):
+    """A child that did the work was ended by a signal (exit code 1): a library crashed, or the system killed it."""
+
+    kind = "crash"
+
+
 class OverBudgetError(TrtconvError):
     """A latency, size or time budget is exceeded (exit code 6)."""
 

@@ -59,8 +59,13 @@ def machine_bytes() -> int | None:
 
 def own_bytes() -> int:
     """What this process has in memory without mapped files, in bytes; 0 where there is no /proc."""
+    return process_bytes("self")
+
+
+def process_bytes(process: int | str) -> int:
+    """The same of another process; 0 for one that has ended."""
     try:
-        resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
+        resident, shared = Path(f"/proc/{process}/statm").read_text().split()[1:3]
     except (OSError, ValueError):
         return 0
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
@@ -77,7 +82,7 @@ def limited(limits: Limits, end: Callable[[LimitError], None]) -> Iterator[None]
 
     def watch() -> None:
         while not finished.wait(_TICK_S):
-            error = _excess(limits, time.monotonic() - started)
+            error = excess(limits, time.monotonic() - started, own_bytes())
             if error is not None:
                 end(error)
                 return
@@ -89,13 +94,14 @@ def limited(limits: Limits, end: Callable[[LimitError], None]) -> Iterator[None]
         finished.set()
 
 
-def _excess(limits: Limits, seconds: float) -> LimitError | None:
+def excess(limits: Limits, seconds: float, size: int) -> LimitError | None:
+    """The error of a process that has run for `seconds` and has `size` bytes in memory; None within the limits."""
     if limits.seconds is not None and seconds > limits.seconds:
         return LimitError(
             f"the time limit of {limits.seconds:g} s is over",
             hint=f"{TIME}=SECONDS allows more; is the file to be trusted?",
         )
-    if limits.memory is not None and own_bytes() > limits.memory:
+    if limits.memory is not None and size > limits.memory:
         return LimitError(
             f"more than {format_bytes(limits.memory)} of memory are needed",
             hint=f"make the ranges smaller; {MEMORY}=SIZE allows more; is the file to be trusted?",

@@ -88,12 +88,12 @@ def process_label() -> str:
     return "-".join(map(str, _identity()))
 
 
-def remove_stale_folders(parent: Path, purpose: str) -> tuple[str, ...]:
-    """Remove this user's temporary folders of a purpose whose process no longer lives; returns their names.
+def remove_stale_folders(parent: Path, purpose: str = "") -> tuple[str, ...]:
+    """Remove this user's temporary folders of a purpose (all if empty) whose process has ended; returns their names.
 
     Only exact names count, only real folders, and only processes of this PID namespace: the others cannot be seen.
     """
-    stale = [name for name, match in _abandoned(parent, _FOLDER, stat.S_ISDIR) if match["purpose"] == purpose]
+    stale = [name for name, match in _abandoned(parent, _FOLDER, stat.S_ISDIR) if purpose in ("", match["purpose"])]
     for name in stale:
         shutil.rmtree(parent / name, ignore_errors=True)
     return tuple(stale)
