@@ -1,16 +1,21 @@
-"""SIGKILL at random moments of convert, rewrite, build, check and the cache, over one folder and one cache.
+"""SIGKILL at random moments of convert, rewrite, build, package, check and the cache, over one folder and one cache.
 
-    python -m benchmarks proof.kills [--kills 200] [--seed 1] [-o FILE]
+    python -m benchmarks proof.kills [--kills 200] [--seed 1] [-o FILE.jsonl]
 
 Two versions of a module (4 and 5 channels) are converted into one folder in turn, so that a set of which a part was
 replaced is a mixed one. After each kill every file must be whole, a set that trtconv takes for consistent must be of
-one version, and no builder may go on. After a run that was not killed nothing temporary may be left. The commands are
-forked from a process that has imported everything, so that the kills hit the work and not the start of Python.
+one version, and no process may go on. After a run that was not killed nothing temporary may be left. Half of the kills
+come at any moment of the run, half while it writes. The program and the child in which it does the work are killed in
+turn. Each command is forked from a process that has converted once, so that the kills hit the work and not imports.
+
+Each kill is one line of JSON in FILE, written at once; a campaign that was stopped goes on behind its last line.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import os
 import random
 import signal
@@ -22,8 +27,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import write_json
-from trtconv.core.errors import TrtconvError
+from benchmarks.proof.kills_folder import (
+    builders,
+    children_of,
+    leftovers,
+    newest_change,
+    runs,
+    state_of_repository,
+    state_of_set,
+    write_engine,
+)
 
 NET = """
 import torch
@@ -32,50 +45,76 @@ from torch import nn
 
 def make_net(width=4):
     torch.manual_seed(width)
-    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Softmax(1)).eval()
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU()).eval()
 """
-COMMANDS = ("convert", "convert", "convert", "rewrite", "build", "build", "check", "cache")
+# As often as they are chosen.
+COMMANDS = (
+    *("convert",) * 3, *("rewrite",) * 2, *("build",) * 2, *("package",) * 2, "check", "cache",
+)  # fmt: skip
+WIDTHS = (4, 5)
 # A run that is not killed, which has to clean up, after so many kills.
 WHOLE_EVERY = 10
-_ORPHAN_S = 10.0
+_END_S = 30.0
+_POLL_S = 0.001
 
 
 class Campaign:
-    """One folder, one cache, and what was seen."""
+    """One folder, one cache and one repository; `tell` is given each event as plain data."""
 
-    def __init__(self, root: Path, seed: int) -> None:
-        self._root, self._out, self._random = root, root / "out", random.Random(seed)
-        self.counts: Counter[str] = Counter()
-        self.failures: list[str] = []
+    def __init__(self, root: Path, seed: int, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._root, self._out, self._repository = root, root / "out", root / "repository"
+        self._seed, self._tell = seed, tell
+        self._random = random.Random(seed)
         self._seconds: dict[str, float] = {}
+        self._temporary = root / "tmp"
         (root / "net.py").write_text(NET)
-        (root / "tmp").mkdir(mode=0o700)
-        os.environ |= {"TMPDIR": str(root / "tmp"), "TRTCONV_CACHE": str(root / "cache")}
-        tempfile.tempdir = str(root / "tmp")
+        self._temporary.mkdir(mode=0o700)
+        for width in WIDTHS:
+            write_engine(root / f"engine{width}", width)
+        os.environ |= {"TMPDIR": str(self._temporary), "TRTCONV_CACHE": str(root / "cache")}
+        tempfile.tempdir = str(self._temporary)
 
-    def run(self, kills: int, tell: Callable[[int], None]) -> None:
-        """Whole runs first, to know how long each takes; then the kills, each of which is told with its number."""
+    def run(self, first: int, kills: int) -> None:
+        """Whole runs first, to know how long each takes; then the kills from number `first` on."""
+        self._warm()
         for command in dict.fromkeys(COMMANDS):
-            started = time.monotonic()
             self._whole(command)
-            self._seconds[command] = time.monotonic() - started
-        for number in range(kills):
-            self._kill(self._random.choice(COMMANDS))
-            if number % WHOLE_EVERY == WHOLE_EVERY - 1:
-                for command in ("convert", "cache"):
+        number = first
+        while number < kills:
+            # By its number, so that a campaign that goes on does not repeat itself.
+            self._random = random.Random(f"{self._seed}-{number}")
+            number += self._kill(self._random.choice(COMMANDS), number)
+            if number % WHOLE_EVERY == 0:
+                for command in ("convert", "package", "cache"):
                     self._whole(command)
-                self._look_for_leftovers()
-            tell(number + 1)
+                for name in leftovers(self._out, self._repository, self._temporary):
+                    self._tell({"failure": f"left over after whole runs: {name}"})
 
-    def _words(self, command: str) -> list[str]:
-        out, width = self._out, self._random.choice((4, 5))
+    def _warm(self) -> None:
+        """One conversion in this process: what it imports and compiles is there for every command that is forked."""
+        import torch
+        from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+        from trtconv.cli.main import run
+
+        torch.set_num_threads(1)
+        ONNXRegistry.from_torchlib = functools.cache(ONNXRegistry.from_torchlib)
+        try:
+            run(self._words("convert", self._root / "warm"))
+        except SystemExit as ending:
+            if ending.code:
+                raise
+
+    def _words(self, command: str, folder: Path | None = None) -> list[str]:
+        out, width = folder or self._out, self._random.choice(WIDTHS)
         return {
             "convert": ["convert", f"{self._root / 'net.py'}:make_net", "--arg", f"width={width}", "-o", str(out), "-q",
-                        "--input", "x:float32[N,3,H,8]", "--dynamic", "N=1:1:2", "H=8:8:12", "--backend",
-                        "tensorrt-rtx", *(["--force"] if self._random.random() < 0.5 else [])],
+                        "--input", "x:float32[N,3,8,8]", "--dynamic", "N=1:1:2", "--backend", "tensorrt-rtx",
+                        *(["--force"] if self._random.random() < 0.5 else [])],
             "rewrite": ["rewrite", str(out / "model.onnx"), "--target", "tensorrt-rtx", "-q"],
             "build": ["build", str(out / "model.trt.onnx"), "-o", str(out / "model.engine"), "--dynamic", "-q",
-                      "--backend", "tensorrt-rtx"],
+                      "--backend", "tensorrt-rtx", *(["--force"] if self._random.random() < 0.5 else [])],
+            "package": ["package", str(self._root / f"engine{width}" / "net.engine"), "-o", str(self._repository)],
             "check": ["check", str(out / "model.trt.onnx"), "--json", str(out / "report.json"), "-q"],
             "cache": ["cache", self._random.choice(("verify", "prune", "ls"))],
         }[command]  # fmt: skip
@@ -85,164 +124,106 @@ class Campaign:
         pid = os.fork()
         if pid:
             return pid
-        # The child is the command, and nothing of the campaign.
-        with open(os.devnull, "wb") as nowhere:
-            for descriptor in (1, 2):
-                os.dup2(nowhere.fileno(), descriptor)
-        from trtconv.cli.main import run
+        # The child is the program, and nothing of the campaign.
+        from trtconv.cli.main import main
 
         code = 1
         try:
-            run(words)
+            with open(os.devnull, "wb") as nowhere:
+                for descriptor in (1, 2):
+                    os.dup2(nowhere.fileno(), descriptor)
+            sys.argv[1:] = words
+            main()
         except SystemExit as ending:
             code = int(ending.code or 0)
         finally:
             os._exit(code)
 
     def _whole(self, command: str) -> None:
+        started = time.monotonic()
         _, status = os.waitpid(self._start(command), 0)
+        self._seconds[command] = time.monotonic() - started
         code = os.waitstatus_to_exitcode(status)
-        self.counts[f"whole {command}: exit {code}"] += 1
-        if command == "convert" and code != 0:
-            self.failures.append(f"a convert after kills ended with {code}")
+        self._tell({"whole": command, "code": code, "seconds": round(self._seconds[command], 2)})
+        # The others may lawfully refuse what a killed convert left.
+        if command in ("convert", "package", "cache") and code != 0:
+            self._tell({"failure": f"a whole {command} ended with {code}"})
 
-    def _kill(self, command: str) -> None:
-        pid = self._start(command)
-        # Late moments as often as early ones, although most of a run lies before its first output.
-        delay = self._seconds[command] * self._random.choice((self._random.random(), self._random.uniform(0.6, 1.1)))
-        end = time.monotonic() + delay
-        while time.monotonic() < end:
+    def _kill(self, command: str, number: int) -> int:
+        """One kill; 0 when the command had ended before."""
+        writes = self._random.random() < 0.5
+        share, worker = self._random.random(), self._random.random() < 0.5
+        folders = (self._repository,) if command == "package" else (self._out,)
+        before = newest_change(*folders)
+        started, pid = time.monotonic(), self._start(command)
+        at = started + share * self._seconds[command] * (3 if writes else 1)
+        changed = False
+        while time.monotonic() < at:
+            if writes and not changed and newest_change(*folders) != before:
+                # From the first change on, within a third of what a whole run takes.
+                changed, at = True, time.monotonic() + share * share * self._seconds[command] / 3
             if os.waitpid(pid, os.WNOHANG)[0]:
-                self.counts[f"{command}: ended before its kill"] += 1
-                self._look(command)
-                return
-            time.sleep(0.002)
-        os.kill(pid, signal.SIGKILL)
+                return 0
+            time.sleep(_POLL_S)
+        processes = children_of(pid)
+        victim = processes[0] if worker and processes else pid
+        os.kill(victim, signal.SIGKILL)
+        seconds = time.monotonic() - started
         os.waitpid(pid, 0)
-        self.counts[f"{command}: killed"] += 1
-        self._look(command)
+        self._look(command, number, seconds, "child" if victim != pid else "program", processes, changed)
+        return 1
 
-    def _look(self, command: str) -> None:
+    def _look(
+        self, command: str, number: int, seconds: float, victim: str, processes: list[int], changed: bool
+    ) -> None:
         """The folder as the next command would find it."""
-        state = self._state()
-        self.counts[state.partition(":")[0]] += 1
+        end = time.monotonic() + _END_S
+        while (going := [p for p in processes if runs(p)] + builders(self._temporary)) and time.monotonic() < end:
+            time.sleep(_POLL_S)
+        state = state_of_repository(self._repository) if command == "package" else state_of_set(self._out)
+        self._tell({
+            "kill": number, "command": command, "victim": victim, "after": round(seconds, 3), "writing": changed,
+            "state": state.replace(str(self._root), ""),
+        })  # fmt: skip
         if state.startswith(("damaged", "unseen")):
-            self.failures.append(f"after {command}: {state}")
-        end = time.monotonic() + _ORPHAN_S
-        while (orphans := self._builders()) and time.monotonic() < end:
-            time.sleep(0.05)
-        if orphans:
-            self.failures.append(f"after {command}: builder {orphans[0]} goes on")
+            self._tell({"failure": f"after {command}: {state}"})
+        if going:
+            self._tell({"failure": f"after {command}: process {going[0]} goes on"})
 
-    def _state(self) -> str:
-        from trtconv.check.compare.engine_files import engine_problems
-        from trtconv.check.compare.reference_fit import reference_binding
-        from trtconv.core.trust.signed_set import read_set, require_consistent
 
-        damage = self._damage()
-        if damage:
-            return f"damaged: {damage}"
-        engine, rewritten = self._out / "model.engine", self._out / "model.trt.onnx"
-        widths = self._widths()
-        try:
-            findings = [f for f in engine_problems(engine, None) if f.level == "error"] if engine.exists() else []
-            findings += [f for f in reference_binding(rewritten, None) if f.level == "error"]
-            require_consistent(read_set(rewritten))
-        except TrtconvError as error:
-            return f"named as mixed: {error.message}"
-        if findings:
-            return f"named as mixed: {findings[0].message}"
-        return f"unseen mixture of {widths}" if len(set(widths.values())) > 1 else "consistent"
-
-    def _damage(self) -> str:
-        """The first file that is not whole."""
-        from trtconv.core.artifacts import read_json
-        from trtconv.core.model.file import load_model
-        from trtconv.proof.reference import read_reference_info
-
-        readers = {".onnx": load_model, ".json": read_json, ".safetensors": read_reference_info}
-        for path in sorted(self._out.iterdir()) if self._out.exists() else []:
-            if path.name.startswith("."):
-                continue
-            try:
-                readers.get(path.suffix, Path.read_bytes)(path)
-            except TrtconvError as error:
-                return error.message
-        return ""
-
-    def _widths(self) -> dict[str, Any]:
-        """Channels of the output by file, from which version it is."""
-        from safetensors import safe_open
-
-        from trtconv.core.artifacts import read_json
-        from trtconv.core.model.file import load_model
-
-        widths: dict[str, Any] = {}
-        for name in ("model.onnx", "model.trt.onnx"):
-            if (self._out / name).exists():
-                widths[name] = load_model(self._out / name).graph.output[0].type.tensor_type.shape.dim[1].dim_value
-        if (self._out / "model.engine.json").exists():
-            widths["model.engine.json"] = read_json(self._out / "model.engine.json")["outputs"][0]["dims"][1]
-        if (self._out / "model.reference.safetensors").exists():
-            with safe_open(str(self._out / "model.reference.safetensors"), framework="numpy") as stream:
-                name = next(n for n in stream.keys() if n.startswith("p0/output/"))  # noqa: SIM118
-                widths["reference"] = stream.get_slice(name).get_shape()[1]
-        return widths
-
-    def _builders(self) -> list[int]:
-        """Builders of this campaign that are running."""
-        mine = f"TMPDIR={self._root / 'tmp'}".encode()
-        pids = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                builds = b"builder.isolated" in (folder / "cmdline").read_bytes()
-                if builds and mine in (folder / "environ").read_bytes():
-                    pids.append(int(folder.name))
-            except OSError:
-                continue
-        return pids
-
-    def _look_for_leftovers(self) -> None:
-        hidden = [p.name for p in self._out.iterdir() if p.name.startswith(".")]
-        folders = [p.name for p in (self._root / "tmp").iterdir() if p.name.startswith("trtconv-")]
-        for name in (*hidden, *folders):
-            self.failures.append(f"left over after a whole convert: {name}")
+def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of a campaign out of its lines."""
+    kills = [line for line in lines if "kill" in line]
+    return {
+        "kills": len(kills),
+        "while it wrote": sum(line["writing"] for line in kills),
+        "by command": dict(sorted(Counter(line["command"] for line in kills).items())),
+        "by victim": dict(sorted(Counter(line["victim"] for line in kills).items())),
+        "states": dict(sorted(Counter(line["state"].partition(":")[0] for line in kills).items())),
+        "whole runs": sum("whole" in line for line in lines),
+        "failures": [line["failure"] for line in lines if "failure" in line],
+    }
 
 
 def main() -> int:
-    """Run the campaign and write its result."""
+    """Run or continue the campaign; prints its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/kills.json"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/kills.jsonl"))
     options = parser.parse_args()
-    import onnx  # noqa: F401
-    import onnxruntime  # noqa: F401
-    import onnxscript  # noqa: F401
-    import torch  # noqa: F401
+    text = options.output.read_text() if options.output.exists() else ""
+    lines = [json.loads(line) for line in text.splitlines()]
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder, open(options.output, "a") as stream:
 
-    import trtconv.check
-    import trtconv.export
-    import trtconv.pipeline
-    import trtconv.rewrite  # noqa: F401
+        def tell(event: dict[str, Any]) -> None:
+            lines.append(event)
+            stream.write(json.dumps(event) + "\n")
+            stream.flush()
 
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        campaign = Campaign(Path(folder), options.seed)
-
-        def tell(kills: int) -> None:
-            # After each, so that a campaign that is stopped leaves what it saw.
-            write_json(options.output, {
-                "date": time.strftime("%Y-%m-%d"), "kills": kills, "seed": options.seed,
-                "seconds": round(time.monotonic() - started), "seen": dict(sorted(campaign.counts.items())),
-                "failures": [text.replace(folder, "") for text in campaign.failures],
-            })  # fmt: skip
-
-        campaign.run(options.kills, tell)
-    for name, count in sorted(campaign.counts.items()):
-        print(f"{count:>6}  {name}")
-    print(*campaign.failures, sep="\n")
-    return 1 if campaign.failures else 0
+        Campaign(Path(folder), options.seed, tell).run(sum("kill" in line for line in lines), options.kills)
+    print(json.dumps(summary(lines), indent=1))
+    return 1 if summary(lines)["failures"] else 0
 
 
 if __name__ == "__main__":

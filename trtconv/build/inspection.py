@@ -7,6 +7,7 @@ from typing import Any
 
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.tensorrt.plan_header import read_plan_header
+from trtconv.build.package.triton_repository import require_packaged
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.facts import raw_tensor
@@ -18,9 +19,10 @@ def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
     Raises InvalidRequestError when the file is not an engine; or is not the one that its manifest describes, or the
-    manifest was edited; a missing manifest is stated.
+    manifest was edited; or is not the one for which its Triton repository was written. A missing manifest is stated.
     """
     header = read_plan_header(path)
+    require_packaged(path)
     facts: dict[str, Any] = {
         "file": f"{path} ({format_bytes(path.stat().st_size)})",
         "kind": "engine",
@@ -38,6 +40,7 @@ def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE
 def raw_engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE) -> dict[str, Any]:
     """The same as `engine_facts` in numbers and lists, for JSON: sizes in bytes, times in seconds."""
     header = read_plan_header(path)
+    require_packaged(path)
     facts: dict[str, Any] = {
         "file": path,
         "format": "engine",

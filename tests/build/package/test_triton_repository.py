@@ -2,22 +2,18 @@
 
 import hashlib
 import importlib.util
-import os
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.backends.test_engine_files import manifest_of, plan
 from tests.wheels import wheel_folder
 from trtconv.backends.tensorrt.manifest import write_manifest
-from trtconv.build.package.triton_repository import PackageRequest, package_engine
+from trtconv.build.inspection import engine_facts
+from trtconv.build.package.triton_repository import PackageRequest, package_engine, require_packaged
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-
 
 
 @pytest.fixture(scope="session")
@@ -139,3 +135,16 @@ def test_engines_that_triton_cannot_serve(engine, tmp_path):
     with pytest.raises(InvalidRequestError, match="which Triton cannot serve"):
         package_engine(PackageRequest(engine, tmp_path / "repo"))
     assert not (tmp_path / "repo").exists()
+
+
+def test_a_plan_that_its_repository_was_not_written_for(engine, tmp_path):
+    write(engine)
+    plans = [package_engine(PackageRequest(engine, tmp_path / "repo", version=v)).model for v in (1, 2)]
+    for path in (*plans, engine):
+        require_packaged(path)
+        assert engine_facts(path)["kind"] == "engine"
+    # What a `package` leaves that was killed between the plan and the config.
+    plans[1].write_bytes(plan(size=300))
+    with pytest.raises(InvalidRequestError, match=r"is not the engine that '.*config.pbtxt' was written for"):
+        engine_facts(plans[1])
+    require_packaged(plans[0])

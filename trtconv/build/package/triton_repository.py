@@ -7,13 +7,14 @@ the message class that the tritonclient wheel carries.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from trtconv.backends.tensorrt.engine_fit import require_plugins
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
-from trtconv.core.artifacts import require_file, write_bytes, write_text
+from trtconv.core.artifacts import require_file, sha256_file, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
@@ -23,6 +24,7 @@ _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int64": "IN
           "uint8": "UINT8", "bool": "BOOL"}  # fmt: skip
 _DELAY_US = 100
 _PLAN = "model.plan"
+_PARAMETER = re.compile(r'parameters \{ key: "(\w+)", value \{ string_value: "([^"\\]*)" \} \}')
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def package_engine(request: PackageRequest) -> PackageResult:
     name = request.name or request.engine.name.split(".")[0]
     folder = request.repository / name
     batch = batch_of(manifest)
-    config = config_text(name, manifest, batch, request.instances)
+    config = config_text(name, manifest, batch, request.instances, request.version)
     libraries = [require_file(p, "plugin library") for p in request.plugins]
     plan_copy, copies = folder / str(request.version) / _PLAN, [folder / "plugins" / p.name for p in libraries]
     require_distinct((plan_copy, folder / "config.pbtxt", *copies), (request.engine, *libraries))
@@ -100,7 +102,24 @@ def batch_of(manifest: EngineManifest) -> int:
     return top.max if top.max > 1 and top.min == 1 and top.multiple == 1 else 0
 
 
-def config_text(name: str, manifest: EngineManifest, batch: int, instances: int) -> str:
+def require_packaged(plan: Path) -> None:
+    """Raise InvalidRequestError when `REPOSITORY/NAME/VERSION/model.plan` is not the plan that config.pbtxt names.
+
+    That is what a `package` leaves which was killed between the two. Files that trtconv did not package pass.
+    """
+    config = plan.parent.parent / "config.pbtxt"
+    if plan.name != _PLAN or not config.is_file():
+        return
+    facts = dict(_PARAMETER.findall(config.read_text(errors="replace")))
+    if facts.get("version") != plan.parent.name or "engine_sha256" not in facts:
+        return
+    if facts["engine_sha256"] != sha256_file(plan):
+        raise InvalidRequestError(
+            f"'{plan}' is not the engine that '{config}' was written for", hint="run trtconv package again"
+        )
+
+
+def config_text(name: str, manifest: EngineManifest, batch: int, instances: int, version: int = 1) -> str:
     """The text of config.pbtxt."""
     old = manifest.version.startswith("8.")
     inputs = ",\n".join(_tensor(t, batch > 0, old, manifest) for t in manifest.inputs)
@@ -123,6 +142,7 @@ def config_text(name: str, manifest: EngineManifest, batch: int, instances: int)
             f"  max_queue_delay_microseconds: {_DELAY_US}\n}}"
         )
     facts = {
+        "version": str(version),
         "trtconv": manifest.trtconv,
         "tensorrt": manifest.version,
         "shape_space": str(manifest.space),
