@@ -79,11 +79,14 @@ class Campaign:
         self._warm()
         for command in dict.fromkeys(COMMANDS):
             self._whole(command)
-        number = first
+        number, attempt = first, 0
         while number < kills:
             # By its number, so that a campaign that goes on does not repeat itself.
-            self._random = random.Random(f"{self._seed}-{number}")
-            number += self._kill(self._random.choice(COMMANDS), number)
+            self._random = random.Random(f"{self._seed}-{number}-{attempt}")
+            if not self._kill(self._random.choice(COMMANDS), number):
+                attempt += 1
+                continue
+            number, attempt = number + 1, 0
             if number % WHOLE_EVERY == 0:
                 for command in ("convert", "package", "cache"):
                     self._whole(command)
@@ -149,8 +152,8 @@ class Campaign:
         if command in ("convert", "package", "cache") and code != 0:
             self._tell({"failure": f"a whole {command} ended with {code}"})
 
-    def _kill(self, command: str, number: int) -> int:
-        """One kill; 0 when the command had ended before."""
+    def _kill(self, command: str, number: int) -> bool:
+        """One kill; False when the command had ended before."""
         writes = self._random.random() < 0.5
         share, worker = self._random.random(), self._random.random() < 0.5
         folders = (self._repository,) if command == "package" else (self._out,)
@@ -163,7 +166,7 @@ class Campaign:
                 # From the first change on, within a third of what a whole run takes.
                 changed, at = True, time.monotonic() + share * share * self._seconds[command] / 3
             if os.waitpid(pid, os.WNOHANG)[0]:
-                return 0
+                return False
             time.sleep(_POLL_S)
         processes = children_of(pid)
         victim = processes[0] if worker and processes else pid
@@ -171,7 +174,7 @@ class Campaign:
         seconds = time.monotonic() - started
         os.waitpid(pid, 0)
         self._look(command, number, seconds, "child" if victim != pid else "program", processes, changed)
-        return 1
+        return True
 
     def _look(
         self, command: str, number: int, seconds: float, victim: str, processes: list[int], changed: bool
