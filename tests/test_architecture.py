@@ -205,3 +205,18 @@ def test_every_folder_of_tests_is_run(pytestconfig):
     folders = {p.name for p in (ROOT / "tests").rglob("*") if p.is_dir() and p.name != "__pycache__"}
     left_out = pytestconfig.getini("norecursedirs")
     assert not {f for f in folders for pattern in left_out if fnmatch(f, pattern)}
+
+
+def test_an_engine_is_deserialised_in_one_place():
+    """Whatever reaches TensorRT passed `admit_engine`, which asks what code the engine carries."""
+    words = ("deserialize_cuda_engine", "engine_host_code_allowed", "deserialize_engine_from_stream")
+    uses = {
+        (str(path.relative_to(PACKAGE)), node.attr)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in words
+    }
+    door = "backends/tensorrt/admission.py"
+    assert uses == {(door, "deserialize_cuda_engine"), (door, "engine_host_code_allowed")}
+    makers = [p for p in FILES if "AdmittedEngine(" in p.read_text()]
+    assert [str(p.relative_to(PACKAGE)) for p in makers] == [door]

@@ -81,6 +81,31 @@ def test_code_of_the_host_in_an_engine_is_off_unless_it_is_named(tmp_path, optio
     require_named_code(engine, manifest, EngineCode(host=True))
 
 
+@pytest.mark.parametrize("way", ["load", "refit"])
+@pytest.mark.parametrize("carried", [{"options": {"version_compatible": True}}, {"plugin_kernels": {"L2Norm": {}}}])
+def test_no_way_into_tensorrt_goes_past_the_code_that_was_named(tmp_path, monkeypatch, way, carried):
+    """Refused before a GPU is looked for, so before TensorRT is asked at all; with the name, the GPU is what lacks."""
+    from tests.core.trust.sets import write_set
+    from trtconv.backends.protocol import Capabilities
+    from trtconv.backends.tensorrt import backend
+    from trtconv.core.errors import MissingDependencyError
+    from trtconv.core.trust.trust import EngineCode
+
+    def no_gpu(what):
+        raise MissingDependencyError(what)
+
+    engine = write_set(tmp_path, **carried)
+    monkeypatch.setattr(backend, "require_cuda", no_gpu)
+    installed = Capabilities("tensorrt", "11.1.0", 11, True, True, False)
+    monkeypatch.setattr(backend.TensorRTBackend, "capabilities", lambda self: installed)
+    opened = getattr(backend.TensorRTBackend("tensorrt"), way)
+    weights = ({},) if way == "refit" else ()
+    with pytest.raises(UntrustedError, match="would run when it is loaded"):
+        opened(engine, *weights)
+    with pytest.raises(MissingDependencyError):
+        opened(engine, *weights, code=EngineCode(host=True, plugins=True))
+
+
 def test_kernels_in_an_engine_are_off_unless_they_are_named(tmp_path):
     from tests.core.trust.sets import write_set
     from trtconv.backends.tensorrt.engine_fit import require_named_code

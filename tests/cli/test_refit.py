@@ -66,7 +66,7 @@ def gpu(monkeypatch):
 
     weights_of_engine = {}
 
-    def refit(self, engine, weights, *, plugins=()):
+    def refit(self, engine, weights, *, plugins=(), code=None):
         weights_of_engine.update(weights)
         return engine.read_bytes() + b"refitted"
 

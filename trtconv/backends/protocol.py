@@ -259,7 +259,10 @@ class Backend(Protocol):
         UntrustedError for code that was not named, and TrtconvError when the engine is refused.
         """
 
-    def refit(self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = ()) -> bytes:
+    def refit(
+        self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = (),
+        code: EngineCode = NO_CODE,
+    ) -> bytes:  # fmt: skip
         """The engine's plan with new weights, by their names in the graph that it was built from.
 
         Raises UnsupportedError for an engine that takes no new weights, or not these; and what `load` raises.

@@ -22,6 +22,7 @@ from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.precision import QUANTISED_NAMES, TYPED
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests.build import is_on
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,7 @@ def require_refittable(engine: Path) -> EngineManifest:
 
 def refit_engine(
     engine: Path, graph: Path, model: Path, output: Path, progress: Progress | None = None, *,
-    plugins: tuple[Path, ...] = (),
+    plugins: tuple[Path, ...] = (), code: EngineCode = NO_CODE,
 ) -> RefitResult:  # fmt: skip
     """Write `output`, the engine that was built from `graph`, with the weights of `model`; and its manifest.
 
@@ -74,7 +75,7 @@ def refit_engine(
     require_graph(engine, graph, manifest)
     weights = changed_weights(load_model(graph, weights=True), load_model(model, weights=True))
     progress.phase(f"refitting {len(weights)} weights")
-    plan = backend_of(engine).refit(engine, weights, plugins=plugins)
+    plan = backend_of(engine).refit(engine, weights, plugins=plugins, code=code)
     with locked_set(output):
         write_bytes(output, plan)
         path = write_manifest(output, _manifest(manifest, output, model, time.monotonic() - started))

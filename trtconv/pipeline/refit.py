@@ -22,6 +22,7 @@ from trtconv.core.report import CheckReport
 from trtconv.core.requests import CheckRequest, ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline import require_equal, write_report
 
@@ -34,12 +35,16 @@ MODEL, GRAPH, ENGINE = "model.onnx", "model.trt.onnx", "model.engine"
 
 @dataclass(frozen=True)
 class RefitRequest:
-    """`engine` gets the weights of what `export` says; all files go into the folder `output`."""
+    """`engine` gets the weights of what `export` says; all files go into the folder `output`.
+
+    `code` names code in the engine that may run.
+    """
 
     engine: Path
     export: ExportRequest | ForeignRequest
     output: Path
     plugins: tuple[Path, ...] = ()
+    code: EngineCode = NO_CODE
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,13 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
         progress.stage("rewrite")
         rewrite_model(rewrite, progress)
         progress.stage("refit")
-        result = refit_engine(request.engine, graph, rewrite.output, folder / ENGINE, progress, plugins=request.plugins)
+        result = refit_engine(
+            request.engine, graph, rewrite.output, folder / ENGINE, progress, plugins=request.plugins, code=request.code
+        )
         progress.stage("check engine")
         check = CheckRequest(
             result.engine, reference=beside(folder / MODEL, ".reference.safetensors"), source_check=False,
-            tolerance=request.export.tolerance, plugins=request.plugins,
+            tolerance=request.export.tolerance, plugins=request.plugins, code=request.code,
         )  # fmt: skip
         report = check_model(check, progress, heat=True)
         require_equal(report, original_in_words(request.export))

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.admission import AdmittedEngine
+from trtconv.backends.tensorrt.engine_fit import EngineFile
+from trtconv.backends.tensorrt.plan_header import PlanHeader
 from trtconv.backends.tensorrt.refit import refit_plan
 from trtconv.core.errors import TrtconvError, UnsupportedError
 
@@ -44,16 +47,18 @@ class Library:
 def one_logger(monkeypatch):
     from contextlib import nullcontext
 
-    from trtconv.backends.tensorrt import refit
+    from trtconv.backends.tensorrt import admission, refit
     from trtconv.backends.tensorrt.messages import Messages
 
     logger = SimpleNamespace(collect=lambda: nullcontext(Messages([("error", "TensorRT's own words")])))
-    monkeypatch.setattr(refit, "logger_of", lambda trt: logger)
+    for module in (refit, admission):
+        monkeypatch.setattr(module, "logger_of", lambda trt: logger)
 
 
 def refitted(library, tmp_path, plan=b"plan", **weights):
     arrays = {n: np.asarray(v, np.float32) for n, v in weights.items()}
-    return refit_plan(library, OLD, tmp_path / "m.engine", plan, arrays)
+    file = EngineFile(tmp_path / "m.engine", plan, PlanHeader("tensorrt", (8, 6, 0, 0)), None)
+    return refit_plan(library, OLD, AdmittedEngine(file), arrays)
 
 
 def test_the_plan_with_its_new_weights(tmp_path):

@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from trtconv.backends.cuda.array_interface import import_array_interface
@@ -17,15 +16,13 @@ from trtconv.backends.cuda.memory import CudaMemory, open_cuda_memory
 from trtconv.backends.protocol import Capabilities, Profile
 from trtconv.backends.runtime.execution import Execution
 from trtconv.backends.runtime.prepared import Prepared
+from trtconv.backends.tensorrt.admission import AdmittedEngine, deserialize_engine
 from trtconv.backends.tensorrt.debug_tensors import listen, make_debug_listener
-from trtconv.backends.tensorrt.engine_fit import EngineFile
 from trtconv.backends.tensorrt.engine_io import as_input, engine_profiles, engine_tensors, require_inputs, shape_of
 from trtconv.backends.tensorrt.layers import LayerInfo, make_profiler, read_layers, with_times
 from trtconv.backends.tensorrt.messages import logger_of
-from trtconv.backends.tensorrt.plugin_loading import load_plugins
 from trtconv.core.dtypes import DType
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
-from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,31 +33,18 @@ MOST_GRAPHS = 16
 
 
 def open_session(
-    trt: Any, capabilities: Capabilities, engine: EngineFile, gpu: Gpu, plugins: tuple[Path, ...],
-    warnings: tuple[str, ...], code: EngineCode = NO_CODE,
-) -> EngineSession:  # fmt: skip
-    """Deserialize an engine; TensorRT refuses code of the host in it unless `code` names that.
-
-    Raises TrtconvError with TensorRT's words when it refuses.
-    """
-    manifest = engine.manifest
+    trt: Any, capabilities: Capabilities, admitted: AdmittedEngine, gpu: Gpu, warnings: tuple[str, ...]
+) -> EngineSession:
+    """Deserialise an engine on a GPU. Raises TrtconvError with TensorRT's words when it refuses."""
+    manifest = admitted.file.manifest
     memory = open_cuda_memory(gpu.index)
-    logger = logger_of(trt)
-    with memory.current(), logger.collect() as messages:
-        load_plugins(trt, logger, plugins)
-        runtime = trt.Runtime(logger)
-        if code.host:
-            runtime.engine_host_code_allowed = True
-        loaded = runtime.deserialize_cuda_engine(engine.plan)
-        if loaded is None:
-            raise TrtconvError(
-                f"{capabilities} refuses '{engine.path}'",
-                details=messages.errors[:8],
-                hint="build it again on this machine",
-            )
+    with memory.current():
+        loaded = deserialize_engine(trt, capabilities, admitted)
     declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
-    warnings = (*warnings, *messages.warnings)
-    return EngineSession(trt, (runtime, loaded), memory, f"{capabilities} on {gpu.name}", declared, warnings)
+    warnings = (*warnings, *loaded.warnings)
+    return EngineSession(
+        trt, (loaded.runtime, loaded.engine), memory, f"{capabilities} on {gpu.name}", declared, warnings
+    )
 
 
 class EngineSession:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.cuda.context import PrimaryContext
 from trtconv.backends.cuda.driver import Gpu, probe_cuda, require_cuda
 from trtconv.backends.protocol import BuiltEngine, Capabilities, EngineRunner, EngineSettings, NodeProblem
+from trtconv.backends.tensorrt.admission import admit_engine, deserialize_built
 from trtconv.backends.tensorrt.builder.configuration import add_profiles, check_settings, configure
 from trtconv.backends.tensorrt.builder.embedded_plugins import kernels_in_engine
 from trtconv.backends.tensorrt.builder.graph_for_parser import known_problems, prepare
@@ -30,13 +31,7 @@ from trtconv.backends.tensorrt.builder.problems import build_failure
 from trtconv.backends.tensorrt.builder.weak_rest import build_quantised
 from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
 from trtconv.backends.tensorrt.debug_tensors import mark_debug
-from trtconv.backends.tensorrt.engine_fit import (
-    read_engine,
-    require_gpu,
-    require_named_code,
-    require_plugins,
-    require_version,
-)
+from trtconv.backends.tensorrt.engine_fit import require_gpu
 from trtconv.backends.tensorrt.engine_io import engine_tensors
 from trtconv.backends.tensorrt.layers import layers_of_type, read_layers
 from trtconv.backends.tensorrt.library import import_tensorrt, probe_capabilities
@@ -212,27 +207,25 @@ class TensorRTBackend:
         """Open an engine for running on the GPU of this machine, after it was shown to belong here."""
         from trtconv.backends.runtime.session import open_session
 
-        opened = read_engine(engine, foreign=foreign, verified=verified)
-        header, manifest = opened.header, opened.manifest
+        admitted = admit_engine(
+            engine, self.capabilities, plugins=plugins, foreign=foreign, code=code, verified=verified
+        )
         capabilities = self.capabilities()
-        require_version(engine, header, manifest, capabilities)
-        require_named_code(engine, manifest, code)
-        require_plugins(engine, manifest, plugins)
         gpu = require_cuda(f"running '{engine}'")
-        warnings = require_gpu(engine, manifest, capabilities, gpu)
-        return open_session(self._trt, capabilities, opened, gpu, plugins, warnings, code)
+        warnings = require_gpu(engine, admitted.file.manifest, capabilities, gpu)
+        return open_session(self._trt, capabilities, admitted, gpu, warnings)
 
-    def refit(self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = ()) -> bytes:
+    def refit(
+        self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = (),
+        code: EngineCode = NO_CODE,
+    ) -> bytes:  # fmt: skip
         """The engine's plan with new weights, on the GPU of this machine."""
-        opened = read_engine(engine)
+        admitted = admit_engine(engine, self.capabilities, plugins=plugins, code=code)
         capabilities = self.capabilities()
-        require_version(engine, opened.header, opened.manifest, capabilities)
-        require_plugins(engine, opened.manifest, plugins)
         gpu = require_cuda(f"refitting '{engine}'")
-        require_gpu(engine, opened.manifest, capabilities, gpu)
+        require_gpu(engine, admitted.file.manifest, capabilities, gpu)
         with PrimaryContext(gpu.index).scope:
-            load_plugins(self._trt, logger_of(self._trt), plugins)
-            return refit_plan(self._trt, capabilities, engine, opened.plan, weights)
+            return refit_plan(self._trt, capabilities, admitted, weights)
 
 
 def ask_parser(trt: Any, capabilities: Capabilities, model: onnx.ModelProto, path: Path) -> tuple[NodeProblem, ...]:
@@ -290,8 +283,8 @@ def _set_opt(trt: Any, engine: Any, context: Any, settings: EngineSettings) -> b
 def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
     """Layers by element type in a weakly typed engine; one that came out all FP32 is an error, not a surprise."""
     # The runtime has to outlive the engine.
-    runtime = trt.Runtime(logger_of(trt))
-    engine = runtime.deserialize_cuda_engine(plan)
+    loaded = deserialize_built(trt, plan)
+    engine = loaded.engine
     context = engine.create_execution_context()
     if not _set_opt(trt, engine, context, settings):
         return {}

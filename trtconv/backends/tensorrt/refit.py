@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities
+from trtconv.backends.tensorrt.admission import AdmittedEngine, deserialize_engine
 from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.listing import list_names
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 8
 
 
-def refit_plan(trt: Any, capabilities: Capabilities, path: Path, plan: bytes, weights: Mapping[str, Array]) -> bytes:
+def refit_plan(trt: Any, capabilities: Capabilities, admitted: AdmittedEngine, weights: Mapping[str, Array]) -> bytes:
     """The plan with these weights, by the names that they have in the ONNX graph.
 
     Raises UnsupportedError naming the weights that the engine cannot take, and those that it then lacks, TrtconvError
@@ -27,12 +27,11 @@ def refit_plan(trt: Any, capabilities: Capabilities, path: Path, plan: bytes, we
     """
     import numpy as np
 
+    path = admitted.file.path
     with logger_of(trt).collect() as messages:
         # The runtime has to outlive the engine, and the arrays the refit.
-        runtime = trt.Runtime(logger_of(trt))
-        engine = runtime.deserialize_cuda_engine(plan)
-        if engine is None:
-            raise TrtconvError(f"{capabilities} refuses '{path}'", details=messages.errors[:SHOWN])
+        loaded = deserialize_engine(trt, capabilities, admitted)
+        engine = loaded.engine
         if not engine.refittable:
             raise UnsupportedError(
                 f"'{path}' was not built to take new weights", hint="build it with --option refit=true"

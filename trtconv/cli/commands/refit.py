@@ -15,6 +15,8 @@ from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOpt
 from trtconv.core.listing import list_first
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
+from trtconv.core.requests.check import ALLOW_CODE
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class RefitOptions:
         default=(),
         metadata=option("--plugin", help="A plugin library to load.", group="Build", form="path", many=True),
     )
+    code: EngineCode = field(default=NO_CODE, metadata=ALLOW_CODE)
 
 
 @click.command("refit", cls=ListCommand)
@@ -67,7 +70,7 @@ def command(engine: Path, module: str | None, line: CommandLine) -> None:
     config = load_config(line.of(ConfigOption).config)
     with ConsoleProgress(output.verbosity) as progress:
         request = refit_request(config, engine, module, options.output, line)
-        result = refit(replace(request, plugins=options.plugins), progress)
+        result = refit(replace(request, plugins=options.plugins, code=options.code), progress)
     show(_summary(engine, result), line.of(JsonOption), quiet=output.quiet)
 
 

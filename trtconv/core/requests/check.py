@@ -16,6 +16,17 @@ from trtconv.core.trust.trust import NO_CODE, EngineCode, named_code
 POWER_FLAG, BARE_POWER = "--power", 60
 
 
+ALLOW_CODE = option(
+    "--allow-code",
+    help="Let this code in an engine run: of the host (version compatible), or plugins' kernels.",
+    group="Check",
+    form="choice",
+    choices=("host", "plugins"),
+    many=True,
+    parse=named_code,
+)
+
+
 @dataclass(frozen=True)
 class CheckRequest:
     """`trtconv check`. `reference` None looks beside the subject; `against` runs a module instead of reading a file.
@@ -62,15 +73,7 @@ class CheckRequest:
     )
     code: EngineCode = field(
         default=NO_CODE,
-        metadata=option(
-            "--allow-code",
-            help="Let this code in an engine run: of the host (version compatible), or plugins' kernels.",
-            group="Check",
-            form="choice",
-            choices=("host", "plugins"),
-            many=True,
-            parse=named_code,
-        ),
+        metadata=ALLOW_CODE,
     )
     source_check: bool = field(
         default=True,
