@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fuzz import file_targets, model_targets, rewrite_target, text_targets
+from tests.fuzz import command_target, file_targets, model_targets, rewrite_target, text_targets
 from tests.fuzz.target import Target
 
 SHORT = (*text_targets.TARGETS, *file_targets.TARGETS, model_targets.READ, rewrite_target.TARGET)
-TARGETS = (*SHORT, model_targets.PROGRAM, *model_targets.LONG)
+TARGETS = (*SHORT, command_target.TARGET, model_targets.PROGRAM, *model_targets.LONG)
 
 
 def by_name(name: str) -> Target:

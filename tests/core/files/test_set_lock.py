@@ -13,7 +13,7 @@ from trtconv.core.artifacts import write_json, write_text
 from trtconv.core.errors import InvalidRequestError, OutputBusyError
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.private_folder import private_temporary_folder, process_label, remove_stale_files
-from trtconv.core.files.set_lock import SUFFIX, locked_set
+from trtconv.core.files.set_lock import SUFFIX, locked_set, remove_leftovers
 from trtconv.core.files.source_record import user_files
 
 HOLDER = """
@@ -84,6 +84,18 @@ def test_the_lock_of_a_killed_process_is_harmless_and_its_leftovers_go(holder, t
     with locked_set(tmp_path / "model.onnx"):
         pass
     assert [p.name for p in tmp_path.iterdir()] == [".model.settings.onnx"]
+
+
+def test_a_command_that_writes_nothing_cleans_up_unless_others_write(holder, tmp_path):
+    lock = tmp_path / f".model{SUFFIX}"
+    remove_leftovers(tmp_path / "model.onnx")
+    assert lock.exists(), "the other process still writes"
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    remove_leftovers(tmp_path / "model.onnx")
+    assert not lock.exists()
+    remove_leftovers(tmp_path / "absent" / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rooms_inside_a_conversion_lock_again_but_other_threads_do_not(tmp_path):

@@ -29,6 +29,7 @@ def command(module: str | None, line: CommandLine) -> None:
     """
     from trtconv.cli.show import show
     from trtconv.core.files.conversion_stamp import read_stamp
+    from trtconv.core.files.set_lock import remove_leftovers
     from trtconv.frontend.conversion import ConversionOrder, run_conversion
     from trtconv.frontend.summary import Summary
 
@@ -36,6 +37,7 @@ def command(module: str | None, line: CommandLine) -> None:
     order = ConversionOrder(module, line)
     stamp, _ = (None, "") if options.force else read_stamp(options.output, order.key)
     if stamp is not None:
+        remove_leftovers(options.output / "model.onnx")
         lines = (*stamp.lines, ("unchanged", "nothing changed since; --force converts again"))
         show(Summary("convert", lines, {**stamp.data, "unchanged": True}), json, quiet=output.quiet)
         return

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from trtconv.core.artifacts import beside, creating_folder, unwritable
-from trtconv.core.errors import OutputBusyError
+from trtconv.core.errors import OutputBusyError, TrtconvError
 from trtconv.core.files.output_paths import output_target
 from trtconv.core.files.private_folder import remove_stale_files, remove_stale_folders
 
@@ -58,6 +58,15 @@ def locked_set(output: Path) -> Iterator[None]:
                 with suppress(OSError):
                     os.unlink(path)
                 os.close(handle)
+
+
+def remove_leftovers(output: Path) -> None:
+    """Remove what killed processes left beside a set that is not written now; where others do, or nobody may, it stays.
+
+    For a command that has nothing to write.
+    """
+    with suppress(TrtconvError), locked_set(output):
+        pass
 
 
 def _lock_path(output: Path) -> Path:
