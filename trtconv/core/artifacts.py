@@ -199,8 +199,11 @@ def sha256_file(path: Path) -> str:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """The companion of an artifact: `beside(out/model.trt.onnx, '.rewrites.json')` is `out/model.rewrites.json`."""
-    name = path.name
+    """The companion of an artifact: `beside(out/model.trt.onnx, '.rewrites.json')` is `out/model.rewrites.json`.
+
+    Raises InvalidRequestError for `.` and `/`, which name a folder.
+    """
+    name = _file_name(path)
     for tail in (".trt.onnx", ".onnx", ".engine", ".plan"):
         if name.endswith(tail):
             name = name[: -len(tail)]
@@ -209,5 +212,11 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 def manifest_path(path: Path) -> Path:
-    """The manifest of an artifact: `model.onnx` has `model.onnx.json`."""
-    return path.with_name(path.name + ".json")
+    """The manifest of an artifact: `model.onnx` has `model.onnx.json`. Raises InvalidRequestError as `beside` does."""
+    return path.with_name(_file_name(path) + ".json")
+
+
+def _file_name(path: Path) -> str:
+    if not path.name:
+        raise InvalidRequestError(f"'{path}' is a directory", hint="name the file inside it")
+    return path.name
