@@ -8,12 +8,12 @@ belongs to none is run next: concolic testing, with an exhaustive evaluation in 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.limits import effort_seconds
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
@@ -80,7 +80,7 @@ class _Search:
 
     @property
     def spent(self) -> bool:
-        return self.runs >= MOST_RUNS or time.monotonic() > self.deadline
+        return self.runs >= MOST_RUNS or effort_seconds() > self.deadline
 
 
 def explore_sizes(
@@ -95,7 +95,7 @@ def explore_sizes(
     # A second or two, the first time; torch.export imports it as well.
     import torch._dynamo  # noqa: F401
 
-    search = _Search(runner, specs, space, dict(starts[0]), time.monotonic() + seconds)
+    search = _Search(runner, specs, space, dict(starts[0]), effort_seconds() + seconds)
     search.waiting += [dict(s) for s in starts]
     followed = 0
     while search.waiting:
@@ -176,7 +176,7 @@ def _decides(search: _Search, decision: SizeGuard, sizes: Mapping[str, int]) -> 
     try:
         for grids in size_grids(search.space, decision.names):
             failing += sizes_where(~_holds(decision, grids), grids, 3)
-            if time.monotonic() > search.deadline:
+            if effort_seconds() > search.deadline:
                 search.obstacles[OUT_OF_TIME] = None
                 break
     except UnreadableError as error:
@@ -235,7 +235,7 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
         followed += int(covered.sum()) * others
         if len(missing) < MOST_RUNS:
             missing += [{**search.base, **part} for part in sizes_where(~covered, grids, 4)]
-        if time.monotonic() > search.deadline + 2.0:
+        if effort_seconds() > search.deadline + 2.0:
             break
     for sizes in missing:
         search.points.setdefault(tuple(sizes.items()), sizes)

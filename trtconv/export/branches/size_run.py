@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.limits import effort_seconds
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, is_library
@@ -70,7 +70,7 @@ def copy_structure(module: nn.Module) -> nn.Module:
 def run_symbolic(
     module: nn.Module, runner: ModuleRunner, specs: Sequence[TensorSpec], sizes: Mapping[str, int], deadline: float
 ) -> SizeRun:
-    """Run the module on fake tensors of these sizes, its dynamic dims symbolic; ends at `deadline` (monotonic)."""
+    """Run the module on fake tensors of these sizes, its dynamic dims symbolic; ends at `deadline`, in CPU seconds."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
@@ -143,7 +143,7 @@ def _until(deadline: float) -> Any:
 
     class Clocked(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if time.monotonic() > deadline:
+            if effort_seconds() > deadline:
                 raise OutOfTimeError
             return func(*args, **(kwargs or {}))
 

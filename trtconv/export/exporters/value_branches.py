@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.limits import effort_seconds
 from trtconv.core.report import OutputComparison
 from trtconv.export.branches.explain import find_fork
 from trtconv.export.branches.further_values import further_inputs, numbers_in_code
@@ -63,12 +63,12 @@ def _compared_further(
     if result.candidate is None or result.verdict is None:
         return job, result
     job.progress.phase("trying other values where the module reads them")
-    deadline = time.monotonic() + SECONDS
+    deadline = effort_seconds() + SECONDS
     specs, first = job.request.inputs, job.samples.items[0].point
     random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
     run = OnnxRuntimeRunner(result.candidate.model)
     for number, feed in enumerate(further_inputs(specs, random, numbers_in_code(exits, job.runner.module))):
-        if time.monotonic() > deadline:
+        if effort_seconds() > deadline:
             break
         point = replace(first, label=f"other-values-{number + 1}", values=BOUNDARY)
         try:

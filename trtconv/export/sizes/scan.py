@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from trtconv.core.limits import effort_seconds
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
@@ -112,9 +113,9 @@ def scan_sizes(
     runner = result.runs.model()
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
-    limits = _Limits(started, thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
+    limits = _Limits(effort_seconds(), thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
     for kind, point in scan_points(job, [*paths.points, *edges]):
-        if not limits.allow(kind, time.monotonic()):
+        if not limits.allow(kind, effort_seconds()):
             if kind == "edge":
                 continue
             break
