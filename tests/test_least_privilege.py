@@ -9,8 +9,8 @@ from trtconv.core.errors import InvalidRequestError, UntrustedError
 
 PACKAGE = Path(__file__).parents[1] / "trtconv"
 SOURCES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
-# What unpickles, or runs text as code. The parent and its builder child talk by pickle in a folder of mode 0700 that
-# both own; exported_program and weights only name the exception that torch raises.
+# What unpickles, or runs text as code. The builder child gets its work by pickle, in a folder of mode 0700 that both
+# own, and answers in JSON; exported_program and weights only name the exception that torch raises.
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}
 MAY_PICKLE = {"backends/tensorrt/builder/isolated.py"}
 MAY_NAME_PICKLE = {"export/module/exported_program.py", "export/module/weights.py"}
@@ -50,6 +50,19 @@ def test_nothing_is_unpickled_or_run(path):
             assert "weights_only" in words or "allow_pickle" in words, f"{name} calls {function}"
         if function.startswith("pickle.") and name in MAY_NAME_PICKLE:
             assert function == "pickle.UnpicklingError", f"{name} calls {function}"
+
+
+def test_what_a_child_answers_is_not_unpickled():
+    """The child parses a stranger's model: it may be somebody else's by the time it answers."""
+    (path,) = (p for p in SOURCES if name_of(p) in MAY_PICKLE)
+    unpickles = {
+        function.name
+        for function in ast.walk(SOURCES[path])
+        if isinstance(function, ast.FunctionDef)
+        for _, name in calls(function)
+        if name in ("pickle.load", "pickle.loads", "pickle.Unpickler")
+    }
+    assert unpickles == {"_answer"}, "the function of the child that takes its work"
 
 
 def test_plugins_are_loaded_by_absolute_path_alone():

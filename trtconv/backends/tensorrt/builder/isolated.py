@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from trtconv.backends.protocol import BuiltEngine, EngineSettings
+from trtconv.backends.tensorrt.builder.answer import RESULT, read_answer, write_answer
 from trtconv.core.errors import LimitError, TrtconvError
 from trtconv.core.files.parent_process import end_with_parent, lines_from_parent, parent_arguments
 from trtconv.core.files.private_folder import private_temporary_folder
@@ -64,7 +65,7 @@ class BuildProcess:
         child = self._child or self._start()
         self._plugins = settings.plugins
         self._count += 1
-        work, result = self.place / f"{self._count}.work", self.place / f"{self._count}.result"
+        work, result = self.place / f"{self._count}.work", self.place / f"{self._count}{RESULT}"
         work.write_bytes(pickle.dumps((self._family, settings)))
         assert child.stdin is not None
         # A child that is gone already is noticed below.
@@ -81,12 +82,7 @@ class BuildProcess:
                 hint="the builder itself crashed: `trtconv rewrite` for this target may write the graph in a form that "
                 "it takes; else see `trtconv doctor`: is the driver new enough, is there memory left?",
             )
-        # Written by our own child a moment ago, in a folder that only this user can write.
-        outcome: BuiltEngine | BaseException = pickle.loads(result.read_bytes())
-        result.unlink()
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
+        return read_answer(work)
 
     def close(self) -> None:
         """End the child and remove its files."""
@@ -178,6 +174,7 @@ def main() -> None:
 def _answer(work: Path) -> None:
     from trtconv.backends.tensorrt.backend import TensorRTBackend
 
+    # By our parent, in a folder that only this user can write; what goes back is not pickled.
     family, settings = pickle.loads(work.read_bytes())
     work.unlink()
     result: BuiltEngine | TrtconvError
@@ -186,18 +183,12 @@ def _answer(work: Path) -> None:
             result = TensorRTBackend(family).build_here(settings, _TellParent(work.with_suffix(".phase"))).detached()
     except TrtconvError as error:
         result = error
-    _write_result(work, result)
-
-
-def _write_result(work: Path, result: BuiltEngine | TrtconvError) -> None:
-    part = work.with_suffix(".part")
-    part.write_bytes(pickle.dumps(result))
-    os.replace(part, work.with_suffix(".result"))
+    write_answer(work, result)
 
 
 def _end_beyond_limit(work: Path, error: LimitError) -> NoReturn:
     """The builder does not listen; the parent reads the reason and starts another child for the next build."""
-    _write_result(work, error)
+    write_answer(work, error)
     os._exit(error.exit_code)
 
 
