@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,15 @@ from trtconv.cli.help_groups import GroupedCommand
 
 # Parameters that name Python files, as `file.py:function`.
 _SPECS = ("module", "against", "sample")
+# With one of these a command runs the user's code, or writes where a config says, which is trusted.
+_TRUSTED = (*_SPECS, "rules", "script", "config")
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """The context's object in a process that runs one command and nothing else: it may give up rights for good."""
+
+    allowed: bool = False
 
 
 class FilePath(click.Path):
@@ -38,14 +49,45 @@ OUTPUT_FOLDER = FilePath("folder")
 
 
 class FileCommand(GroupedCommand):
-    """A command that refuses outputs which are its inputs, each other, or no regular files, before it begins."""
+    """A command that refuses outputs which are its inputs, each other, or no regular files, before it begins.
+
+    With `reads_strangers` it gives up writing elsewhere and the network, where its process is its own.
+    """
+
+    reads_strangers = False
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the files, then run. Raises InvalidRequestError."""
+        confinement = ctx.find_object(Confinement)
+        if self.reads_strangers and confinement is not None and confinement.allowed:
+            _confine(self, ctx)
         outputs = [(p.type, v) for p, v in _paths(self, ctx) if p.type.written]
         if outputs:
             _require_outputs(outputs, [v for p, v in _paths(self, ctx) if not p.type.written], _spec_files(ctx))
         return super().invoke(ctx)
+
+
+def _confine(command: click.Command, ctx: click.Context) -> None:
+    """Keep writing to the folders of the files that were named, this one, the cache and that for temporary files."""
+    import tempfile
+
+    from platformdirs import user_cache_path
+
+    from trtconv.build.cache.store import default_root
+    from trtconv.core.files.confinement import confine
+
+    if any(ctx.params.get(name) for name in _TRUSTED):
+        return
+    named = [p.resolve() for _, p in _paths(command, ctx) if str(p) != "-"]
+    cuda = Path(os.environ.get("CUDA_CACHE_PATH", "~/.nv")).expanduser()
+    caches = [user_cache_path("trtconv"), cuda, *filter(None, [default_root()])]
+    confine([*named, *(p.parent for p in named), *caches, Path.cwd(), Path(tempfile.gettempdir())])
+
+
+class StrangersFileCommand(FileCommand):
+    """A command that reads what a stranger may have written, and runs none of the user's Python."""
+
+    reads_strangers = True
 
 
 def _paths(command: click.Command, ctx: click.Context) -> Iterable[tuple[Any, Path]]:

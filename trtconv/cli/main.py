@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from trtconv import __version__
 from trtconv.cli.echo import echo
+from trtconv.cli.files import Confinement
 from trtconv.cli.termination import terminable, within_limits
 from trtconv.core.errors import LimitError, TrtconvError, did_you_mean
 
@@ -156,16 +157,18 @@ def main() -> NoReturn:
     """The program `trtconv`: `run` in a child, whose crash is an error."""
     from trtconv.cli.supervision import supervise
 
-    if "--debug" not in sys.argv and COMPLETE not in os.environ:
-        supervise(show_error)
-    run()
+    alone = "--debug" not in sys.argv and COMPLETE not in os.environ and supervise(show_error)
+    run(alone=alone)
 
 
-def run(args: list[str] | None = None) -> NoReturn:
-    """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through."""
+def run(args: list[str] | None = None, *, alone: bool = False) -> NoReturn:
+    """Run the CLI and exit with its code. `--debug` anywhere lets tracebacks through.
+
+    `alone`: this process does nothing else, and may give up rights for good.
+    """
     arguments = list(sys.argv[1:] if args is None else args)
     try:
-        code = _complete() if COMPLETE in os.environ else _run(arguments)
+        code = _complete() if COMPLETE in os.environ else _run(arguments, alone=alone)
         # Here and not while Python ends, which would tell of it.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -197,7 +200,7 @@ def _drop_output() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], *, alone: bool = False) -> int:
     debug = "--debug" in arguments
     # Unless told not to, ONNX Runtime 1.31 on Linux reports its use over the network, under a number kept in ~/.cache.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -205,7 +208,8 @@ def _run(arguments: list[str]) -> int:
     exceeded: list[LimitError] = []
     try:
         with terminable() as terminated, within_limits(show_error) as exceeded:
-            result = cli.main([w for w in arguments if w != "--debug"], prog_name="trtconv", standalone_mode=False)
+            words = [w for w in arguments if w != "--debug"]
+            result = cli.main(words, prog_name="trtconv", standalone_mode=False, obj=Confinement(alone))
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()

@@ -56,6 +56,12 @@ class ListCommand(FileCommand):
         return [] if option is None else option.shell_complete(ctx, incomplete)
 
 
+class StrangersListCommand(ListCommand):
+    """A command with lists that reads what a stranger may have written."""
+
+    reads_strangers = True
+
+
 def spread_lists(args: list[str]) -> list[str]:
     """Give every value its own option."""
     result: list[str] = []

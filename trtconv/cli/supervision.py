@@ -41,13 +41,14 @@ class _End(NamedTuple):
     error: TrtconvError | None = None
 
 
-def supervise(show: Callable[[Exception], int]) -> None:
-    """Return in a child that carries on; the parent ends with the child's exit code, and never returns.
+def supervise(show: Callable[[Exception], int]) -> bool:
+    """Return True in a child that carries on; the parent ends with the child's exit code, and never returns.
 
     `show` prints an error and gives its exit code: for a child that was ended by a signal, or beyond its limits.
+    Returns False where there is no child.
     """
     if sys.platform != "linux":
-        return
+        return False
     stack = os.memfd_create("trtconv-stack")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*_PASSED_ON, signal.SIGCHLD))
     parent, child = os.getpid(), os.fork()
@@ -56,7 +57,7 @@ def supervise(show: Callable[[Exception], int]) -> None:
         # Where the native code was called from; it is written by the handler of the fatal signal.
         faulthandler.enable(stack)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        return
+        return True
     code = 1
     try:
         code = _wait(child, stack, show)

@@ -11,7 +11,7 @@ import click
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
+from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, StrangersListCommand
 from trtconv.core.option import option
 from trtconv.core.requests import CheckRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
@@ -53,7 +53,7 @@ class BenchOptions:
     )
 
 
-@click.command("bench", cls=ListCommand)
+@click.command("bench", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
     CheckRequest, BenchOptions, ModuleSource, ConfigOption, JsonOption, OutputOptions, without=("--foreign-engine",)

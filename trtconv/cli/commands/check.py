@@ -12,7 +12,7 @@ from trtconv.check.reporters.registry import REPORTERS
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, GateOptions, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.cli.options import ConfigOption, GateOptions, OutputOptions, StrangersListCommand, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP16, FP32
 from trtconv.core.requests import CheckRequest, ModuleSource
@@ -104,7 +104,7 @@ class Destinations:
         return str(self.json) == "-"
 
 
-@click.command("check", cls=ListCommand)
+@click.command("check", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
     CheckRequest, ModuleSource, ToleranceOptions, GateOptions, CheckOptions, ConfigOption, OutputOptions,

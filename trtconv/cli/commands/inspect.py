@@ -9,12 +9,12 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
-from trtconv.cli.files import FILE, OUTPUT_REPORT, FileCommand
+from trtconv.cli.files import FILE, OUTPUT_REPORT, StrangersFileCommand
 from trtconv.cli.options import JsonOption
 from trtconv.frontend.command_line import CommandLine
 
 
-@click.command("inspect", cls=FileCommand)
+@click.command("inspect", cls=StrangersFileCommand)
 @click.argument("file", type=FILE)
 @click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
 @click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")

@@ -8,12 +8,12 @@ import click
 
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
-from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
+from trtconv.cli.files import FILE, OUTPUT_FOLDER, StrangersFileCommand
 from trtconv.cli.options import JsonOption
 from trtconv.frontend.command_line import CommandLine
 
 
-@click.command("package", cls=FileCommand)
+@click.command("package", cls=StrangersFileCommand)
 @click.argument("engine", type=FILE)
 @click.option("-o", "--output", type=OUTPUT_FOLDER, required=True, help="The model repository (a folder).")
 @click.option("--name", default="", help="The model's name (default: the engine's).")

@@ -10,7 +10,7 @@ import click
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
+from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, StrangersListCommand, ToleranceOptions
 from trtconv.core.option import option
 from trtconv.core.precision import FP32, TYPED_NAMES
 from trtconv.core.requests import CheckRequest
@@ -58,7 +58,7 @@ class ReproOptions:
     )
 
 
-@click.command("repro", cls=ListCommand)
+@click.command("repro", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
     CheckRequest, ReproOptions, ToleranceOptions, ConfigOption, JsonOption, OutputOptions,

@@ -10,7 +10,7 @@ import click
 from trtconv.cli.click_options import options_of
 from trtconv.cli.echo import echo, note_teller
 from trtconv.cli.files import FILE
-from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions
+from trtconv.cli.options import ConfigOption, JsonOption, OutputOptions, StrangersListCommand
 from trtconv.core.option import option
 from trtconv.core.requests import RewriteRequest
 from trtconv.frontend.command_line import CommandLine
@@ -41,7 +41,7 @@ class RewriteOptions:
     )
 
 
-@click.command("rewrite", cls=ListCommand)
+@click.command("rewrite", cls=StrangersListCommand)
 @click.argument("model", type=FILE)
 @options_of(RewriteRequest, RewriteOptions, ConfigOption, JsonOption, OutputOptions)
 def command(model: Path, line: CommandLine) -> None:
