@@ -24,11 +24,11 @@ from typing import Any
 
 from tests.fuzz.catalogue import TARGETS, by_name
 from tests.fuzz.findings import _decode, _encode, write_finding
-from tests.fuzz.target import MOST_SECONDS, Target, run
+from tests.fuzz.target import BUSY, MOST_SECONDS, Target, run
 from trtconv.core.limits import Limits, limited
 
 MOST_BYTES = 4 << 30
-_NATIVE_HANG_S = 2 * MOST_SECONDS
+_NATIVE_HANG_S = 2 * BUSY * MOST_SECONDS
 _ROUND = 100
 
 
@@ -155,12 +155,15 @@ def main() -> int:
     names = options.targets or [t.name for t in TARGETS]
     each = options.minutes * 60 / len(names)
     with tempfile.TemporaryDirectory() as folder:
-        results = {name: _watch(name, each, options.seed, Path(folder)) for name in names}
-    for name, result in results.items():
-        print(f"{name:<16} {result['inputs']:>8} inputs  {len(result['findings'])} findings")
-    if options.json:
-        summary = {"minutes": options.minutes, "seed": options.seed, "targets": results}
-        options.json.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
+        results: dict[str, dict[str, Any]] = {}
+        for name in names:
+            results[name] = result = _watch(name, each, options.seed, Path(folder))
+            print(f"{name:<16} {result['inputs']:>8} inputs  {len(result['findings'])} findings", flush=True)
+            if options.json:
+                # After each, so that a campaign that is stopped leaves what it saw.
+                inputs = sum(r["inputs"] for r in results.values())
+                summary = {"minutes": options.minutes, "seed": options.seed, "inputs": inputs, "targets": results}
+                options.json.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
     return 1 if any(r["findings"] for r in results.values()) else 0
 
 
