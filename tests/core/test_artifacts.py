@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -71,6 +72,40 @@ def test_a_full_disk_is_one_error_that_keeps_the_old_file(tmp_path):
     assert "InvalidRequestError" in process.stderr
     assert "cannot be written: File too large" in process.stderr
     assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+@pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.EXDEV, errno.ETXTBSY, errno.ENOENT, errno.EDQUOT])
+def test_a_rename_that_fails_as_on_a_network_file_system_keeps_the_old_file(tmp_path, monkeypatch, number):
+    path = tmp_path / "model.onnx"
+    write_bytes(path, b"old")
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(InvalidRequestError, match="cannot be written: "):
+            write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+def test_a_rename_that_succeeds_and_is_told_to_have_failed_leaves_the_new_file(tmp_path, monkeypatch):
+    """NFS repeats a request whose answer was lost, and the second time the temporary name is gone."""
+    path = tmp_path / "model.onnx"
+    write_bytes(path, b"old")
+    replace = os.replace
+
+    def told_twice(source, target):
+        replace(source, target)
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", told_twice)
+        with pytest.raises(InvalidRequestError, match="cannot be written: No such file"):
+            write_bytes(path, b"new")
+    assert path.read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["model.onnx"]
 
 

@@ -118,9 +118,9 @@ def test_rooms_inside_a_conversion_lock_again_but_other_threads_do_not(tmp_path)
     assert not (tmp_path / "out").exists(), "a folder into which nothing was written goes away"
 
 
-def test_eight_writers_leave_one_consistent_set(tmp_path):
+def test_twenty_writers_leave_one_consistent_set(tmp_path):
     folder = tmp_path / "out"
-    writers = [start(WRITER, folder, number) for number in range(8)]
+    writers = [start(WRITER, folder, number) for number in range(20)]
     for writer in writers:
         writer.stdin.write("\n")
         writer.stdin.flush()

@@ -141,7 +141,7 @@ print(good)
 
 
 def test_several_processes_at_once(tmp_path):
-    """Twelve writers and readers over a limit that makes them evict each other's entries all the time."""
+    """Twenty writers and readers over a limit that makes them evict each other's entries all the time."""
     source = engine(tmp_path, size=200_000)
     workers = [
         subprocess.Popen(
@@ -150,7 +150,7 @@ def test_several_processes_at_once(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        for n in range(12)
+        for n in range(20)
     ]
     for worker in workers:
         out, errors = worker.communicate(timeout=120)
@@ -161,6 +161,20 @@ def test_several_processes_at_once(tmp_path):
     assert report.passed
     assert report.skipped == ()
     assert sum(e.engine_bytes for e in cache.entries()) <= 600_000
+
+
+@pytest.mark.parametrize("moment", [0, 4_000_000_000])
+def test_a_clock_that_jumped_loses_no_entry(cache, tmp_path, moment):
+    """Entries of 1970, or of a year to come, are as good as any other; the least recent ones still go first."""
+    cache.store(PARTS, engine(tmp_path, size=1000), {})
+    for path in (cache.root, *cache.root.rglob("*")):
+        os.utime(path, (moment, moment))
+    assert cache.restore(PARTS, tmp_path / "again.engine").entry is not None
+    report = cache.verify()
+    assert report.passed
+    assert len(cache.entries()) == 1
+    cache.store({**PARTS, "precision": "fp16"}, engine(tmp_path, size=1000), {})
+    assert len(cache.entries()) == 2
 
 
 def test_an_answer_for_64_mib_takes_less_than_a_second(cache, tmp_path):
