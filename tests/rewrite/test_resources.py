@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 
+from trtconv.core.limits import own_bytes
+from trtconv.core.model.inference import infer_propagated
 from trtconv.rewrite.graph.concrete import run_node
 from trtconv.rewrite.graph.result_size import result_elements
 from trtconv.rewrite.patterns.einsum_plan import plan_of
@@ -94,6 +96,35 @@ def test_rewrite_of_a_hostile_graph_ends(tmp_path, case):
     )
     assert process.returncode in (0, 2, 4), process.stderr
     assert "internal error" not in process.stderr
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
+def test_a_huge_vector_is_not_propagated_as_a_shape(op):
+    """onnx would take over 100 bytes for each of its elements."""
+    bounds = [numpy_helper.from_array(np.asarray(v, np.float32), n) for n, v in (("a", 0), ("b", 3e7), ("c", 1))]
+    graph = helper.make_graph(
+        [helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node(op, ["x", "r"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], bounds,
+    )  # fmt: skip
+    before = own_bytes()
+    inferred = infer_propagated(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]))
+    assert own_bytes() - before < 1 << 28
+    assert inferred.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 30_000_000
+
+
+def test_values_of_shapes_are_propagated_as_before():
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Add", ["s", "one"], ["t"]),
+        helper.make_node("Expand", ["v", "t"], ["y"]),
+    ]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(ints(1, 1), "one"), numpy_helper.from_array(np.float32([0]), "v")],
+    )  # fmt: skip
+    inferred = infer_propagated(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]))
+    assert [d.dim_value for d in inferred.graph.output[0].type.tensor_type.shape.dim] == [4, 5]
 
 
 @pytest.mark.parametrize("stuck", ["lock(mutex)", "futures.ThreadPoolExecutor().submit(time.sleep, 60).result()"])

@@ -49,7 +49,7 @@ class _Schema(NamedTuple):
 
 
 def require_form(model: onnx.ModelProto, path: Path) -> None:
-    """Raise InvalidRequestError naming the node or tensor for which  a model is not well-formed ONNX."""
+    """Raise InvalidRequestError naming the node or tensor for which a model is not well-formed ONNX."""
     try:
         _Form(path, {o.domain: o.version for o in model.opset_import}).check(model)
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def require_form(model: onnx.ModelProto, path: Path) -> None:
 
 def _malformed(path: Path, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"'{path}'  is not a valid ONNX model: {what}", hint="export it again, or repair it with the tool that wrote it"
+        f"'{path}' is not a valid ONNX model: {what}", hint="export it again, or repair it with the tool that wrote it"
     )
 
 

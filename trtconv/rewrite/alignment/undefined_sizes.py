@@ -13,6 +13,7 @@ import onnx
 from onnx import shape_inference
 
 from trtconv.core.model.file import signature
+from trtconv.core.model.inference import infer_propagated
 from trtconv.core.progress import Progress
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -53,7 +54,7 @@ def undefined_dims(
 def problem_at(light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> str | None:
     """What strict shape inference objects to at these sizes, in its first line, or None."""
     try:
-        shape_inference.infer_shapes(with_sizes(light, specs, sizes), strict_mode=True, data_prop=True)
+        infer_propagated(with_sizes(light, specs, sizes), strict=True)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return _short(str(error))
     return None

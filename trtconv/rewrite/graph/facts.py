@@ -11,6 +11,7 @@ from onnx import shape_inference
 
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import signature
+from trtconv.core.model.inference import infer_propagated
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.contrib_types import stand_in
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
@@ -52,9 +53,9 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def infer(light: onnx.ModelProto) -> onnx.ModelProto:
     """Inference with data propagation; without it when that fails; the model as it is when that fails too."""
-    for data_prop in (True, False):
+    for step in (infer_propagated, shape_inference.infer_shapes):
         try:
-            return shape_inference.infer_shapes(light, strict_mode=False, data_prop=data_prop)
+            return step(light)
         except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
             continue
     return light

@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.inference import infer_propagated
+
 if TYPE_CHECKING:
     import onnx
 
@@ -175,7 +177,7 @@ def _inferred(model: onnx.ModelProto) -> dict[str, tuple[int, Dims]]:
     inferred = model
     # A picture without dims is better than none.
     with contextlib.suppress(onnx.shape_inference.InferenceError, ValueError, RuntimeError):
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        inferred = infer_propagated(model)
     graph = inferred.graph
     return {
         value.name: (value.type.tensor_type.elem_type, tuple(_dim(d) for d in value.type.tensor_type.shape.dim))

@@ -1,0 +1,38 @@
+"""ONNX's shape inference with data propagation, bounded: a stranger's sizes decide what it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of
+
+if TYPE_CHECKING:
+    import onnx
+
+# Of a vector that inference may take for a shape.
+MOST_DIMS = 1 << 20
+# What onnx propagates element by element, with over 100 bytes for each: Range(1e9) + x took over 100 GB.
+_ELEMENTWISE = frozenset({"Add", "Sub", "Mul"})
+
+
+def infer_propagated(model: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto:
+    """Infer shapes with the values of shapes; without those where a sum or product of a huge vector would be one.
+
+    Raises what `onnx.shape_inference.infer_shapes` does.
+    """
+    from onnx import shape_inference
+
+    plain = shape_inference.infer_shapes(model, strict_mode=strict)
+    if any(_propagates_much(graph) for graph in graphs_of(plain.graph)):
+        return plain
+    return shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
+
+
+def _propagates_much(graph: onnx.GraphProto) -> bool:
+    long = {v.name for v in (*graph.input, *graph.value_info, *graph.output) if _is_long(v.type.tensor_type.shape.dim)}
+    long |= {t.name for t in graph.initializer if len(t.dims) == 1 and t.dims[0] > MOST_DIMS}
+    return bool(long) and any(n.op_type in _ELEMENTWISE and long.intersection(n.input) for n in graph.node)
+
+
+def _is_long(dims: object) -> bool:
+    return len(dims) == 1 and dims[0].dim_value > MOST_DIMS  # type: ignore[arg-type, index]
