@@ -108,7 +108,9 @@ def _bias(g: Replacement, node: Node, q: Value, k: Value, dtype: int) -> Value:
     zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
     row = g.unsqueeze(g.range(zero, rows, one), 1)
     column = g.unsqueeze(g.range(zero, columns, one), 0)
-    return g.where(g.less(row, column), low, mask or none)
+    causal = g.where(g.less(row, column), low, none)
+    # A sum, as the op is defined: an infinite bias behind the causal mask is NaN.
+    return g.add(mask, causal) if mask else causal
 
 
 def _may_leave_a_row_empty(graph: Graph, node: Node) -> bool:
