@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+_Kind = TypeVar("_Kind")
 
 SCHEMA = 2
 KINDS = ("input", "output", "error", "scale", "exact")
@@ -105,19 +107,31 @@ def read_reference_info(path: Path) -> ReferenceInfo:
         )
     try:
         points = tuple(
-            SamplePoint(p["label"], tuple((n, int(v)) for n, v in p["dims"].items()), p["values"], p["seed"])
+            SamplePoint(
+                _of(str, p["label"]),
+                tuple((n, int(v)) for n, v in p["dims"].items()),
+                _of(str, p["values"]),
+                _of(int, p["seed"]),
+            )
             for p in header["points"]
         )
         return ReferenceInfo(
             points,
             tuple(parse_tensor(t) for t in header["inputs"]),
-            tuple(header["outputs"]),
+            tuple(_of(str, n) for n in _of(list, header["outputs"])),
             parse_space([header["space"]]),
-            header.get("source", ""),
+            _of(str, header.get("source", "")),
             frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _of(kind: type[_Kind], value: Any) -> _Kind:
+    """The value of a header's field, which may be anything. Raises TypeError for another type."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError(f"{value!r:.60} is not of type {kind.__name__}")
+    return value
 
 
 def _damaged(path: Path, reason: str) -> InvalidRequestError:
