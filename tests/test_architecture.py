@@ -33,6 +33,7 @@ ALLOWED = {
     "pipeline": {"originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     # Above the rooms: it runs trtconv's commands as processes and reads what they wrote.
     "sweep": {"check", "backends", "core"},
+    "heal": {"rewrite", "build", "check", "backends", "plugins", "proof", "core"},
     "tune": {"originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "frontend": {"tune", "pipeline", "originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
     "api": {
@@ -50,6 +51,7 @@ ALLOWED = {
     },
     "pytest_plugin": {"api", "check", "core"},
     "cli": {
+        "heal",
         "tune",
         "sweep",
         "frontend",

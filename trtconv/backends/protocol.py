@@ -38,7 +38,7 @@ class Capabilities:
 
     `generation` is the TensorRT major whose rules hold: 8, 10 or 11 (TensorRT-RTX 1.5 and later count as 11).
     `precision_flags` are the builder's (empty where the network carries its types); `compute_capabilities` are those
-    that can be built for without such a GPU.
+    that can be built for without such a GPU. `tactic_sources` are TensorRT's own, which are used unless left out.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Capabilities:
     hardware_compatibility: tuple[str, ...] = ()
     compute_capabilities: tuple[str, ...] = ()
     embedded_plugins: bool = False
+    tactic_sources: tuple[str, ...] = ()
 
     @property
     def strongly_typed(self) -> bool:

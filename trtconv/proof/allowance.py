@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.precision import FP32, HALVES, PRECISIONS, ROUNDINGS
+from trtconv.core.precision import FP16, FP32, HALVES, PRECISIONS, QUANTISED_NAMES, ROUNDINGS
 from trtconv.core.tolerance import NO_LIMITS, Tolerance
 from trtconv.proof.noise_floor import TYPICAL, NoiseFloor, profile
+from trtconv.proof.quantised_noise import least_cosine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,6 +103,8 @@ def allow(
     import numpy as np
 
     named = tolerance or NO_LIMITS
+    if floor is not None and floor.reach and arithmetic.precision in QUANTISED_NAMES:
+        return _allow_quantised(expected, floor, named)
     floor = floor or profile([expected], [None]).floor(expected)
     with np.errstate(all="ignore"):
         magnitude = np.where(np.isfinite(expected), np.abs(expected.astype(np.float64)), 0.0)
@@ -122,6 +125,23 @@ def allow(
         limit = limit + np.where(_held(floor, named), 0.0, fixed + relative * magnitude)
     why = "the original is chaotic there: its own rounding is as large as its values" if floor.chaotic else ""
     return Allowance(limit, scale, named.cosine, named.mismatched or 0.0, why)
+
+
+def _allow_quantised(expected: Array, floor: NoiseFloor, named: Tolerance) -> Allowance:
+    """What quantisation was measured to cost, and the roundings of what is left in half precision.
+
+    An engine rounds at the same scales as the emulation, only elsewhere: its errors are of the same size.
+    """
+    import numpy as np
+
+    magnitude = np.where(np.isfinite(expected), np.abs(expected.astype(np.float64)), 0.0)
+    scale = floor.scale.astype(np.float64)
+    limit = floor.reach * floor.error.astype(np.float64)
+    fixed = ROUNDINGS * FP16.unit_roundoff * scale if named.atol is None else named.atol * np.maximum(1.0, scale)
+    relative = ROUNDINGS * FP16.unit_roundoff if named.rtol is None else named.rtol
+    cosine = named.cosine if named.cosine is not None else least_cosine(expected, floor)
+    why = f"quantisation was measured to be off by up to {floor.reach:.0f} times its typical error"
+    return Allowance(limit + fixed + relative * magnitude, scale, cosine, named.mismatched or 0.0, why)
 
 
 def _held(floor: NoiseFloor, named: Tolerance) -> Array:

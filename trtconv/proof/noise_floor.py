@@ -66,13 +66,15 @@ class NoiseFloor:
     """Of one output at one point. The arrays broadcast over the output.
 
     `error` is the typical error of each element and `scale` the magnitude of its column, both in the output's units;
-    `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values.
+    `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values. `reach` is 0 but where
+    `error` is what quantisation costs (`proof.quantised_noise`): then an element may be off by so many times it.
     """
 
     error: Array
     scale: Array
     exact: Array
     chaotic: bool = False
+    reach: float = 0.0
 
     @property
     def largest(self) -> float:

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 _Kind = TypeVar("_Kind")
 
 SCHEMA = 2
+# No distribution of errors has its largest one so far out.
+MOST_REACH = 1000.0
 KINDS = ("input", "output", "error", "scale", "exact")
 
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file. `chaotic` holds (point index, output) pairs."""
+    """The header of a reference file. `chaotic` holds (point index, output) pairs, `reach` those of quantised outputs."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]
@@ -43,6 +45,7 @@ class ReferenceInfo:
     space: ShapeSpace
     source: str = ""
     chaotic: frozenset[tuple[int, str]] = frozenset()
+    reach: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
         "source": info.source,
         "chaotic": [[i, n] for i, s in enumerate(samples) for n, f in s.floors.items() if f.chaotic],
     }
+    reach = {n: f.reach for s in samples for n, f in s.floors.items() if f.reach}
+    if reach:
+        header["reach"] = reach
     with replacing(path) as temporary:
         try:
             save_file(tensors, str(temporary), metadata={"trtconv": json.dumps(header)})
@@ -122,6 +128,7 @@ def read_reference_info(path: Path) -> ReferenceInfo:
             parse_space([header["space"]]),
             _of(str, header.get("source", "")),
             frozenset((int(i), str(n)) for i, n in header.get("chaotic", [])),
+            {str(n): _reach(r) for n, r in header.get("reach", {}).items()},
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidRequestError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
@@ -132,6 +139,14 @@ def _of(kind: type[_Kind], value: Any) -> _Kind:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TypeError(f"{value!r:.60} is not of type {kind.__name__}")
     return value
+
+
+def _reach(value: Any) -> float:
+    """How many typical errors an element may be off. Raises ValueError for what would allow anything."""
+    reach = float(value)
+    if not 0.0 < reach < MOST_REACH:
+        raise ValueError(f"an element may not be off by {value} typical errors")
+    return reach
 
 
 def _damaged(path: Path, reason: str) -> InvalidRequestError:
@@ -154,7 +169,10 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
             missing = [s.name for s in info.inputs if s.name not in arrays["input"]]
             if missing:
                 raise _damaged(path, f"point {point.label} has no input '{missing[0]}'")
-            floors = {n: _floor(path, point, n, arrays, (index, n) in info.chaotic) for n in arrays["error"]}
+            floors = {
+                n: _floor(path, point, n, arrays, (index, n) in info.chaotic, info.reach.get(n, 0.0))
+                for n in arrays["error"]
+            }
             ordered = {n: arrays["output"][n] for n in info.outputs if n in arrays["output"]}
             _require_plausible(path, point, floors, limits)
             yield ReferenceSample(point, arrays["input"], ordered, floors)
@@ -196,7 +214,7 @@ def _require_plausible(
 
 
 def _floor(
-    path: Path, point: SamplePoint, name: str, arrays: Mapping[str, Mapping[str, Array]], chaotic: bool
+    path: Path, point: SamplePoint, name: str, arrays: Mapping[str, Mapping[str, Array]], chaotic: bool, reach: float
 ) -> NoiseFloor:
     """One floor out of the file: numbers from 0 up that broadcast over the output, since they are what is allowed."""
     import numpy as np
@@ -211,4 +229,4 @@ def _floor(
             raise ValueError
     except (KeyError, ValueError) as problem:
         raise _damaged(path, f"the noise floor of '{name}' at {point.label} does not fit the output") from problem
-    return NoiseFloor(error, scale, exact.astype(bool), chaotic)
+    return NoiseFloor(error, scale, exact.astype(bool), chaotic, reach)

@@ -136,7 +136,7 @@ def _in_precision(
         in_fp32 = (*request.keep_fp32, *wide)
         return _TypedModel(*apply_precision(model, request.precision, request.model.parent, in_fp32))
     step = quantise_step(model, request, progress, wide)
-    reference = write_data_reference(source, request.model.parent, step.parts.judging, request.output, step.model)
+    reference = write_data_reference(source, request.model.parent, step.parts, request.output, step.model)
     return _TypedModel(step.model, step.notes, step.entries, step.skipped, reference)
 
 

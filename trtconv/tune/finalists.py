@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,11 @@ from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import save_model
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress
+from trtconv.proof.halving import largest_that_holds
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers
 from trtconv.tune.measure import WORST, Examiner, MetricScore
-from trtconv.tune.rescue import largest_that_holds
 from trtconv.tune.search import SearchResult
 from trtconv.tune.speed import Stopwatch
 
@@ -85,14 +85,23 @@ def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult
                 progress.note(
                     f"the engine of {candidate} is wrong or missing, and its graph is right: looking for where"
                 )
-                judged += largest_that_holds(
-                    candidate, lambda c: _timed(examiner, contract, c, stopwatch, progress), lambda f: f.holds
-                )
+                judged += _without_guilty(examiner, contract, candidate, stopwatch, progress)
                 break
             if finalist.failure:
                 break
             candidate = candidate.without(result.most_sensitive(candidate))
     return TuneVerdict(_chosen(judged, baseline, contract, results), tuple(judged), baseline)
+
+
+def _without_guilty(
+    examiner: Examiner, contract: Contract, candidate: Candidate, stopwatch: Stopwatch, progress: Progress
+) -> list[Finalist]:
+    """Parts of a candidate whose graph is right, down to what the builder gets right."""
+
+    def measure(groups: tuple[str, ...]) -> Finalist:
+        return _timed(examiner, contract, replace(candidate, groups=groups), stopwatch, progress)
+
+    return largest_that_holds(candidate.groups, measure, lambda f: f.holds)
 
 
 def _chosen(

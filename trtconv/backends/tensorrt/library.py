@@ -81,6 +81,10 @@ def probe_capabilities(trt: Any, family: str) -> Capabilities:
         hardware_compatibility=() if rtx else _members(trt.HardwareCompatibilityLevel, ""),
         compute_capabilities=tuple(_dotted(n) for n in _members(capability, "SM")),
         embedded_plugins=not rtx and hasattr(trt, "QuickPluginCreationRequest"),
+        # The others load cuBLAS and cuDNN, and are off by default.
+        tactic_sources=()
+        if rtx
+        else tuple(n for n in _members(getattr(trt, "TacticSource", None), "") if n.endswith("_CONVOLUTIONS")),
     )
 
 

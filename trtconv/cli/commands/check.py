@@ -65,6 +65,16 @@ class CheckOptions:
             form="flag",
         ),
     )
+    heal: Path | None = field(
+        default=None,
+        metadata=option(
+            "--heal",
+            help="Cure an engine that is wrong although its graph is right; write the cured files into this folder.",
+            group="Check",
+            form="path",
+            role="folder",
+        ),
+    )
     target: str | None = field(
         default=None,
         metadata=option(
@@ -122,6 +132,8 @@ def command(subject: Path, line: CommandLine) -> int:
         return _check_target(subject, options.target, output, reports)
     if options.find_fp32:
         return _find_fp32(subject, line)
+    if options.heal is not None:
+        return _heal(subject, options, line)
     config = load_config(line.of(ConfigOption).config)
     request, gate = check_request(config, subject, options.against, line), check_gate(config, line)
     with ConsoleProgress(output.verbosity) as progress:
@@ -233,4 +245,28 @@ def _find_fp32(subject: Path, line: CommandLine) -> int:
         options = " ".join(f"--keep-fp32 {n.name}" for n in search.nodes)
         echo(f"-> trtconv rewrite {source} --target {search.target} --precision {precision} {options}")
         echo(f"-> [rewrite] keep_fp32 = {json.dumps([n.name for n in search.nodes])}")
+    return 0
+
+
+def _heal(subject: Path, options: CheckOptions, line: CommandLine) -> int:
+    """`--heal`: what was tried, what holds, and what it costs."""
+    from trtconv.cli.console import ConsoleProgress
+    from trtconv.cli.show import write_document
+    from trtconv.frontend.assemble import check_request, load_config
+    from trtconv.heal import HealRequest, heal_engine
+
+    output, reports = line.of(OutputOptions), Destinations.of(line)
+    request = check_request(load_config(line.of(ConfigOption).config), subject, options.against, line)
+    with ConsoleProgress(output.verbosity) as progress:
+        result = heal_engine(HealRequest(request, options.heal or subject.parent), progress)
+    if not write_document(reports.json, "heal", result.as_dict()) and not output.quiet:
+        echo(f"wrong     {result.diagnosis.words}")
+        for trial in result.trials:
+            echo(f"{'holds' if trial.holds else 'no':<9} {trial.variant.what}" + (f": {trial.reason}" * bool(trial.reason)))
+        if result.price is not None:
+            echo(f"price     {1e3 * (result.chosen.seconds or 0.0):.3g} ms, {result.price:.2f} times the wrong engine's")
+        for path in result.files:
+            echo(f"wrote     {path}")
+        if result.repro is not None:
+            echo(f"repro     {result.repro}")
     return 0

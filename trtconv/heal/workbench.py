@@ -1,0 +1,212 @@
+"""Variants of an engine, each a set of files of its own: rewritten where that is asked for, built, proved, timed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtconv.backends.protocol import Profile
+from trtconv.backends.select import backend_of
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
+from trtconv.core.artifacts import beside, manifest_path
+from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.model.file import load_model, tensor_spec
+from trtconv.core.model.provenance import RULE_KEY, origin_of
+from trtconv.core.precision import HALF_NAMES, TF32
+from trtconv.core.progress import Progress
+from trtconv.core.requests import BuildRequest, CheckRequest
+from trtconv.core.requests.build import is_on
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.heal.trial import Diagnosis, Trial, Variant
+from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.reference import read_samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    from trtconv.core.report import CheckReport
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# Of a pair of nodes that only changes types, the name is not in the graph that is rewritten again.
+NOT_REWRITTEN = ("Cast", "Constant", "QuantizeLinear", "DequantizeLinear")
+ALONE = "main graph"
+
+
+class EngineWorkbench:
+    """Builds as the engine's manifest says, with what a variant changes. All files lie below `folder`."""
+
+    def __init__(self, check: CheckRequest, folder: Path, progress: Progress) -> None:
+        from trtconv.check.compare.layer_check import model_of
+        from trtconv.check.compare.reference_fit import find_reference
+
+        self._check, self._folder, self._progress = check, folder, progress
+        self._engine = check.subject
+        self._manifest = read_engine_manifest(self._engine)
+        self._model = model_of(self._engine, self._manifest)
+        self._reference = find_reference(self._engine, check.reference)
+        self._count = 0
+        self._seconds: dict[Path, float | None] = {}
+
+    def diagnose(self) -> Diagnosis:
+        """The first tensor that differs, or the fusion that does, by `check --layers` at a point that fails."""
+        from trtconv.check import check_model
+        from trtconv.check.compare.layer_check import check_layers
+        from trtconv.check.compare.layers import describe_layers
+
+        report = check_model(self._check, self._progress)
+        failed = first_failure(report.comparisons)
+        if failed is None:
+            reasons = "; ".join(f.message for f in report.errors)
+            raise InvalidRequestError(
+                f"'{self._engine}' has nothing to heal: {reasons or 'it equals its reference at every point'}"
+            )
+        graph = check_model(replace(self._check, subject=self._model, reference=self._reference), self._progress)
+        wrong = first_failure(graph.comparisons)
+        if wrong is not None:
+            raise AccuracyError(
+                f"the graph '{self._model}' is wrong itself: {describe_failure(wrong)}",
+                hint="healing is for engines; see `trtconv check` of the graph",
+            )
+        layers = check_layers(
+            self._engine, self._reference, self._check.tolerance, point=failed.point.split(" ")[0],
+            plugins=self._check.plugins, progress=self._progress,
+        )  # fmt: skip
+        tensor = layers.first_off.tensor if layers.first_off is not None else layers.fused
+        model = load_model(self._model)
+        base = Diagnosis(
+            precision=self._manifest.precision, tf32=is_on(self._manifest.options.get(TF32.name)),
+            groups=half_modules(model, self._manifest.precision),
+            sources=backend_of(self._engine).capabilities().tactic_sources,
+            words=" ".join(describe_layers(layers)[:1]),
+        )  # fmt: skip
+        if tensor is None:
+            return replace(base, words=describe_failure(failed))
+        made_by = {o: n for n in model.graph.node for o in n.output}[tensor.name]
+        rule = next((p.value for p in made_by.metadata_props if p.key == RULE_KEY), "")
+        fused = layers.first_off is None
+        return replace(base, node=tensor.node, tensor=tensor.name, fused=fused, rule=rule, source=tensor.origin.source)
+
+    def try_variant(self, variant: Variant) -> Trial:
+        """As `Workbench` says."""
+        self._count += 1
+        folder = self._folder / f"{self._count}"
+        folder.mkdir()
+        self._progress.phase(variant.what)
+        try:
+            engine = self._built(variant, folder)
+            report = self._proved(engine)
+        except TrtconvError as error:
+            return Trial(variant, False, error.message)
+        failed = first_failure(report.comparisons)
+        if failed is not None or not report.passed:
+            reason = describe_failure(failed) if failed else "; ".join(f.message for f in report.errors)
+            return Trial(variant, False, reason)
+        return Trial(variant, True, "", self._timed(engine), folder)
+
+    def baseline_seconds(self) -> float | None:
+        """As `Workbench` says."""
+        return self._timed(self._engine)
+
+    def _built(self, variant: Variant, folder: Path) -> Path:
+        from trtconv.build import build_engine
+
+        model = self._copied(folder)
+        if variant.rewrites:
+            self._rewritten(variant, folder, model)
+        options = {**dict(self._manifest.options), **dict(variant.options)}
+        request = BuildRequest(
+            model, folder / self._engine.name, profiles=profile_spaces(load_model(model), self._manifest.profiles),
+            backend=self._manifest.backend, precision=variant.precision or self._manifest.precision,
+            opt_level=variant.opt_level, plugins=self._check.plugins, options=tuple(options.items()),
+        )  # fmt: skip
+        build_engine(request, self._progress)
+        return request.output
+
+    def _copied(self, folder: Path) -> Path:
+        """The set's files but for the engine and its reports: each variant is a complete set."""
+        stem = beside(self._engine, "").name
+        left_out = {self._engine.name, manifest_path(self._engine).name}
+        for path in self._engine.parent.glob(f"{stem}.*"):
+            if path.is_file() and path.name not in left_out and ".report." not in path.name:
+                shutil.copyfile(path, folder / path.name)
+        return folder / self._model.name
+
+    def _rewritten(self, variant: Variant, folder: Path, model: Path) -> None:
+        from trtconv.rewrite import rewrite_model
+        from trtconv.rewrite.engine.ledger import same_rewrite
+
+        ledger, exported = beside(folder / self._engine.name, ".rewrites.json"), beside(model, ".onnx")
+        if exported == model or not exported.exists() or not ledger.exists():
+            raise InvalidRequestError("there is no exported model with a ledger beside the engine to rewrite again")
+        request = same_rewrite(ledger, exported, model)
+        if request.quantised:
+            raise UnsupportedError("rewriting a quantised graph again needs its data: `trtconv tune` has it")
+        rewrite_model(
+            replace(
+                request, skip=(*request.skip, *variant.skip), keep_fp32=(*request.keep_fp32, *variant.keep_fp32),
+                precision=variant.precision or request.precision,
+            ),
+            self._progress,
+        )  # fmt: skip
+
+    def _proved(self, engine: Path) -> CheckReport:
+        from trtconv.check import check_model
+
+        request = replace(self._check, subject=engine, reference=self._reference_in(engine.parent), source_check=False)
+        return check_model(request, self._progress)
+
+    def _reference_in(self, folder: Path) -> Path:
+        path = folder / self._reference.name
+        return path if path.exists() else self._reference
+
+    def _timed(self, engine: Path) -> float | None:
+        """The median at the largest sample inside the profiles; None where nothing can be measured."""
+        from trtconv.backends.runtime.latency import measure_engine
+        from trtconv.check.compare.reference_fit import within_profiles
+
+        if engine not in self._seconds:
+            self._seconds[engine] = None
+            try:
+                session = backend_of(engine).load(engine, plugins=self._check.plugins, code=self._check.code)
+            except TrtconvError:
+                return None
+            try:
+                inside = [s.inputs for s in read_samples(self._reference) if within_profiles(s, session.profiles)]
+                largest: Mapping[str, Array] = max(inside, key=lambda i: sum(a.size for a in i.values()))
+                self._seconds[engine] = measure_engine(session, largest, point="largest").device.median
+            except (TrtconvError, ValueError) as error:
+                self._progress.note(f"'{engine.name}' was not timed: {error}")
+            finally:
+                session.close()
+        return self._seconds[engine]
+
+
+def half_modules(model: onnx.ModelProto, precision: str) -> dict[str, tuple[str, ...]]:
+    """The nodes of a typed graph by module, in order; empty where it is in FP32."""
+    groups: dict[str, list[str]] = {}
+    for node in model.graph.node if precision in HALF_NAMES else ():
+        if node.name and node.op_type not in NOT_REWRITTEN:
+            groups.setdefault(origin_of(node).module or ALONE, []).append(node.name)
+    return {name: tuple(nodes) for name, nodes in groups.items()}
+
+
+def profile_spaces(model: onnx.ModelProto, profiles: tuple[Profile, ...]) -> tuple[ShapeSpace, ...]:
+    """The profiles of an engine in the names of the model's dims."""
+    specs = [tensor_spec(v) for v in model.graph.input]
+    spaces = []
+    for profile in profiles:
+        ranges = {}
+        for spec in specs:
+            for axis, dim in enumerate(spec.dims):
+                if isinstance(dim, str) and spec.name in profile:
+                    low, opt, high = (shape[axis] for shape in profile[spec.name])
+                    ranges[dim] = DimRange(low, opt, high)
+        spaces.append(ShapeSpace(tuple(ranges.items())))
+    return tuple(spaces)
+
+
