@@ -2,11 +2,13 @@
 
 import json
 
+import jsonschema
 import pytest
 
 from trtconv.core.errors import AccuracyError, InvalidRequestError
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import CheckRequest
+from trtconv.frontend.documents import SCHEMAS, document
 from trtconv.heal import HealRequest, heal_engine
 from trtconv.heal.cures import LEVELS, try_cures
 from trtconv.heal.trial import KINDS, Diagnosis, Trial
@@ -95,6 +97,8 @@ def test_what_holds_is_published_with_its_price(tmp_path):
     assert result.price == pytest.approx(1.5)
     assert (tmp_path / "healed" / "model.engine").read_bytes() == b"plan"
     facts = json.loads((tmp_path / "healed" / "heal.json").read_text())
+    schema = json.loads((SCHEMAS / "heal.schema.json").read_text())
+    jsonschema.validate(document("heal", result.as_dict()), schema)
     assert [t["holds"] for t in facts["trials"]] == [False, True]
     assert facts["chosen"]["variant"]["skip"] == ["gelu"]
     assert result.repro is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trtconv.core.halving import largest_that_holds
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
 from trtconv.core.progress import Progress
 from trtconv.heal.trial import Diagnosis, Trial, Variant, Workbench
-from trtconv.proof.halving import largest_that_holds
 
 # 3 is TensorRT's default. Lower levels time fewer tactics, and higher ones compile some of their own.
 LEVELS = (2, 4, 1, 5, 0)
@@ -80,7 +80,9 @@ def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
     """All sources but one, for each of them."""
     for source in diagnosis.sources if len(diagnosis.sources) > 1 else ():
         others = ",".join(s for s in diagnosis.sources if s != source)
-        trial = bench.try_variant(Variant("tactics", f"tactics without {source}", options=(("tactic_sources", others),)))
+        trial = bench.try_variant(
+            Variant("tactics", f"tactics without {source}", options=(("tactic_sources", others),))
+        )
         yield trial
         if trial.holds:
             return

@@ -48,10 +48,10 @@ class HealResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for the ledger and for JSON."""
-        place = {"node": self.diagnosis.node, "tensor": self.diagnosis.tensor, "fused": self.diagnosis.fused,
+        location = {"node": self.diagnosis.node, "tensor": self.diagnosis.tensor, "fused": self.diagnosis.fused,
                  "source": self.diagnosis.source, "words": self.diagnosis.words}  # fmt: skip
         return {
-            "place": place, "before_seconds": self.before_seconds, "trials": [t.as_dict() for t in self.trials],
+            "place": location, "before_seconds": self.before_seconds, "trials": [t.as_dict() for t in self.trials],
             "chosen": self.chosen.as_dict(), "price": self.price,
         }  # fmt: skip
 

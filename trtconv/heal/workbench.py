@@ -208,5 +208,3 @@ def profile_spaces(model: onnx.ModelProto, profiles: tuple[Profile, ...]) -> tup
                     ranges[dim] = DimRange(low, opt, high)
         spaces.append(ShapeSpace(tuple(ranges.items())))
     return tuple(spaces)
-
-

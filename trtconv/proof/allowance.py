@@ -103,8 +103,11 @@ def allow(
     import numpy as np
 
     named = tolerance or NO_LIMITS
-    if floor is not None and floor.reach and arithmetic.precision in QUANTISED_NAMES:
-        return _allow_quantised(expected, floor, named)
+    if floor is not None and floor.reach:
+        if arithmetic.precision in QUANTISED_NAMES:
+            return _allow_quantised(expected, floor, named)
+        # What quantisation costs is nothing that others may be off.
+        floor = None
     floor = floor or profile([expected], [None]).floor(expected)
     with np.errstate(all="ignore"):
         magnitude = np.where(np.isfinite(expected), np.abs(expected.astype(np.float64)), 0.0)

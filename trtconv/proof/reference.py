@@ -37,7 +37,7 @@ KINDS = ("input", "output", "error", "scale", "exact")
 
 @dataclass(frozen=True)
 class ReferenceInfo:
-    """The header of a reference file. `chaotic` holds (point index, output) pairs, `reach` those of quantised outputs."""
+    """The header of a reference file. `chaotic` holds (point index, output) pairs; `reach` is by quantised output."""
 
     points: tuple[SamplePoint, ...]
     inputs: tuple[TensorSpec, ...]

@@ -82,7 +82,7 @@ def _runner(
         target = folder / f"{len(names)}.engine"
         write_bytes(target, backend.build(settings, progress).plan)
         # Built here a moment ago, with what the engine's manifest says.
-        session = backend.load(target, plugins=plugins, code=EngineCode(host=True, plugins=True))
+        session = backend.load(target, plugins=plugins, foreign=True, code=EngineCode(host=True, plugins=True))
         try:
             return session.watched(inputs, names)
         finally:

@@ -114,7 +114,8 @@ class BuildFailure:
                     return ""
                 engine = path.with_suffix(".engine")
                 engine.write_bytes(bytes(built.plan))
-                runner = chosen.load(engine)
+                # Built here a moment ago: nothing else says what it is.
+                runner = chosen.load(engine, foreign=True)
             except MissingDependencyError:
                 raise
             except TrtconvError as error:

@@ -262,9 +262,14 @@ def _heal(subject: Path, options: CheckOptions, line: CommandLine) -> int:
     if not write_document(reports.json, "heal", result.as_dict()) and not output.quiet:
         echo(f"wrong     {result.diagnosis.words}")
         for trial in result.trials:
-            echo(f"{'holds' if trial.holds else 'no':<9} {trial.variant.what}" + (f": {trial.reason}" * bool(trial.reason)))
+            echo(
+                f"{'holds' if trial.holds else 'no':<9} {trial.variant.what}"
+                + (f": {trial.reason}" * bool(trial.reason))
+            )
         if result.price is not None:
-            echo(f"price     {1e3 * (result.chosen.seconds or 0.0):.3g} ms, {result.price:.2f} times the wrong engine's")
+            echo(
+                f"price     {1e3 * (result.chosen.seconds or 0.0):.3g} ms, {result.price:.2f} times the wrong engine's"
+            )
         for path in result.files:
             echo(f"wrote     {path}")
         if result.repro is not None:

@@ -11,6 +11,7 @@ CASES = [
     Case("a chain", "i = Identity(x) j = Identity(i) k = Identity(j) y = Relu(k)", fires=3, absent=("Identity",)),
     Case("Cast to the same type", "i = Cast<to=1>(x) y = Relu(i)", absent=("Cast",)),
     Case("Transpose in order", "i = Transpose<perm=[0,1,2,3]>(x) y = Relu(i)", absent=("Transpose",)),
+    Case("Pad by nothing", "i = Pad(x, k) y = Relu(i)", constants="int64[8] k = {0,0,0,0,0,0,0,0}", absent=("Pad",)),
     Case("Dropout", "i = Dropout(x) y = Relu(i)", absent=("Dropout",)),
     Case(
         "Slice of all",
@@ -26,6 +27,7 @@ CASES = [
     ),
 ]
 NEAR_MISSES = [
+    Case("Pad by one", "i = Pad(x, k) y = Relu(i)", constants="int64[8] k = {0,0,0,0,0,0,0,1}"),
     Case("makes the output", "y = Identity(x)"),
     Case("Dropout in training", "i = Dropout(x, r, t) y = Relu(i)", constants="float r = {0.0}, bool t = {1}"),
     Case(

@@ -1,4 +1,4 @@
-"""Nodes that hand their input on: Identity, Cast to its own type, Transpose in order, Slice of all, Dropout."""
+"""Nodes that hand their input on: Identity, Dropout, Pad by 0, Slice of all, Cast to its type, Transpose in order."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def _hands_on(graph: Graph, node: Node) -> bool:
         return perm is not None and list(perm) == sorted(perm)
     if node.key == "Slice":
         return _takes_all(graph, node)
+    if node.key == "Pad":
+        pads = graph.ints(node.inputs[1]) if node.input(1) else node.attr("pads")
+        return pads is not None and not any(pads)
     mask = node.outputs[1] if len(node.outputs) > 1 else ""
     return graph.opset >= 12 and not node.input(2) and not (mask and (graph.uses(mask) or mask in graph.outputs))
 
@@ -45,7 +48,7 @@ def _takes_all(graph: Graph, node: Node) -> bool:
 RULE = Rule(
     name="drop-identity",
     why="A node that hands its input on only hides the pattern behind it.",
-    ops=("Identity", "Cast", "Transpose", "Slice", "Dropout"),
+    ops=("Identity", "Cast", "Transpose", "Slice", "Pad", "Dropout"),
     find=find,
     before="Relu(Identity(x))",
     after="Relu(x)",

@@ -1,0 +1,160 @@
+"""Engines of whole networks beside torch.compile: prepare OUT [NAME ...] | build CASES WORK NAME PRECISION BATCH |
+measure WORK JSON | torch JSON [NAME ...]
+
+`prepare` (with torch and timm) exports and rewrites for TensorRT 8.6; the weights are drawn again where they are built.
+`build` and `measure` run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All
+latencies are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.record import machine, write_result
+from benchmarks.speed.network_cases import NETWORKS, SIZE, drawn_weights, make
+
+ROUNDS, SECONDS = 5, 0.1
+# Channels last is tried too; the faster one counts.
+CONVOLUTIONAL = ("convnext_t", "resnet50", "efficientnet_b0", "mobilenetv3_l", "regnety_032")
+
+
+def prepare(out: Path, names: list[str]) -> None:
+    """`OUT/NAME/fp32.onnx` and `fp16.onnx`, without their large weights."""
+    import onnx
+    import torch
+
+    from benchmarks.precision.gpu_prepare import rewrite
+    from benchmarks.precision.recipes import strip_exact
+    from networks.torchvision_operators import define_operators
+
+    operators = define_operators()
+    for name in names or NETWORKS:
+        folder, network = out / name, make(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        batch = torch.export.Dim("N", min=1, max=8)
+        program = torch.onnx.export(
+            network, (torch.randn(2, *SIZE),), dynamo=True, opset_version=20, dynamic_shapes=({0: batch},),
+            input_names=["x"], output_names=["y"],
+        )  # fmt: skip
+        program.save(str(folder / "model.onnx"))
+        model = onnx.load(str(folder / "model.onnx"))
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+        onnx.save(model, str(folder / "model.onnx"))
+        for precision in ("fp32", "fp16"):
+            strip_exact(rewrite(folder, precision, precision, proof=False), drawn_weights(network))
+        print(name, "is ready", flush=True)
+    del operators
+
+
+def build(cases: Path, work: Path, name: str, precision: str, batch: str) -> None:
+    """`WORK/NAME.PRECISION.bBATCH.engine`; precision is fp16, or tf32 for FP32 with TF32."""
+    from benchmarks.precision.recipes import restore
+    from trtconv.backends.tensorrt.backend import TensorRTBackend
+    from trtconv.build import build_engine
+    from trtconv.core.requests import BuildRequest
+    from trtconv.core.shape_space.space import parse_space
+
+    TensorRTBackend.build = TensorRTBackend.build_here  # type: ignore[method-assign]
+    work.mkdir(parents=True, exist_ok=True)
+    typed = "fp16" if precision == "fp16" else "fp32"
+    model = restore(cases / name / f"{typed}.onnx", work / f"{name}.{precision}.b{batch}.onnx")
+    request = BuildRequest(
+        model, model.with_suffix(".engine"), dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt",
+        precision=typed, options=(("tf32", True),), timing_cache=work / f"{name}.{precision}.cache",
+    )  # fmt: skip
+    start = time.monotonic()
+    build_engine(request)
+    print(f"{model.stem}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def measure(work: Path, output: Path) -> None:
+    """Time all engines, those of one network and batch in turn, and compare them with the first of them."""
+    from trtconv.backends.runtime.latency import measure_engine
+    from trtconv.backends.select import backend_of
+
+    results: dict[str, Any] = machine("tensorrt", "onnx", "pycuda")
+    groups: dict[tuple[str, str], list[Path]] = {}
+    for engine in sorted(work.glob("*.engine")):
+        name, _, batch = re.fullmatch(r"(.*)\.(.*)\.b(\d+)", engine.stem).groups()  # type: ignore[union-attr]
+        groups.setdefault((name, batch), []).append(engine)
+    for (_, batch), engines in groups.items():
+        x = np.random.default_rng(1).standard_normal((int(batch), *SIZE), dtype=np.float32).clip(-2, 2)
+        sessions = {e.stem: backend_of(e).load(e) for e in engines}
+        seconds: dict[str, list[float]] = {n: [] for n in sessions}
+        for _ in range(ROUNDS):
+            for name, session in sessions.items():
+                latency = measure_engine(session, {"x": x}, point="opt", cuda_graph=True, seconds=SECONDS, warm_up=0.04)
+                seconds[name].append(latency.device.median)
+        first: np.ndarray | None = None
+        for name, session in sessions.items():
+            y = next(iter(session({"x": x}).values())).astype(np.float64)
+            first = y if first is None else first
+            error = float(np.abs(y - first).max() / np.sqrt((first**2).mean()))
+            results[name] = {"ms": round(1e3 * statistics.median(seconds[name]), 4), "error_over_rms": error}
+            session.close()
+        write_result(output, results)
+
+
+def run_torch(output: Path, names: list[str]) -> None:
+    """torch.compile, mode reduce-overhead (its own CUDA graphs), TF32 on."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = True
+    results: dict[str, Any] = {"torch": torch.__version__}
+    for name in names or NETWORKS:
+        for precision in ("fp16", "tf32"):
+            for batch in (8, 1):
+                layouts = {"nchw": torch.contiguous_format}
+                if name in CONVOLUTIONAL:
+                    layouts["nhwc"] = torch.channels_last
+                times = {n: _torch_ms(name, precision, batch, layout) for n, layout in layouts.items()}
+                results[f"{name}.{precision}.b{batch}"] = times
+                output.write_text(json.dumps(results))
+
+
+def _torch_ms(name: str, precision: str, batch: int, layout: Any) -> float:
+    import torch
+
+    torch._dynamo.reset()
+    network, x = make(name).cuda(), torch.randn(batch, *SIZE, device="cuda").clamp(-2, 2)
+    if precision == "fp16":
+        network, x = network.half(), x.half()
+    network, x = network.to(memory_format=layout), x.contiguous(memory_format=layout)
+    compiled, times = torch.compile(network, mode="reduce-overhead", dynamic=False), []
+    with torch.inference_mode():
+        for _ in range(6):
+            compiled(x)
+        for _ in range(60):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            compiled(x)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def main(words: list[str]) -> None:
+    """Run one of the four steps."""
+    step, rest = words[0], words[1:]
+    if step == "prepare":
+        prepare(Path(rest[0]), rest[1:])
+    elif step == "build":
+        build(Path(rest[0]), Path(rest[1]), *rest[2:])
+    elif step == "measure":
+        measure(Path(rest[0]), Path(rest[1]))
+    else:
+        run_torch(Path(rest[0]), rest[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
