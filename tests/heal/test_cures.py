@@ -11,7 +11,7 @@ from trtconv.core.requests import CheckRequest
 from trtconv.frontend.documents import SCHEMAS, document
 from trtconv.heal import HealRequest, heal_engine
 from trtconv.heal.cures import LEVELS, try_cures
-from trtconv.heal.trial import KINDS, Diagnosis, Trial
+from trtconv.heal.trial import KINDS, CureTrial, Diagnosis
 
 GROUPS = {f"layers.{i}": (f"a{i}", f"b{i}") for i in range(8)}
 HALF = Diagnosis("b5", "t5", True, "gelu", "net.py:5", "fp16", groups=GROUPS,
@@ -30,7 +30,7 @@ class Bench:
     def try_variant(self, variant):
         self.variants.append(variant)
         holds = self.cures(variant)
-        return Trial(variant, holds, "" if holds else "y differs", 0.003 if holds else None, self.folder)
+        return CureTrial(variant, holds, "" if holds else "y differs", 0.003 if holds else None, self.folder)
 
     def baseline_seconds(self):
         return 0.002

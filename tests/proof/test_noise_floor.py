@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from trtconv.proof.allowance import allow
-from trtconv.proof.columns import column_axes, magnitudes, typical_errors
 from trtconv.proof.comparison import compare_output
 from trtconv.proof.noise_floor import OWN, TYPICAL, noise_floors, profile
 from trtconv.proof.rounding import moved
+from trtconv.proof.statistics.columns import column_axes, magnitudes, typical_errors
 
 
 def normal(seed, *shape):

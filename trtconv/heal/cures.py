@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trtconv.core.halving import largest_that_holds
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
 from trtconv.core.progress import Progress
-from trtconv.heal.trial import Diagnosis, Trial, Variant, Workbench
+from trtconv.heal.trial import CureTrial, Diagnosis, Variant, Workbench
+from trtconv.proof.halving import largest_that_holds
 
 # 3 is TensorRT's default. Lower levels time fewer tactics, and higher ones compile some of their own.
 LEVELS = (2, 4, 1, 5, 0)
 
 
-def try_cures(bench: Workbench, diagnosis: Diagnosis, progress: Progress) -> tuple[Trial, ...]:
+def try_cures(bench: Workbench, diagnosis: Diagnosis, progress: Progress) -> tuple[CureTrial, ...]:
     """All trials in order; the last one holds, or none does."""
-    trials: list[Trial] = []
+    trials: list[CureTrial] = []
     for stage in (_fusion, _form, _in_fp32, _levels, _tactics, _all_fp32):
         for trial in stage(bench, diagnosis):
             trials.append(trial)
@@ -29,21 +29,21 @@ def try_cures(bench: Workbench, diagnosis: Diagnosis, progress: Progress) -> tup
     return tuple(trials)
 
 
-def _fusion(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _fusion(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """An output cannot be fused away: the engine gets one that nobody has to read."""
     if diagnosis.fused and diagnosis.tensor:
         what = f"break the fusion at '{diagnosis.tensor}', which becomes an output"
         yield bench.try_variant(Variant("fusion", what, options=(("debug_outputs", diagnosis.tensor),)))
 
 
-def _form(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _form(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """What a rule wrote is equal to what stood there before: the builder may get that form right."""
     if diagnosis.rule:
         what = f"the form before rule {diagnosis.rule}"
         yield bench.try_variant(Variant("form", what, skip=(diagnosis.rule,)))
 
 
-def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """The node alone, then as few modules as halving finds."""
     if diagnosis.tf32:
         yield bench.try_variant(Variant("fp32", "fp32 without TF32", options=((TF32.name, "false"),)))
@@ -55,7 +55,7 @@ def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
         if alone.holds:
             return
 
-    def measure(groups: tuple[str, ...]) -> Trial:
+    def measure(groups: tuple[str, ...]) -> CureTrial:
         rest = [name for name in diagnosis.groups if name not in groups]
         nodes = tuple(node for name in rest for node in diagnosis.groups[name])
         return bench.try_variant(Variant("fp32", f"in fp32: {_named(rest)}", keep_fp32=nodes))
@@ -68,7 +68,7 @@ def _named(modules: list[str]) -> str:
     return shown + (f" and {len(modules) - 4} more" if len(modules) > 4 else "")
 
 
-def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     for level in LEVELS:
         trial = bench.try_variant(Variant("opt level", f"optimization level {level}", opt_level=level))
         yield trial
@@ -76,7 +76,7 @@ def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
             return
 
 
-def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """All sources but one, for each of them."""
     for source in diagnosis.sources if len(diagnosis.sources) > 1 else ():
         others = ",".join(s for s in diagnosis.sources if s != source)
@@ -88,6 +88,6 @@ def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
             return
 
 
-def _all_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[Trial]:
+def _all_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     if diagnosis.precision in HALF_NAMES:
         yield bench.try_variant(Variant("all fp32", "everything in fp32", precision=FP32.name))

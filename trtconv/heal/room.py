@@ -14,7 +14,7 @@ from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
 from trtconv.heal.cures import try_cures
-from trtconv.heal.trial import Diagnosis, Trial, Workbench
+from trtconv.heal.trial import CureTrial, Diagnosis, Workbench
 
 LEDGER = "heal.json"
 REPRO = "repro"
@@ -33,8 +33,8 @@ class HealResult:
     """What was wrong, what was tried, and the cure that ships. `repro` is the folder of the cut, if one was made."""
 
     diagnosis: Diagnosis
-    trials: tuple[Trial, ...]
-    chosen: Trial
+    trials: tuple[CureTrial, ...]
+    chosen: CureTrial
     before_seconds: float | None
     files: tuple[Path, ...] = ()
     repro: Path | None = None

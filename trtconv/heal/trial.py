@@ -33,7 +33,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CureTrial:
     """A variant that was built and compared with the reference; `reason` says why it does not hold.
 
     `seconds` is the median of one run on the device, None where it was not measured; `folder` holds its files.
@@ -76,7 +76,7 @@ class Workbench(Protocol):
     def diagnose(self) -> Diagnosis:
         """Find the place. Raises AccuracyError where the graph itself is wrong, and what building raises."""
 
-    def try_variant(self, variant: Variant) -> Trial:
+    def try_variant(self, variant: Variant) -> CureTrial:
         """Build, compare at all sample points, and measure where it holds. A failing build is a trial, no error."""
 
     def baseline_seconds(self) -> float | None:

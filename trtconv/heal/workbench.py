@@ -20,7 +20,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, CheckRequest
 from trtconv.core.requests.build import is_on
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
-from trtconv.heal.trial import Diagnosis, Trial, Variant
+from trtconv.heal.trial import CureTrial, Diagnosis, Variant
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.reference import read_samples
 
@@ -91,7 +91,7 @@ class EngineWorkbench:
         fused = layers.first_off is None
         return replace(base, node=tensor.node, tensor=tensor.name, fused=fused, rule=rule, source=tensor.origin.source)
 
-    def try_variant(self, variant: Variant) -> Trial:
+    def try_variant(self, variant: Variant) -> CureTrial:
         """As `Workbench` says."""
         self._count += 1
         folder = self._folder / f"{self._count}"
@@ -101,12 +101,12 @@ class EngineWorkbench:
             engine = self._built(variant, folder)
             report = self._proved(engine)
         except TrtconvError as error:
-            return Trial(variant, False, error.message)
+            return CureTrial(variant, False, error.message)
         failed = first_failure(report.comparisons)
         if failed is not None or not report.passed:
             reason = describe_failure(failed) if failed else "; ".join(f.message for f in report.errors)
-            return Trial(variant, False, reason)
-        return Trial(variant, True, "", self._timed(engine), folder)
+            return CureTrial(variant, False, reason)
+        return CureTrial(variant, True, "", self._timed(engine), folder)
 
     def baseline_seconds(self) -> float | None:
         """As `Workbench` says."""

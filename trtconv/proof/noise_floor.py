@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtconv.proof.columns import (
+from trtconv.proof.statistics.columns import (
     ENOUGH,
     OUTSTANDING,
     RARE,
@@ -67,7 +67,7 @@ class NoiseFloor:
 
     `error` is the typical error of each element and `scale` the magnitude of its column, both in the output's units;
     `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values. `reach` is 0 but where
-    `error` is what quantisation costs (`proof.quantised_noise`): then an element may be off by so many times it.
+    `error` is what quantisation costs (`proof.statistics.quantised_noise`): then an element may be off by so many times it.
     """
 
     error: Array

@@ -11,10 +11,10 @@ import onnx
 
 from trtconv.core.errors import AccuracyError, OverBudgetError, TrtconvError
 from trtconv.core.files.private_folder import private_temporary_folder
-from trtconv.core.halving import largest_that_holds
 from trtconv.core.model.file import save_model
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress
+from trtconv.proof.halving import largest_that_holds
 from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers

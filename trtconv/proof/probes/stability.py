@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trtconv.proof.columns import FLIP
 from trtconv.proof.noise_floor import NoiseFloor, OutputProfile
+from trtconv.proof.statistics.columns import FLIP
 
 if TYPE_CHECKING:
     import numpy as np

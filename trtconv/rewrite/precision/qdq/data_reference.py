@@ -18,8 +18,8 @@ from trtconv.core.data.split import Parts
 from trtconv.core.model.file import Signature, load_weights, set_metadata, signature
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.quantised_noise import SAMPLES, QuantisedNoise, measure_quantised_noise
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
+from trtconv.proof.statistics.quantised_noise import SAMPLES, QuantisedNoise, measure_quantised_noise
 from trtconv.rewrite.graph.index import Array
 
 SUFFIX = ".data.safetensors"

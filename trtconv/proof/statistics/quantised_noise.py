@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.precision import INT8, ROUNDINGS
-from trtconv.proof.columns import along, column_axes, magnitudes, rows_of
 from trtconv.proof.noise_floor import LUCK, NoiseFloor
+from trtconv.proof.statistics.columns import along, column_axes, magnitudes, rows_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from trtconv.core.tensors import parse_tensor
 from trtconv.proof.allowance import Arithmetic, allow
 from trtconv.proof.comparison import compare_output
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.quantised_noise import MOST_NOISE, UNSEEN, measure_quantised_noise
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_samples, write_reference
+from trtconv.proof.statistics.quantised_noise import MOST_NOISE, UNSEEN, measure_quantised_noise
 
 INT8_ENGINE = Arithmetic("int8", engine=True)
 # By column: logits of which one is ten times as noisy as the others.

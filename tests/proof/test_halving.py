@@ -2,7 +2,7 @@
 
 import pytest
 
-from trtconv.core.halving import MOST, largest_that_holds
+from trtconv.proof.halving import MOST, largest_that_holds
 
 GROUPS = tuple("abcdefghijklmnop")
 

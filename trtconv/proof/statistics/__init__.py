@@ -1,0 +1,1 @@
+"""What is typical of outputs: their columns, and what quantisation costs them."""
