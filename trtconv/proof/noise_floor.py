@@ -67,7 +67,7 @@ class NoiseFloor:
 
     `error` is the typical error of each element and `scale` the magnitude of its column, both in the output's units;
     `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values. `reach` is 0 but where
-    `error` is what quantisation costs (`proof.statistics.quantised_noise`): an element may be off by that many times it.
+    `error` is what quantisation costs (`proof.statistics.quantised_noise`), of which an element may be off so many.
     """
 
     error: Array
