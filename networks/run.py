@@ -66,8 +66,12 @@ def variables_of(name: str, site: Path = SITE, inherited: str = "") -> dict[str,
     """The environment in which a network's package is found, and asks no server for anything."""
     path = os.pathsep.join(p for p in (str(ROOT), str(site_of(name.split("/")[0], site)), inherited) if p)
     return {
-        "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "YOLO_VERBOSE": "False", "YOLO_OFFLINE": "True", "USE_TORCH": "1",
-    }  # fmt: skip
+        "PYTHONPATH": path,
+        "HF_HUB_OFFLINE": "1",
+        "YOLO_VERBOSE": "False",
+        "YOLO_OFFLINE": "True",
+        "USE_TORCH": "1",
+    }
 
 
 def run_one(name: str, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -262,8 +262,12 @@ def test_the_tag_that_is_released_is_the_version():
 
     script = re.search(r"run: (test .*)", (ROOT / ".github" / "workflows" / "release.yml").read_text())[1]
     for tag, code in ((f"v{trtconv.__version__}", 0), ("v0.0.0", 1)):
-        assert subprocess.run(["bash", "-c", script], cwd=ROOT, env={**os.environ, "GITHUB_REF_NAME": tag},
-                              check=False).returncode == code  # fmt: skip
+        assert (
+            subprocess.run(
+                ["bash", "-c", script], cwd=ROOT, env={**os.environ, "GITHUB_REF_NAME": tag}, check=False
+            ).returncode
+            == code
+        )
 
 
 def test_the_citation_has_the_version():

@@ -58,9 +58,11 @@ def server():
 def environment(server, tmp_path):
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     return {
-        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}", "GITHUB_REPOSITORY": "me/mine",
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_TOKEN": "good",
-    }  # fmt: skip
+        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "GITHUB_REPOSITORY": "me/mine",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_TOKEN": "good",
+    }
 
 
 def put(environment, tmp_path, text, topic="out/model.engine"):

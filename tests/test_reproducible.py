@@ -56,9 +56,13 @@ def test_onnx_ledger_reference_and_manifest_are_reproducible(tmp_path):
         home.mkdir()
         temporary.mkdir(mode=0o700)
         environment = {
-            **os.environ, **SURROUNDINGS[number - 1], "PYTHONPATH": str(ROOT), "HOME": str(home),
-            "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(home / ".cache"),
-        }  # fmt: skip
+            **os.environ,
+            **SURROUNDINGS[number - 1],
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(home),
+            "TMPDIR": str(temporary),
+            "XDG_CACHE_HOME": str(home / ".cache"),
+        }
         words = [sys.executable, "-c", STEPS, str(UMASKS[number - 1])]
         children.append((folder, subprocess.Popen(words, cwd=folder, env=environment)))
     assert [child.wait(timeout=300) for _, child in children] == [0, 0]

@@ -24,15 +24,21 @@ def build(folder: Path, name: str, dynamic: str, **options: Any) -> dict[str, An
 
     start = time.monotonic()
     request = BuildRequest(
-        folder / f"{name}.onnx", folder / f"{name}.engine", dynamic=parse_space([dynamic]), backend="tensorrt",
-        precision=options.pop("precision", name), **options,
-    )  # fmt: skip
+        folder / f"{name}.onnx",
+        folder / f"{name}.engine",
+        dynamic=parse_space([dynamic]),
+        backend="tensorrt",
+        precision=options.pop("precision", name),
+        **options,
+    )
     result = build_engine(request)
     manifest = read_engine_manifest(result.engine)
     return {
-        "build_s": round(time.monotonic() - start, 1), "bytes": result.engine_bytes, "types": dict(manifest.types),
+        "build_s": round(time.monotonic() - start, 1),
+        "bytes": result.engine_bytes,
+        "types": dict(manifest.types),
         "messages": list(result.messages)[:12],
-    }  # fmt: skip
+    }
 
 
 def open_engine(path: Path) -> Any:
@@ -47,8 +53,12 @@ def layers_of(session: Any, chosen: Sequence[str]) -> tuple[dict[str, Any], list
 
     layers = session.layers(runs=20)
     read = read_engine_layers(layers)
-    short = {**read.as_dict(), "chosen": len(chosen), "share_int8": read.share(chosen, "int8"),
-             "chosen_elsewhere": list(read.elsewhere(chosen, "int8"))}  # fmt: skip
+    short = {
+        **read.as_dict(),
+        "chosen": len(chosen),
+        "share_int8": read.share(chosen, "int8"),
+        "chosen_elsewhere": list(read.elsewhere(chosen, "int8")),
+    }
     rows = [
         {"name": x.name[:160], "kind": x.kind, "in": [t.dtype for t in x.inputs], "out": [t.dtype for t in x.outputs],
          "tactic": x.tactic[:120], "us": round(1e6 * x.seconds, 2)}

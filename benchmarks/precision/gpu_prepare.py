@@ -42,9 +42,14 @@ def rewrite(
 
     values.setdefault("rest", "fp16" if precision == "int8" else "fp32")
     request = RewriteRequest(
-        folder / "model.onnx", folder / f"{name}.onnx", parse_target(target), precision=precision, data=data,
-        proof=proof, **values,
-    )  # fmt: skip
+        folder / "model.onnx",
+        folder / f"{name}.onnx",
+        parse_target(target),
+        precision=precision,
+        data=data,
+        proof=proof,
+        **values,
+    )
     rewrite_model(request, SilentProgress())
     return request.output
 

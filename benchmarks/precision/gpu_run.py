@@ -121,8 +121,13 @@ def tune(record: Record, root: Path, out: Path) -> None:
 
 
 PARTS = {"digits": digits, "beside": beside, "tune": tune}
-ALL = ("digits", "beside", *(f"speed:{kind}:{batch}" for kind, batch in SPEED[:2]), "tune",
-       *(f"speed:{kind}:{batch}" for kind, batch in SPEED[2:]))  # fmt: skip
+ALL = (
+    "digits",
+    "beside",
+    *(f"speed:{kind}:{batch}" for kind, batch in SPEED[:2]),
+    "tune",
+    *(f"speed:{kind}:{batch}" for kind, batch in SPEED[2:]),
+)
 
 
 def main(root: Path, out: Path, seconds: float, parts: list[str]) -> None:

@@ -21,8 +21,11 @@ def attempt(results: dict[str, Any], name: str, step: Callable[[], Any], file: s
         succeeded = True
     except Exception as error:
         details = list(getattr(error, "details", ()))[:6]
-        results[name] = {"error": f"{type(error).__name__}: {error}"[:600], "details": details,
-                         "trace": traceback.format_exc()[-400:]}  # fmt: skip
+        results[name] = {
+            "error": f"{type(error).__name__}: {error}"[:600],
+            "details": details,
+            "trace": traceback.format_exc()[-400:],
+        }
         succeeded = False
     Path(file).write_text(json.dumps(results))
     return succeeded

@@ -35,8 +35,11 @@ def quantise_theirs(folder: Path, samples: np.ndarray, site: Path) -> Path:
     np.save(data, samples)
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(folder / "model.onnx"), str(data), str(output)],
-        env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if not output.exists():
         raise RuntimeError((child.stdout + child.stderr)[-600:])
     return output
@@ -50,9 +53,11 @@ def describe(path: Path, folder: Path, kind: str) -> dict[str, Any]:
     model = load_model(path, weights=True)
     pairs = Counter(n.op_type for n in model.graph.node)["DequantizeLinear"]
     return {
-        "metric": round(judged(emulated_runner(model), folder, kind), 5), "pairs": pairs,
-        "layers": len(quantised_layers(path)), "opset": model.opset_import[0].version,
-    }  # fmt: skip
+        "metric": round(judged(emulated_runner(model), folder, kind), 5),
+        "pairs": pairs,
+        "layers": len(quantised_layers(path)),
+        "opset": model.opset_import[0].version,
+    }
 
 
 def one(case: Case, folder: Path, site: Path) -> dict[str, Any]:

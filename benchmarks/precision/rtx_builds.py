@@ -33,9 +33,14 @@ def one(folder: Path, kind: str, precision: str) -> dict[str, Any]:
         path = rewrite(folder, name, precision, data, target="tensorrt-rtx")
         metric = judged(emulated_runner(load_model(path, weights=True)), folder, kind)
         request = BuildRequest(
-            path, folder / f"{name}.engine", dynamic=ShapeSpace(), backend="tensorrt-rtx", precision=precision,
-            compute_capabilities=GPUS, isolated=True,
-        )  # fmt: skip
+            path,
+            folder / f"{name}.engine",
+            dynamic=ShapeSpace(),
+            backend="tensorrt-rtx",
+            precision=precision,
+            compute_capabilities=GPUS,
+            isolated=True,
+        )
         engine = build_engine(request)
     except TrtconvError as error:
         return {"refused": error.message, "details": list(error.details)[:4]}
@@ -45,8 +50,9 @@ def one(folder: Path, kind: str, precision: str) -> dict[str, Any]:
 def main(kit: Path, output: Path, kinds: list[str]) -> None:
     data: dict[str, Any] = {
         **machine("tensorrt-rtx-cu13", "onnx", "onnxruntime"),
-        "what": "emulated by ONNX Runtime, built by TensorRT-RTX, not run", "networks": {},
-    }  # fmt: skip
+        "what": "emulated by ONNX Runtime, built by TensorRT-RTX, not run",
+        "networks": {},
+    }
     for kind in kinds or list(CASES):
         results = {p: one(kit / kind, kind, p) for p in ("fp32", "fp16", "int8", "fp8")}
         data["networks"][kind] = {"metric": CASES[kind].metric, **results}

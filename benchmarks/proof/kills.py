@@ -49,8 +49,13 @@ def make_net(width=4):
 """
 # As often as they are chosen.
 COMMANDS = (
-    *("convert",) * 3, *("rewrite",) * 2, *("build",) * 2, *("package",) * 2, "check", "cache",
-)  # fmt: skip
+    *("convert",) * 3,
+    *("rewrite",) * 2,
+    *("build",) * 2,
+    *("package",) * 2,
+    "check",
+    "cache",
+)
 WIDTHS = (4, 5)
 # A run that is not killed, which has to clean up, after so many kills.
 WHOLE_EVERY = 10

@@ -51,10 +51,12 @@ def write_model(path: Path) -> Path:
         value = f"h{number}"
     weights += [numpy_helper.from_array(np.array([1]), "axis"), numpy_helper.from_array(np.float32(1e-6), "eps")]
     graph = helper.make_graph(
-        nodes, "soak",
+        nodes,
+        "soak",
         [helper.make_tensor_value_info("x", 1, ["N", 3, 16, 16])],
-        [helper.make_tensor_value_info(value, 1, ["N", 4, 16, 16])], weights,
-    )  # fmt: skip
+        [helper.make_tensor_value_info(value, 1, ["N", 4, 16, 16])],
+        weights,
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
     return path
 
@@ -72,11 +74,15 @@ def soak(step: Callable[[int], object], count: int) -> dict[str, Any]:
     quarter = len(memory) // 4
     last, third = (statistics.median(memory[a:b]) for a, b in ((-quarter, None), (-2 * quarter, -quarter)))
     return {
-        "count": count, "seconds": round(time.monotonic() - started, 1), "bytes at first": memory[0],
-        "bytes at the end": memory[-1], "growth of the last quarter in bytes": int(last - third),
-        "descriptors at first": descriptors[0], "most descriptors": max(descriptors),
+        "count": count,
+        "seconds": round(time.monotonic() - started, 1),
+        "bytes at first": memory[0],
+        "bytes at the end": memory[-1],
+        "growth of the last quarter in bytes": int(last - third),
+        "descriptors at first": descriptors[0],
+        "most descriptors": max(descriptors),
         "descriptors at the end": descriptors[-1],
-    }  # fmt: skip
+    }
 
 
 def is_flat(result: dict[str, Any]) -> bool:

@@ -194,8 +194,13 @@ def on_disk(folder: Path, gigabytes: float) -> dict[str, object]:
     show(f"{gigabytes} GB external, load only", base, 0)
     show(f"{gigabytes} GB external, rewrite", measured, 0)
     print(f"memory over the graph: {measured['mb'] - base['mb']:.0f} MB; weights linked, not copied: {linked}")
-    return {"gigabytes": gigabytes, "load": base, "rewrite": measured, "mb_over_load": measured["mb"] - base["mb"],
-            "linked": linked}  # fmt: skip
+    return {
+        "gigabytes": gigabytes,
+        "load": base,
+        "rewrite": measured,
+        "mb_over_load": measured["mb"] - base["mb"],
+        "linked": linked,
+    }
 
 
 def machine() -> dict[str, object]:

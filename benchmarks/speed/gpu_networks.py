@@ -41,9 +41,14 @@ def prepare(out: Path, names: list[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         batch = torch.export.Dim("N", min=1, max=8)
         program = torch.onnx.export(
-            network, (torch.randn(2, *SIZE),), dynamo=True, opset_version=20, dynamic_shapes=({0: batch},),
-            input_names=["x"], output_names=["y"],
-        )  # fmt: skip
+            network,
+            (torch.randn(2, *SIZE),),
+            dynamo=True,
+            opset_version=20,
+            dynamic_shapes=({0: batch},),
+            input_names=["x"],
+            output_names=["y"],
+        )
         program.save(str(folder / "model.onnx"))
         model = onnx.load(str(folder / "model.onnx"))
         model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"

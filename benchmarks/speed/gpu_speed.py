@@ -38,9 +38,14 @@ def build(root: Path, name: str, batch: int) -> dict[str, Any]:
 
     folder = root / name
     request = BuildRequest(
-        folder / "model.trt.onnx", folder / f"speed{batch}.engine", dynamic=None, backend="tensorrt",
-        profiles=(parse_space([f"N={batch}"]),), timing_cache=root / "speed.cache", options=(("tf32", True),),
-    )  # fmt: skip
+        folder / "model.trt.onnx",
+        folder / f"speed{batch}.engine",
+        dynamic=None,
+        backend="tensorrt",
+        profiles=(parse_space([f"N={batch}"]),),
+        timing_cache=root / "speed.cache",
+        options=(("tf32", True),),
+    )
     start = time.monotonic()
     try:
         build_result = build_engine(request)

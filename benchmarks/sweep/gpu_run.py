@@ -122,10 +122,15 @@ def main() -> None:
     # Beside the models too: a run that goes on adds its seconds to those of the one before.
     name = f"sweep_{arguments.gpus}.json"
     record = {
-        "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "gpu": kind,
-        "gpus": arguments.gpus, "cores": os.cpu_count(), "exit_code": code,
-        "runs_s": [*read(arguments.models / name).get("runs_s", []), round(seconds, 1)], **facts_of(atlas),
-    }  # fmt: skip
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "gpu": kind,
+        "gpus": arguments.gpus,
+        "cores": os.cpu_count(),
+        "exit_code": code,
+        "runs_s": [*read(arguments.models / name).get("runs_s", []), round(seconds, 1)],
+        **facts_of(atlas),
+    }
     for folder in (arguments.models, arguments.output):
         write_result(folder / name, record)
     print(f"{arguments.gpus} x {kind}: exit code {code} after {seconds:.0f} s", flush=True)

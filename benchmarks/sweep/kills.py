@@ -92,13 +92,14 @@ def audit(bench: Bench, workers_log: bool) -> dict[str, int]:
         elif word == "published":
             published[job] += 1
     return {
-        "results_in_store": len(results), "done_in_ledger": finished_jobs(bench),
+        "results_in_store": len(results),
+        "done_in_ledger": finished_jobs(bench),
         "started_after_it_was_published": again,
         "published_twice": sum(n > 1 for n in published.values()) if workers_log else -1,
         "commands_begun": sum(starts.values()),
         "commands_begun_again_after_a_kill": sum(starts.values()) - len(starts),
         "half_written_results": sum(p.stat().st_size == 0 for p in results),
-    }  # fmt: skip
+    }
 
 
 def log_size(bench: Bench) -> int:
@@ -142,10 +143,12 @@ def run_rounds(kills: int, start, longest: float, seed: int, forked: bool) -> di
 def verdict(part: dict[str, object]) -> bool:
     """True when every round ended with all results, each made once."""
     return all(
-        r["results_in_store"] == r["done_in_ledger"] == JOBS and not r["started_after_it_was_published"]
-        and r["published_twice"] <= 0 and not r["half_written_results"]
+        r["results_in_store"] == r["done_in_ledger"] == JOBS
+        and not r["started_after_it_was_published"]
+        and r["published_twice"] <= 0
+        and not r["half_written_results"]
         for r in part["rounds"]
-    )  # fmt: skip
+    )
 
 
 def main() -> None:
@@ -157,11 +160,16 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["QUICK_SECONDS"] = JOB_S
     data: dict[str, object] = {
-        "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "jobs": JOBS, "seed": arguments.seed,
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "jobs": JOBS,
+        "seed": arguments.seed,
         "command": "python -m benchmarks sweep.kills " + " ".join(sys.argv[1:]),
-    }  # fmt: skip
-    parts = {"forked": (arguments.kills - arguments.ray, start_forked, 4.0, True),
-             "ray": (arguments.ray, start_command, 20.0, False)}  # fmt: skip
+    }
+    parts = {
+        "forked": (arguments.kills - arguments.ray, start_forked, 4.0, True),
+        "ray": (arguments.ray, start_command, 20.0, False),
+    }
     good = True
     for name, (kills, start, longest, forked) in parts.items():
         if kills > 0:

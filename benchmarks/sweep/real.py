@@ -72,9 +72,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
     data: dict[str, object] = {
-        "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cores": os.cpu_count(),
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
         "note": arguments.note,
-    }  # fmt: skip
+    }
     write_result(arguments.output, data | record(arguments.atlas))
 
 

@@ -52,13 +52,18 @@ def make_sweep(jobs: int):
     """A sweep of about so many jobs: 3 targets, 2 precisions, 2 GPU kinds."""
     return validate_sweep(
         {
-            "sweep": {"targets": ["tensorrt-rtx", "tensorrt==10", "tensorrt==11"], "precisions": ["fp32", "fp16"],
-                      "gpus": ["H100", "L4"]},
-            "model": [{"name": f"m{i}", "module": "package.nets:net", "inputs": ["x:float32[N]"]}
-                      for i in range(max(1, round(jobs / JOBS_OF_A_MODEL)))],
+            "sweep": {
+                "targets": ["tensorrt-rtx", "tensorrt==10", "tensorrt==11"],
+                "precisions": ["fp32", "fp16"],
+                "gpus": ["H100", "L4"],
+            },
+            "model": [
+                {"name": f"m{i}", "module": "package.nets:net", "inputs": ["x:float32[N]"]}
+                for i in range(max(1, round(jobs / JOBS_OF_A_MODEL)))
+            ],
         },
         "simulated",
-    )  # fmt: skip
+    )
 
 
 def memory() -> int:

@@ -60,9 +60,14 @@ LARGE_IMAGES = ("alexnet", "vgg11", "inception_v3")
 SEGMENTERS = ("fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large")
 VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "swin3d_t")
 DETECTORS = (
-    "ssdlite320_mobilenet_v3_large", "ssd300_vgg16", "retinanet_resnet50_fpn", "fcos_resnet50_fpn",
-    "fasterrcnn_mobilenet_v3_large_320_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn",
-)  # fmt: skip
+    "ssdlite320_mobilenet_v3_large",
+    "ssd300_vgg16",
+    "retinanet_resnet50_fpn",
+    "fcos_resnet50_fpn",
+    "fasterrcnn_mobilenet_v3_large_320_fpn",
+    "maskrcnn_resnet50_fpn",
+    "keypointrcnn_resnet50_fpn",
+)
 
 NETWORKS = (
     *(Network(n, _of(n), space=ANY_PIXELS) for n in ANY_SIZE),

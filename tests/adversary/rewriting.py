@@ -109,8 +109,10 @@ def judge_graph(before: Any, model: onnx.ModelProto, attack: GraphAttack, notes:
     noted = ""
     points = [(f"own {i}", make()) for i, make in enumerate(attack.feeds)]
     defaults = {t.name for t in parse(attack).graph.initializer}
-    points += [(k, f if i % 3 else {n: v for n, v in f.items() if n not in defaults}) for i, (k, f) in
-               enumerate(feeds(texts, attack.dims))]  # fmt: skip
+    points += [
+        (k, f if i % 3 else {n: v for n, v in f.items() if n not in defaults})
+        for i, (k, f) in enumerate(feeds(texts, attack.dims))
+    ]
     for label, feed in points:
         if label.endswith(INFINITE) and not attack.infinities:
             continue

@@ -47,10 +47,15 @@ def conv_net(path: Path, *, dtype=np.float32, recorded=True, external=False, dep
     kind = FLOATS[dtype]
     name = np.dtype(dtype).name
     return _save(
-        path, nodes, [value("x", kind, ["N", 3, "H", "W"])], [value("y", kind, ["N", channels, "H", "W"])], weights,
+        path,
+        nodes,
+        [value("x", kind, ["N", 3, "H", "W"])],
+        [value("y", kind, ["N", channels, "H", "W"])],
+        weights,
         space=f"N={low}:2:4 H=16:32:64%8 W=16:32:64%8" if recorded else "",
-        specs=[f"x:{name}[N,3,H,W]"] if recorded else (), external=external,
-    )  # fmt: skip
+        specs=[f"x:{name}[N,3,H,W]"] if recorded else (),
+        external=external,
+    )
 
 
 def refused_net(path: Path) -> Path:

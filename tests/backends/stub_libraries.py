@@ -12,14 +12,19 @@ from pathlib import Path
 
 _LIBRARIES = {
     "libnvinfer": (
-        "createInferBuilder_INTERNAL", "createInferRuntime_INTERNAL", "createInferRefitter_INTERNAL",
-        "getPluginRegistry", "getBuilderPluginRegistry",
+        "createInferBuilder_INTERNAL",
+        "createInferRuntime_INTERNAL",
+        "createInferRefitter_INTERNAL",
+        "getPluginRegistry",
+        "getBuilderPluginRegistry",
     ),
     "libnvinfer_plugin": ("initLibNvInferPlugins",),
     "libnvonnxparser": (
-        "createNvOnnxParser_INTERNAL", "createNvOnnxParserRefitter_INTERNAL", "getNvOnnxParserVersion",
+        "createNvOnnxParser_INTERNAL",
+        "createNvOnnxParserRefitter_INTERNAL",
+        "getNvOnnxParserVersion",
     ),
-}  # fmt: skip
+}
 
 
 def compiler() -> str | None:

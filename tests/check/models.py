@@ -38,15 +38,19 @@ def small_net(*, eps=1e-10, scale=2.0, baked=0, norm_rule="", dtype=np.float32):
         node("Reshape", ["scaled", "shape"], ["y"], 21, "head"),
     ]
     arrays = {
-        "axes": np.array([1], np.int64), "eps": np.array(eps, dtype), "scale": np.array(scale, dtype),
+        "axes": np.array([1], np.int64),
+        "eps": np.array(eps, dtype),
+        "scale": np.array(scale, dtype),
         "shape": np.array([0, baked or -1], np.int64),
-    }  # fmt: skip
+    }
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = helper.make_graph(
-        nodes, "small", [helper.make_tensor_value_info("x", element, ["N", 4, "W"])],
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", element, ["N", 4, "W"])],
         [helper.make_tensor_value_info("y", element, ["N", "F"])],
         [numpy_helper.from_array(v, k) for k, v in arrays.items()],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     set_metadata(model, SPACE_KEY, str(SPACE))
     return model

@@ -29,9 +29,14 @@ def test_convert_makes_all_files_and_proves_them(converted):
     out, data = converted
     names = {p.name for p in out.iterdir()}
     assert names >= {
-        "model.onnx", "model.onnx.json", "model.reference.safetensors", "model.trt.onnx", "model.rewrites.json",
-        "model.engine", "model.engine.json",
-    }  # fmt: skip
+        "model.onnx",
+        "model.onnx.json",
+        "model.reference.safetensors",
+        "model.trt.onnx",
+        "model.rewrites.json",
+        "model.engine",
+        "model.engine.json",
+    }
     assert data["passed"] is True
     assert data["rewrite"]["rewrites"] == {"l2norm": 1}
     assert data["build"]["profiles"][0]["images"] == [[1, 3, 8, 8], [1, 3, 10, 11], [2, 3, 16, 18]]

@@ -19,9 +19,14 @@ def test_a_reader_that_goes_away(words, unbuffered):
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(
-        [sys.executable, "-m", "trtconv", *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False,
-        cwd=ROOT, env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-    )  # fmt: skip
+        [sys.executable, "-m", "trtconv", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
     os.close(write)
     assert (process.returncode, process.stderr) == (141, "")
 

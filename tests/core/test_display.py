@@ -32,9 +32,14 @@ def test_plain_text_and_our_own_colours_stay():
 def test_every_reporter(tmp_path, capsys, monkeypatch, text):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     report = CheckReport(
-        subject=f"m{text}", subject_kind="onnx", reference=text, runner=text, tolerance=Tolerance(), comparisons=(),
+        subject=f"m{text}",
+        subject_kind="onnx",
+        reference=text,
+        runner=text,
+        tolerance=Tolerance(),
+        comparisons=(),
         findings=(Finding("error", "failed", f"node '{text}'", hint=text),),
-    )  # fmt: skip
+    )
     names = ("json", "junit", "sarif", "html", "markdown")
     write_reports(report, **{n: tmp_path / n for n in names}, github=Path("-"))
     ET.parse(tmp_path / "junit")

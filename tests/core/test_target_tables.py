@@ -49,8 +49,13 @@ def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(fo
         if not [n for n in facts.nodes if judge_by_table(n, facts, target, table).status == "refused"]:
             lenient.append(name)
     # Odd numbers of 4-bit weights, sequences and optionals at the border, one mask of Attention in BF16.
-    names = {"test_dequantizelinear_int4", "test_dequantizelinear_float4e2m1", "test_identity_sequence",
-             "test_identity_opt", "test_attention_4d_attn_mask_causal_bf16"}  # fmt: skip
+    names = {
+        "test_dequantizelinear_int4",
+        "test_dequantizelinear_float4e2m1",
+        "test_identity_sequence",
+        "test_identity_opt",
+        "test_attention_4d_attn_mask_causal_bf16",
+    }
     assert set(lenient) <= names
 
 

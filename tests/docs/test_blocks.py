@@ -13,8 +13,9 @@ NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 
 
 def blocks_of(*languages):
-    return [pytest.param(text, id=f"{NAMES[page]}-{i}") for page in PAGES
-            for i, text in enumerate(blocks(page, *languages))]  # fmt: skip
+    return [
+        pytest.param(text, id=f"{NAMES[page]}-{i}") for page in PAGES for i, text in enumerate(blocks(page, *languages))
+    ]
 
 
 @pytest.mark.parametrize("text", blocks_of("python"))

@@ -28,8 +28,12 @@ def test_the_tutorial(tmp_path, monkeypatch):
     (source,) = blocks(page, "python")
     (tmp_path / "net.py").write_text(source)
     assert type_commands("docs/tutorial/first-conversion.md") == [0]
-    listed = {name for row in page.read_text().splitlines() if row.startswith("| `model.")
-              for name in row.split("|")[1].replace("`", " ").replace(",", " ").split()}  # fmt: skip
+    listed = {
+        name
+        for row in page.read_text().splitlines()
+        if row.startswith("| `model.")
+        for name in row.split("|")[1].replace("`", " ").replace(",", " ").split()
+    }
     assert len(listed) >= 10
     assert listed <= {path.name for path in (tmp_path / "out").iterdir()}
     for words in (["inspect", "out/model.engine"], ["rewrite", "out/model.onnx", "--explain"], ["rules"]):

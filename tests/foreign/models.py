@@ -60,9 +60,14 @@ def rate_net(path):
     ]
     graph = h.make_graph([h.make_node("Mul", ["x", "gain"], ["kept"])], "kept", [], [value("kept", None)])
     wider = h.make_graph(
-        [h.make_node("Constant", [], ["one"], value=nh.from_array(np.array([1], np.int64))),
-         h.make_node("Unsqueeze", ["x", "one"], ["wider"])], "wider", [], [value("wider", None)],
-    )  # fmt: skip
+        [
+            h.make_node("Constant", [], ["one"], value=nh.from_array(np.array([1], np.int64))),
+            h.make_node("Unsqueeze", ["x", "one"], ["wider"]),
+        ],
+        "wider",
+        [],
+        [value("wider", None)],
+    )
     inner = h.make_node("If", ["flat"], ["inside"], name="inner", then_branch=graph, else_branch=wider)
     fast = h.make_graph([*rank, inner], "fast", [], [value("inside", None)])
     slow = h.make_graph([h.make_node("Neg", ["x"], ["negative"])], "slow", [], [value("negative", None)])

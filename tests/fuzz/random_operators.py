@@ -289,8 +289,10 @@ def image(g: Grown) -> str:
         weight = np.linspace(-1, 1, 2 * channels * 2, dtype=np.float32).reshape(2, channels, 2)
         return g.op("Conv", value.name, g.const(weight), auto_pad=g.rng.choice(["NOTSET", "SAME_UPPER", "SAME_LOWER"]))
     scales = g.const(np.asarray([1, 1, g.rng.choice([0.5, 1.5, 2.0, 1.7])], np.float32))
-    modes = {"mode": g.rng.choice(["nearest", "linear"]),
-             "coordinate_transformation_mode": g.rng.choice(["half_pixel", "asymmetric", "align_corners"])}  # fmt: skip
+    modes = {
+        "mode": g.rng.choice(["nearest", "linear"]),
+        "coordinate_transformation_mode": g.rng.choice(["half_pixel", "asymmetric", "align_corners"]),
+    }
     if modes["mode"] == "nearest":
         modes["nearest_mode"] = g.rng.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
     return g.op("Resize", value.name, "", scales, **modes)

@@ -105,10 +105,15 @@ def exported(path: Path) -> Path:
     rng = np.random.default_rng(0)
     weights = {
         "w": (rng.standard_normal((CHANNELS, 6)) * 0.2).astype(np.float32),
-        "b": np.array([1, 0.1, 0.05, -0.1, 0.9, 0], np.float32), "form": np.array([-1, 2, 3]),
-        "xs": columns.reshape(1, 1, width, 1), "ys": rows.reshape(1, height, 1, 1), "five": np.array([-1, 3, 1, 1, 2]),
-        "i0": np.array(0), "i1": np.array(1), "i2": np.array(2),
-    }  # fmt: skip
+        "b": np.array([1, 0.1, 0.05, -0.1, 0.9, 0], np.float32),
+        "form": np.array([-1, 2, 3]),
+        "xs": columns.reshape(1, 1, width, 1),
+        "ys": rows.reshape(1, height, 1, 1),
+        "five": np.array([-1, 3, 1, 1, 2]),
+        "i0": np.array(0),
+        "i1": np.array(1),
+        "i2": np.array(2),
+    }
     node = helper.make_node
     nodes = [
         node("ReduceMean", ["x"], ["m"], name="mean", axes=[2, 3], keepdims=0),

@@ -60,8 +60,9 @@ def test_each_cure_changes_what_it_says():
     assert by_kind["fp32"][0].keep_fp32 == ("b5",)
     assert [v.opt_level for v in by_kind["opt level"]] == list(LEVELS)
     assert [v.options for v in by_kind["tactics"]] == [
-        (("tactic_sources", "JIT_CONVOLUTIONS"),), (("tactic_sources", "EDGE_MASK_CONVOLUTIONS"),)
-    ]  # fmt: skip
+        (("tactic_sources", "JIT_CONVOLUTIONS"),),
+        (("tactic_sources", "EDGE_MASK_CONVOLUTIONS"),),
+    ]
     assert by_kind["all fp32"][0].precision == "fp32"
 
 

@@ -321,14 +321,19 @@ def looped(g: RandomGraph) -> str:
     result = inner.op("Tanh", inner.images[-1])
     going = inner.op("Identity", f"{p}cond")
     body = helper.make_graph(
-        inner.nodes, "body",
-        [helper.make_tensor_value_info(f"{p}i", TensorProto.INT64, []),
-         helper.make_tensor_value_info(f"{p}cond", TensorProto.BOOL, []),
-         helper.make_tensor_value_info(f"{p}state", TensorProto.FLOAT, [None] * 4)],
-        [helper.make_tensor_value_info(going, TensorProto.BOOL, []),
-         helper.make_tensor_value_info(result, TensorProto.FLOAT, [None] * 4)],
+        inner.nodes,
+        "body",
+        [
+            helper.make_tensor_value_info(f"{p}i", TensorProto.INT64, []),
+            helper.make_tensor_value_info(f"{p}cond", TensorProto.BOOL, []),
+            helper.make_tensor_value_info(f"{p}state", TensorProto.FLOAT, [None] * 4),
+        ],
+        [
+            helper.make_tensor_value_info(going, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(result, TensorProto.FLOAT, [None] * 4),
+        ],
         inner.constants,
-    )  # fmt: skip
+    )
     turns, true = g.const(np.asarray(3, np.int64)), g.const(np.asarray(True))
     return g.op("Loop", turns, true, start, body=body)
 

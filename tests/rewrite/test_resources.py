@@ -103,10 +103,12 @@ def test_a_huge_vector_is_not_propagated_as_a_shape(op):
     """onnx would take over 100 bytes for each of its elements."""
     bounds = [numpy_helper.from_array(np.asarray(v, np.float32), n) for n, v in (("a", 0), ("b", 3e7), ("c", 1))]
     graph = helper.make_graph(
-        [helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node(op, ["x", "r"], ["y"])], "g",
+        [helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node(op, ["x", "r"], ["y"])],
+        "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], bounds,
-    )  # fmt: skip
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        bounds,
+    )
     before = own_bytes()
     inferred = infer_propagated(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]))
     assert own_bytes() - before < 1 << 28
@@ -115,14 +117,17 @@ def test_a_huge_vector_is_not_propagated_as_a_shape(op):
 
 def test_values_of_shapes_are_propagated_as_before():
     nodes = [
-        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Add", ["s", "one"], ["t"]),
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Add", ["s", "one"], ["t"]),
         helper.make_node("Expand", ["v", "t"], ["y"]),
-    ]  # fmt: skip
+    ]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(ints(1, 1), "one"), numpy_helper.from_array(np.float32([0]), "v")],
-    )  # fmt: skip
+    )
     inferred = infer_propagated(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]))
     assert [d.dim_value for d in inferred.graph.output[0].type.tensor_type.shape.dim] == [4, 5]
 

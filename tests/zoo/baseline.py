@@ -148,9 +148,14 @@ def plain_export(runner: Any, specs: list[TensorSpec], space: ShapeSpace, model:
     dynamic = tuple(shapes_positional) if positional else shapes
     with open(os.devnull, "w") as nowhere, _stdout(nowhere):
         torch.onnx.export(
-            runner.module, tuple(positional), str(model), kwargs=keywords, dynamic_shapes=dynamic, dynamo=True,
+            runner.module,
+            tuple(positional),
+            str(model),
+            kwargs=keywords,
+            dynamic_shapes=dynamic,
+            dynamo=True,
             verbose=False,
-        )  # fmt: skip
+        )
 
 
 class _stdout:

@@ -43,10 +43,15 @@ _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
 
 
 def convert(
-    model: Module, *, inputs: Inputs | None = None, dynamic: Ranges | None = None,
-    dims: Mapping[str, str | Sequence[int | str]] | None = None, output: str | PathLike[str] = "out",
-    progress: Progress | None = None, **options: Unpack[ConvertKeywords],
-) -> Conversion:  # fmt: skip
+    model: Module,
+    *,
+    inputs: Inputs | None = None,
+    dynamic: Ranges | None = None,
+    dims: Mapping[str, str | Sequence[int | str]] | None = None,
+    output: str | PathLike[str] = "out",
+    progress: Progress | None = None,
+    **options: Unpack[ConvertKeywords],
+) -> Conversion:
     """Export, rewrite, build and check a module, as `trtconv convert` does; all files go into the folder `output`.
 
     `model` is an `nn.Module` as it stands (it is run in eval mode on the CPU, and put back as it was; nothing is

@@ -194,9 +194,18 @@ def conversion(result: ConvertResult, summary: Summary) -> Conversion:
     ran = bool(result.engine.comparisons)
     graph = Verdict(result.rewritten)
     return Conversion(
-        result.export.model, result.rewrite.model, result.build.engine, result.export.reference, result.report,
-        result.export.space, graph, Verdict(result.engine) if ran else graph, ran, dict(result.seconds), summary,
-    )  # fmt: skip
+        result.export.model,
+        result.rewrite.model,
+        result.build.engine,
+        result.export.reference,
+        result.report,
+        result.export.space,
+        graph,
+        Verdict(result.engine) if ran else graph,
+        ran,
+        dict(result.seconds),
+        summary,
+    )
 
 
 def framed(title: str, page: str) -> str:

@@ -251,9 +251,14 @@ class Backend(Protocol):
         """Every node that the parser refuses; empty when it takes all of them. Nothing is built."""
 
     def load(
-        self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, code: EngineCode = NO_CODE,
+        self,
+        engine: Path,
+        *,
+        plugins: tuple[Path, ...] = (),
+        foreign: bool = False,
+        code: EngineCode = NO_CODE,
         verified: VerifiedSet | None = None,
-    ) -> EngineRunner:  # fmt: skip
+    ) -> EngineRunner:
         """Open an engine for running; `foreign` takes one without a manifest, `code` names what in it may run.
 
         With `verified` not a byte is deserialised that its signature does not cover. Raises as `build` does,
@@ -261,9 +266,13 @@ class Backend(Protocol):
         """
 
     def refit(
-        self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = (),
+        self,
+        engine: Path,
+        weights: Mapping[str, Array],
+        *,
+        plugins: tuple[Path, ...] = (),
         code: EngineCode = NO_CODE,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """The engine's plan with new weights, by their names in the graph that it was built from.
 
         Raises UnsupportedError for an engine that takes no new weights, or not these; and what `load` raises.

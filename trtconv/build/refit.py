@@ -60,9 +60,15 @@ def require_refittable(engine: Path) -> EngineManifest:
 
 
 def refit_engine(
-    engine: Path, graph: Path, model: Path, output: Path, progress: Progress | None = None, *,
-    plugins: tuple[Path, ...] = (), code: EngineCode = NO_CODE,
-) -> RefitResult:  # fmt: skip
+    engine: Path,
+    graph: Path,
+    model: Path,
+    output: Path,
+    progress: Progress | None = None,
+    *,
+    plugins: tuple[Path, ...] = (),
+    code: EngineCode = NO_CODE,
+) -> RefitResult:
     """Write `output`, the engine that was built from `graph`, with the weights of `model`; and its manifest.
 
     Raises InvalidRequestError where `graph` is not what the engine was built from or `model` is another graph,
@@ -133,8 +139,11 @@ def _paired_nodes(old: onnx.ModelProto, new: onnx.ModelProto) -> Iterator[tuple[
             raise InvalidRequestError(f"the {kind}s are {', '.join(names[1])}, not {', '.join(names[0])}", hint=AGAIN)
     for before, after in zip(old.graph.node, new.graph.node, strict=False):
         if (before.op_type, before.domain, len(before.input), list(before.output)) != (
-            after.op_type, after.domain, len(after.input), list(after.output)
-        ):  # fmt: skip
+            after.op_type,
+            after.domain,
+            len(after.input),
+            list(after.output),
+        ):
             raise _differs(before, f"the other graph has {after.op_type} '{after.name}' there")
         if _attributes(before) != _attributes(after):
             raise _differs(before, "an attribute has another value")

@@ -100,18 +100,28 @@ def check_model(
     differences = _differences(request, comparison.telling, progress) if comparison.differs or with_picture else ()
     blamed = blame(request, comparison.telling, differences, module_outputs) if comparison.differs else None
     extras = {
-        "origins": origins_of(request.subject, comparison.outputs), "heat": heat_by_module(differences),
-        "layers": layers, "tolerances": {name: asdict(t) for name, t in request.outputs},
-        "arithmetic": str(arithmetic), **recorded, "power": power.as_dict() if power is not None else {},
+        "origins": origins_of(request.subject, comparison.outputs),
+        "heat": heat_by_module(differences),
+        "layers": layers,
+        "tolerances": {name: asdict(t) for name, t in request.outputs},
+        "arithmetic": str(arithmetic),
+        **recorded,
+        "power": power.as_dict() if power is not None else {},
         "files": _files(request, reference),
-    }  # fmt: skip
+    }
     return CheckReport(
-        subject=str(request.subject), subject_kind=subject.kind, reference=reference, runner=subject.runner,
-        tolerance=request.tolerance or NO_LIMITS, comparisons=comparison.outputs, advisory=comparison.advisory,
+        subject=str(request.subject),
+        subject_kind=subject.kind,
+        reference=reference,
+        runner=subject.runner,
+        tolerance=request.tolerance or NO_LIMITS,
+        comparisons=comparison.outputs,
+        advisory=comparison.advisory,
         findings=(*notes, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned),
         seconds=time.monotonic() - started,
-        environment=environment(engine=subject.kind == "engine"), extras={k: v for k, v in extras.items() if v},
-    )  # fmt: skip
+        environment=environment(engine=subject.kind == "engine"),
+        extras={k: v for k, v in extras.items() if v},
+    )
 
 
 def _bound(request: CheckRequest, live: bool) -> tuple[tuple[Finding, ...], dict[str, Any]]:
@@ -129,9 +139,12 @@ def _bound(request: CheckRequest, live: bool) -> tuple[tuple[Finding, ...], dict
 
 
 def _power(
-    request: CheckRequest, watch: _Watch, read: Callable[[], Iterable[ReferenceSample]], seconds: float,
+    request: CheckRequest,
+    watch: _Watch,
+    read: Callable[[], Iterable[ReferenceSample]],
+    seconds: float,
     progress: Progress,
-) -> PowerResult | None:  # fmt: skip
+) -> PowerResult | None:
     """The power of a check that took `seconds`: a fifth of them, or what the request allows it."""
     if not request.power:
         return None
@@ -189,10 +202,15 @@ def _unrunnable(request: CheckRequest, error: TrtconvError, bound: tuple[Finding
 def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> CheckReport:
     engine = is_engine(request.subject)
     return CheckReport(
-        subject=str(request.subject), subject_kind="engine" if engine else "onnx",
-        reference=str(request.reference or ""), runner="none", tolerance=request.tolerance or NO_LIMITS,
-        comparisons=(), findings=findings, environment=environment(engine=engine),
-    )  # fmt: skip
+        subject=str(request.subject),
+        subject_kind="engine" if engine else "onnx",
+        reference=str(request.reference or ""),
+        runner="none",
+        tolerance=request.tolerance or NO_LIMITS,
+        comparisons=(),
+        findings=findings,
+        environment=environment(engine=engine),
+    )
 
 
 def _samples(

@@ -80,9 +80,13 @@ def _array(name: str, value: Any) -> Array:
 
 
 def load(
-    path: str | Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, trust: Trust | None = None,
+    path: str | Path,
+    *,
+    plugins: tuple[Path, ...] = (),
+    foreign: bool = False,
+    trust: Trust | None = None,
     code: EngineCode = NO_CODE,
-) -> Session:  # fmt: skip
+) -> Session:
     """Open `model.onnx` (ONNX Runtime) or `model.engine` (TensorRT). Raises TrtconvError when it cannot be run here.
 
     With `trust` the signature of the whole set is verified first, and the bytes that are deserialised are those that

@@ -69,9 +69,16 @@ DTYPES: tuple[DType, ...] = (
 )
 
 _ALIASES = {
-    "float": "float32", "fp32": "float32", "half": "float16", "fp16": "float16", "bf16": "bfloat16",
-    "double": "float64", "fp64": "float64", "long": "int64", "int": "int32",
-}  # fmt: skip
+    "float": "float32",
+    "fp32": "float32",
+    "half": "float16",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "double": "float64",
+    "fp64": "float64",
+    "long": "int64",
+    "int": "int32",
+}
 
 
 def parse_dtype(text: str) -> DType:

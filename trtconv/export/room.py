@@ -75,9 +75,18 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
         progress.note(line)
     clock.seconds["total"] = time.monotonic() - started
     return ExportResult(
-        result.model, result.reference, result.manifest, result.exporter, result.space, result.points,
-        result.comparisons, result.notes, tuple(noise.lines), dict(clock.seconds), result.sizes,
-    )  # fmt: skip
+        result.model,
+        result.reference,
+        result.manifest,
+        result.exporter,
+        result.space,
+        result.points,
+        result.comparisons,
+        result.notes,
+        tuple(noise.lines),
+        dict(clock.seconds),
+        result.sizes,
+    )
 
 
 def _check(request: ExportRequest) -> None:
@@ -146,10 +155,16 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         sources = {*opened.outside(folder), *imported_files(observed.module, request.source)}
         write_artifacts(request, choice, notes, sources)
     return ExportResult(
-        request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output),
-        choice.candidate.exporter, request.space, choice.samples.points, choice.verdict.comparisons, tuple(notes),
+        request.output,
+        beside(request.output, ".reference.safetensors"),
+        manifest_path(request.output),
+        choice.candidate.exporter,
+        request.space,
+        choice.samples.points,
+        choice.verdict.comparisons,
+        tuple(notes),
         sizes=choice.sizes,
-    )  # fmt: skip
+    )
 
 
 def _choose_repeatable(job: ExportTask, clock: Clock) -> ChosenExport:

@@ -75,15 +75,28 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     write_json(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
     runner = f"onnxruntime {file.original.version}"
     return ForeignResult(
-        request.original, request.output, reference, manifest, runner, file.space, samples.points,
-        verdict.comparisons, notes, seconds,
-    )  # fmt: skip
+        request.original,
+        request.output,
+        reference,
+        manifest,
+        runner,
+        file.space,
+        samples.points,
+        verdict.comparisons,
+        notes,
+        seconds,
+    )
 
 
 def _manifest(
-    request: ForeignRequest, file: FilePoints, samples: Samples, verdict: ProofVerdict, notes: tuple[str, ...],
-    model: onnx.ModelProto, seconds: dict[str, float],
-) -> dict[str, Any]:  # fmt: skip
+    request: ForeignRequest,
+    file: FilePoints,
+    samples: Samples,
+    verdict: ProofVerdict,
+    notes: tuple[str, ...],
+    model: onnx.ModelProto,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
     """How the model came to be, in the form of an export's manifest."""
     import onnx
     import onnxruntime

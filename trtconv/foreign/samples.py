@@ -50,9 +50,14 @@ class FilePoints:
         Raises TrtconvError where the file itself fails for random values.
         """
         samples = run_samples(
-            self.original, self.inputs, self.points(), lambda p: sample_inputs(self.inputs, p), False, Budget(),
+            self.original,
+            self.inputs,
+            self.points(),
+            lambda p: sample_inputs(self.inputs, p),
+            False,
+            Budget(),
             label=LABEL,
-        )  # fmt: skip
+        )
         return _at_boundaries(self, samples)
 
 

@@ -211,9 +211,15 @@ def tune_request(
     export = original_request(config, module, directory / "model.onnx", line)
     dynamic = ShapeSpace() if config.build.dynamic else None
     build = line.request(
-        BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True,
+        BuildRequest,
+        config,
+        model=directory,
+        output=directory,
+        dynamic=dynamic,
+        inputs=(),
+        isolated=True,
         precision=AUTO,
-    )  # fmt: skip
+    )
 
     def fallback() -> Target:
         target, note = installed_target(build.backend)
@@ -222,9 +228,18 @@ def tune_request(
         return parse_target(target)
 
     rewrite = line.request(
-        RewriteRequest, config, model=directory, output=directory, space=ShapeSpace(), align=False, pad_to_multiple="",
-        precision=AUTO, rest=FP32.name, keep_fp32=(), fallbacks={"target": fallback},
-    )  # fmt: skip
+        RewriteRequest,
+        config,
+        model=directory,
+        output=directory,
+        space=ShapeSpace(),
+        align=False,
+        pad_to_multiple="",
+        precision=AUTO,
+        rest=FP32.name,
+        keep_fp32=(),
+        fallbacks={"target": fallback},
+    )
     return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 
 
@@ -262,13 +277,18 @@ def convert_request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True
     )
     rewrite = line.request(
-        RewriteRequest, config, model=directory, output=directory,
+        RewriteRequest,
+        config,
+        model=directory,
+        output=directory,
         # The export has seen to these.
-        space=ShapeSpace(), align=False, pad_to_multiple="",
+        space=ShapeSpace(),
+        align=False,
+        pad_to_multiple="",
         fallbacks={"target": lambda: parse_target(default_target(build.backend))},
         # TensorRT computes other constants from a norm, and new weights have no place in those.
         fold_norms=build.refittable,
-    )  # fmt: skip
+    )
     check = CheckRequest(
         subject=directory,
         tolerance=export.tolerance,

@@ -34,9 +34,14 @@ class CommandLine:
         return kind(**values)
 
     def request(
-        self, kind: type[T], config: Config, *, seen_from: Path | None = None,
-        fallbacks: Mapping[str, Callable[[], Any]] | None = None, **fixed: Any,
-    ) -> T:  # fmt: skip
+        self,
+        kind: type[T],
+        config: Config,
+        *,
+        seen_from: Path | None = None,
+        fallbacks: Mapping[str, Callable[[], Any]] | None = None,
+        **fixed: Any,
+    ) -> T:
         """A request out of the command line laid over the config.
 
         `fixed` fields are taken as they are. Paths of the config are seen from `seen_from`, its own folder by default;

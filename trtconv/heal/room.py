@@ -48,12 +48,20 @@ class HealResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for the ledger and for JSON."""
-        location = {"node": self.diagnosis.node, "tensor": self.diagnosis.tensor, "fused": self.diagnosis.fused,
-                 "source": self.diagnosis.source, "words": self.diagnosis.words}  # fmt: skip
+        location = {
+            "node": self.diagnosis.node,
+            "tensor": self.diagnosis.tensor,
+            "fused": self.diagnosis.fused,
+            "source": self.diagnosis.source,
+            "words": self.diagnosis.words,
+        }
         return {
-            "place": location, "before_seconds": self.before_seconds, "trials": [t.as_dict() for t in self.trials],
-            "chosen": self.chosen.as_dict(), "price": self.price,
-        }  # fmt: skip
+            "place": location,
+            "before_seconds": self.before_seconds,
+            "trials": [t.as_dict() for t in self.trials],
+            "chosen": self.chosen.as_dict(),
+            "price": self.price,
+        }
 
 
 def heal_engine(

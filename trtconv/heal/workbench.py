@@ -73,17 +73,22 @@ class EngineWorkbench:
                 hint="healing is for engines; see `trtconv check` of the graph",
             )
         layers = check_layers(
-            self._engine, self._reference, self._check.tolerance, point=failed.point.split(" ")[0],
-            plugins=self._check.plugins, progress=self._progress,
-        )  # fmt: skip
+            self._engine,
+            self._reference,
+            self._check.tolerance,
+            point=failed.point.split(" ")[0],
+            plugins=self._check.plugins,
+            progress=self._progress,
+        )
         tensor = layers.first_off.tensor if layers.first_off is not None else layers.fused
         model = load_model(self._model)
         base = Diagnosis(
-            precision=self._manifest.precision, tf32=is_on(self._manifest.options.get(TF32.name)),
+            precision=self._manifest.precision,
+            tf32=is_on(self._manifest.options.get(TF32.name)),
             groups=half_modules(model, self._manifest.precision),
             sources=backend_of(self._engine).capabilities().tactic_sources,
             words=" ".join(describe_layers(layers)[:1]),
-        )  # fmt: skip
+        )
         if tensor is None:
             return replace(base, words=describe_failure(failed))
         made_by = {o: n for n in model.graph.node for o in n.output}[tensor.name]
@@ -120,10 +125,15 @@ class EngineWorkbench:
             self._rewritten(variant, folder, model)
         options = {**dict(self._manifest.options), **dict(variant.options)}
         request = BuildRequest(
-            model, folder / self._engine.name, profiles=profile_spaces(load_model(model), self._manifest.profiles),
-            backend=self._manifest.backend, precision=variant.precision or self._manifest.precision,
-            opt_level=variant.opt_level, plugins=self._check.plugins, options=tuple(options.items()),
-        )  # fmt: skip
+            model,
+            folder / self._engine.name,
+            profiles=profile_spaces(load_model(model), self._manifest.profiles),
+            backend=self._manifest.backend,
+            precision=variant.precision or self._manifest.precision,
+            opt_level=variant.opt_level,
+            plugins=self._check.plugins,
+            options=tuple(options.items()),
+        )
         build_engine(request, self._progress)
         return request.output
 
@@ -148,11 +158,13 @@ class EngineWorkbench:
             raise UnsupportedError("rewriting a quantised graph again needs its data: `trtconv tune` has it")
         rewrite_model(
             replace(
-                request, skip=(*request.skip, *variant.skip), keep_fp32=(*request.keep_fp32, *variant.keep_fp32),
+                request,
+                skip=(*request.skip, *variant.skip),
+                keep_fp32=(*request.keep_fp32, *variant.keep_fp32),
                 precision=variant.precision or request.precision,
             ),
             self._progress,
-        )  # fmt: skip
+        )
 
     def _proved(self, engine: Path) -> CheckReport:
         from trtconv.check import check_model

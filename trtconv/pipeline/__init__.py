@@ -250,9 +250,13 @@ def aligned_build(request: BuildRequest, progress: Progress) -> BuildRequest:
 
 
 def find_fp32(
-    subject: Path, reference: Path | None, target: str | None, precision: str, tolerance: Tolerance | None,
+    subject: Path,
+    reference: Path | None,
+    target: str | None,
+    precision: str,
+    tolerance: Tolerance | None,
     progress: Progress,
-) -> tuple[Path, Fp32Nodes]:  # fmt: skip
+) -> tuple[Path, Fp32Nodes]:
     """`trtconv check --find-fp32`: the FP32 model that was searched, and its nodes that have to stay FP32.
 
     The model is the exported one beside the subject; the target that of the subject's ledger unless one is given.

@@ -101,9 +101,13 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
         )
         progress.stage("check engine")
         check = CheckRequest(
-            result.engine, reference=beside(folder / MODEL, ".reference.safetensors"), source_check=False,
-            tolerance=request.export.tolerance, plugins=request.plugins, code=request.code,
-        )  # fmt: skip
+            result.engine,
+            reference=beside(folder / MODEL, ".reference.safetensors"),
+            source_check=False,
+            tolerance=request.export.tolerance,
+            plugins=request.plugins,
+            code=request.code,
+        )
         report = check_model(check, progress, heat=True)
         require_equal(report, original_in_words(request.export))
         write_report(report, result.engine)

@@ -206,10 +206,16 @@ class SizeCoverage:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "tried": self.tried, "total": self.total, "paths": self.paths, "followed": self.followed,
-            "complete": self.complete, "lines": list(self.lines), "tables": list(self.tables),
-            "obstacle": self.obstacle, "text": str(self),
-        }  # fmt: skip
+            "tried": self.tried,
+            "total": self.total,
+            "paths": self.paths,
+            "followed": self.followed,
+            "complete": self.complete,
+            "lines": list(self.lines),
+            "tables": list(self.tables),
+            "obstacle": self.obstacle,
+            "text": str(self),
+        }
 
 
 def coverage_of(data: Mapping[str, Any]) -> SizeCoverage:

@@ -15,9 +15,14 @@ LARGE_IN_HALF = 64.0
 
 
 def tensor_values(
-    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str, *, bounds: tuple[float, float] | None = None,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    kind: str,
+    *,
+    bounds: tuple[float, float] | None = None,
     constant: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """Deterministic values by name and shape: normal floats, small integers, fair booleans; zeros; large ones; false.
 
     `bounds` are the lowest and the highest value. A `constant` (a weight) keeps its random values for every kind.

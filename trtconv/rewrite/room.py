@@ -95,10 +95,16 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     typed = _in_precision(model, source, request, wide, progress)
     notes = (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *typed.notes)
     result = RewriteResult(
-        request.output, ledger, (*surgery.entries, *record.entries, *typed.entries),
-        (*with_declined(record.skipped, record.entries, declined), *typed.skipped), tuple(record.rejected),
-        time.perf_counter() - started, whole, (*notes, *defaults(typed.model)), typed.reference,
-    )  # fmt: skip
+        request.output,
+        ledger,
+        (*surgery.entries, *record.entries, *typed.entries),
+        (*with_declined(record.skipped, record.entries, declined), *typed.skipped),
+        tuple(record.rejected),
+        time.perf_counter() - started,
+        whole,
+        (*notes, *defaults(typed.model)),
+        typed.reference,
+    )
     save_model(typed.model, request.output, weights_from=request.model)
     write_ledger(result, ledger, {**_facts(request, original, typed.model), "sha256": sha256_file(request.output)})
     return result

@@ -47,8 +47,11 @@ def evidence(
     reference = baseline.measured
     return {
         "schema": SCHEMA,
-        "contract": {"metric": contract.metric.name, "max_drop": contract.drop.text,
-                     "lowest": contract.drop.below(examiner.baseline("judging").value)},
+        "contract": {
+            "metric": contract.metric.name,
+            "max_drop": contract.drop.text,
+            "lowest": contract.drop.below(examiner.baseline("judging").value),
+        },
         "data": {"parts": parts.sizes(), "duplicates": parts.duplicates, "sha256": data_digest(parts)},
         "target": str(models.target),
         "noise_floor_db": round(noise_floor, 2),
@@ -56,26 +59,43 @@ def evidence(
         "sensitivities": [asdict(s) for r in results for s in r.sensitivities],
         "trials": [_trial(r.precision, t.candidate, t.value, t.decibels, t.holds) for r in results for t in r.trials],
         "judged": [_finalist(f, reference) for f in verdict.judged],
-        "chosen": {**_finalist(chosen, reference), "rewrite": asdict(models.assignment(chosen.candidate)),
-                   "candidate": asdict(chosen.candidate), "shares": layer_shares(models, chosen.candidate)},
+        "chosen": {
+            **_finalist(chosen, reference),
+            "rewrite": asdict(models.assignment(chosen.candidate)),
+            "candidate": asdict(chosen.candidate),
+            "shares": layer_shares(models, chosen.candidate),
+        },
         "speed": "measured on the engine" if chosen.seconds is not None else UNKNOWN_SPEED,
         "complete": all(r.complete for r in results),
-    }  # fmt: skip
+    }
 
 
 def _trial(precision: str, candidate: Candidate, value: float, decibels: float, holds: bool) -> dict[str, Any]:
-    return {"precision": precision, "name": str(candidate), "groups": list(candidate.groups), "value": value,
-            "decibels": decibels, "holds": holds}  # fmt: skip
+    return {
+        "precision": precision,
+        "name": str(candidate),
+        "groups": list(candidate.groups),
+        "value": value,
+        "decibels": decibels,
+        "holds": holds,
+    }
 
 
 def _finalist(finalist: Finalist, reference: MetricScore) -> dict[str, Any]:
     return {
-        "name": str(finalist.candidate), "precision": finalist.candidate.precision,
-        "groups": list(finalist.candidate.groups), "judging": finalist.measured.value,
-        "drop": reference.value - finalist.measured.value, "scatter": finalist.measured.scatter(reference),
-        "decibels": finalist.measured.decibels, "holds": finalist.holds, "cost": finalist.cost,
-        "seconds": finalist.seconds, "engine_layers": finalist.layers.as_dict(), "failure": finalist.failure,
-    }  # fmt: skip
+        "name": str(finalist.candidate),
+        "precision": finalist.candidate.precision,
+        "groups": list(finalist.candidate.groups),
+        "judging": finalist.measured.value,
+        "drop": reference.value - finalist.measured.value,
+        "scatter": finalist.measured.scatter(reference),
+        "decibels": finalist.measured.decibels,
+        "holds": finalist.holds,
+        "cost": finalist.cost,
+        "seconds": finalist.seconds,
+        "engine_layers": finalist.layers.as_dict(),
+        "failure": finalist.failure,
+    }
 
 
 def layer_shares(models: CandidateModels, candidate: Candidate) -> dict[str, float]:

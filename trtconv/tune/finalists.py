@@ -54,8 +54,13 @@ class TuneVerdict:
     baseline: Finalist
 
 
-def judge(examiner: Examiner, contract: Contract, results: Sequence[SearchResult], progress: Progress,
-          stopwatch: Stopwatch | None) -> TuneVerdict:  # fmt: skip
+def judge(
+    examiner: Examiner,
+    contract: Contract,
+    results: Sequence[SearchResult],
+    progress: Progress,
+    stopwatch: Stopwatch | None,
+) -> TuneVerdict:
     """Judge the best of each precision and choose.
 
     With a stopwatch the fastest one that keeps the contract ships, and it has to be faster than FP32; without one that

@@ -55,9 +55,15 @@ class Examiner:
     """Measures candidates on the search and the judging part, by emulation on the CPU; nothing is measured twice."""
 
     def __init__(
-        self, models: CandidateModels, metric: Metric, parts: Mapping[str, Sequence[Sample]],
-        specs: Sequence[TensorSpec], space: ShapeSpace, state: SearchState, minutes: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        models: CandidateModels,
+        metric: Metric,
+        parts: Mapping[str, Sequence[Sample]],
+        specs: Sequence[TensorSpec],
+        space: ShapeSpace,
+        state: SearchState,
+        minutes: float | None = None,
+    ) -> None:
         self.models, self.metric = models, metric
         self._parts, self._specs, self._space, self.state = parts, specs, space, state
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes

@@ -23,10 +23,17 @@ def write_tune_report(model: Path, facts: Mapping[str, Any], notes: Sequence[str
         text = "the budget ended the search; a larger set may keep the contract"
         findings.insert(0, Finding("warning", "tune", text, "give it more --minutes"))
     report = CheckReport(
-        subject=str(model), subject_kind="onnx", reference="the user's data", runner="trtconv tune",
-        tolerance=NO_LIMITS, comparisons=(), findings=tuple(findings), environment=environment(),
-        extras={"tune": dict(facts)}, static=True,
-    )  # fmt: skip
+        subject=str(model),
+        subject_kind="onnx",
+        reference="the user's data",
+        runner="trtconv tune",
+        tolerance=NO_LIMITS,
+        comparisons=(),
+        findings=tuple(findings),
+        environment=environment(),
+        extras={"tune": dict(facts)},
+        static=True,
+    )
     paths = {"html": beside(model, ".report.html"), "json": beside(model, ".report.json")}
     write_reports(report, **paths)
     return tuple(paths.values())

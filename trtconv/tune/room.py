@@ -160,8 +160,13 @@ def _state(request: TuneRequest, model: onnx.ModelProto, parts: Parts) -> Search
     if request.contract.restart:
         path.unlink(missing_ok=True)
     graph = hashlib.sha256(model.graph.SerializeToString(deterministic=True)).hexdigest()
-    key = {"graph": graph, "data": data_digest(parts), "metric": request.contract.metric,
-           "calibration": request.rewrite.calibration, "target": str(request.rewrite.target)}  # fmt: skip
+    key = {
+        "graph": graph,
+        "data": data_digest(parts),
+        "metric": request.contract.metric,
+        "calibration": request.rewrite.calibration,
+        "target": str(request.rewrite.target),
+    }
     return SearchState(path, key)
 
 

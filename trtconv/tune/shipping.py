@@ -25,9 +25,14 @@ from trtconv.tune.speed import RUNS
 
 
 def ship(
-    final: RewriteRequest, build: BuildRequest, examiner: Examiner, contract: Contract, verdict: TuneVerdict,
-    facts: Mapping[str, Any], progress: Progress,
-) -> tuple[dict[str, Any], tuple[str, ...]]:  # fmt: skip
+    final: RewriteRequest,
+    build: BuildRequest,
+    examiner: Examiner,
+    contract: Contract,
+    verdict: TuneVerdict,
+    facts: Mapping[str, Any],
+    progress: Progress,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Write the model, its engine and its ledger; returns the facts with those of the files, and notes.
 
     Raises AccuracyError where a file is not as good as the candidate that was judged.

@@ -70,10 +70,15 @@ def test_the_second_build_comes_from_the_cache(request_, cache):
 
 @pytest.mark.parametrize(
     ("change", "word"),
-    [({"opt_level": 1}, "opt_level"), ({"workspace": 1 << 30}, "workspace"),
-     ({"dynamic": parse_space(["N=1:2:3"])}, "profiles"), ({"dynamic": None}, "profiles"),
-     ({"options": (("tf32", "true"),)}, "options.tf32"), ({"compute_capabilities": ("8.9",)}, "compute_capabilities")],
-)  # fmt: skip
+    [
+        ({"opt_level": 1}, "opt_level"),
+        ({"workspace": 1 << 30}, "workspace"),
+        ({"dynamic": parse_space(["N=1:2:3"])}, "profiles"),
+        ({"dynamic": None}, "profiles"),
+        ({"options": (("tf32", "true"),)}, "options.tf32"),
+        ({"compute_capabilities": ("8.9",)}, "compute_capabilities"),
+    ],
+)
 def test_whatever_decides_the_engine_is_part_of_the_key(request_, cache, change, word):
     build_cached(request_, cache=cache)
     answer = cache.lookup(resolve_build(dataclasses.replace(request_, **change)).key_parts())

@@ -105,9 +105,14 @@ def test_what_cannot_be_measured_is_told(request_of_a_pair, allow):
     (finding,) = report.findings
     assert (finding.level, finding.kind, finding.hint) == ("note" if allow else "error", "environment", "get one")
     missing = compare_in_turn(
-        GOOD, request_of_a_pair, InTurn(request_of_a_pair.subject.with_name("no.engine"), 4), ("opt",), 1.1,
-        SilentProgress(), refuse,
-    )  # fmt: skip
+        GOOD,
+        request_of_a_pair,
+        InTurn(request_of_a_pair.subject.with_name("no.engine"), 4),
+        ("opt",),
+        1.1,
+        SilentProgress(),
+        refuse,
+    )
     assert missing.errors[0].kind == "usage"
 
 
@@ -123,8 +128,9 @@ def test_the_smallest_visible_slowdown_is_seen_four_times_of_five(noise, process
         predictions.append(visible)
         for _ in range(10):
             again = [measurement(list(runs)) for runs in draw.normal(1.0, noise, (2, processes))]
-            slower = dataclasses.replace(again[0], value=again[0].value * visible,
-                                         runs=tuple(r * visible for r in again[0].runs))  # fmt: skip
+            slower = dataclasses.replace(
+                again[0], value=again[0].value * visible, runs=tuple(r * visible for r in again[0].runs)
+            )
             shares.append(PairedLatency("opt", slower, again[1], 1.1).is_slower)
     assert 0.65 < np.mean(shares) < 0.95
     assert 1.1 <= np.mean(predictions) < 1.1 + 6 * noise

@@ -128,10 +128,15 @@ def refused_net(folder):
     nodes = [node("Conv", [f"t{i}", f"w{i}"], [f"t{i + 1}"], 10 + i, f"conv{i}", pads=[1, 1, 1, 1]) for i in range(8)]
     nodes.insert(5, node("Det", ["t5"], ["d"], 50, "bad"))
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("t0", TensorProto.FLOAT, [1, 64, 8, 8])],
-        [helper.make_tensor_value_info("t8", TensorProto.FLOAT, [1, 64, 8, 8]),
-         helper.make_tensor_value_info("d", TensorProto.FLOAT, [1, 64])], weights,
-    )  # fmt: skip
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("t0", TensorProto.FLOAT, [1, 64, 8, 8])],
+        [
+            helper.make_tensor_value_info("t8", TensorProto.FLOAT, [1, 64, 8, 8]),
+            helper.make_tensor_value_info("d", TensorProto.FLOAT, [1, 64]),
+        ],
+        weights,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     save_model(model, folder / "net.onnx")
     x = rng.standard_normal((1, 64, 8, 8)).astype(np.float32)

@@ -209,8 +209,13 @@ def test_a_node_that_a_rule_replaces_is_not_refused(tmp_path):
 
 
 def test_what_the_rules_refuse_is_judged_as_it_is(tmp_path):
-    model = one("Resize", ("x", "", "", "sizes"), weights=[ints("sizes", 1, 4, 8, 8)], mode="linear",
-                keep_aspect_ratio_policy="not_larger")  # fmt: skip
+    model = one(
+        "Resize",
+        ("x", "", "", "sizes"),
+        weights=[ints("sizes", 1, 4, 8, 8)],
+        mode="linear",
+        keep_aspect_ratio_policy="not_larger",
+    )
     report = judged(tmp_path, model, "tensorrt==8.6", rewriter=rewriter)
     assert report.exit_code == 4
     assert any("not rewritten" in n for n in report.notes)

@@ -7,10 +7,15 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import SEAL, digest_set, require_seal, sealed
 
 FILES = {
-    "engine": "model.engine", "manifest": "model.engine.json", "rewritten": "model.trt.onnx", "model": "model.onnx",
-    "model_weights": "model.onnx.data", "model_manifest": "model.onnx.json", "reference": "model.reference.safetensors",
+    "engine": "model.engine",
+    "manifest": "model.engine.json",
+    "rewritten": "model.trt.onnx",
+    "model": "model.onnx",
+    "model_weights": "model.onnx.data",
+    "model_manifest": "model.onnx.json",
+    "reference": "model.reference.safetensors",
     "ledger": "model.rewrites.json",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("subject", ["model.engine", "model.onnx", "model.trt.onnx"])

@@ -94,9 +94,13 @@ def folders(tmp_path):
 def run(script, *words, folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "TRTCONV_CACHE": "off"}
     process = subprocess.run(
-        [sys.executable, "-c", ATTACK + script, *map(str, words)], env=environment, cwd=folder, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", ATTACK + script, *map(str, words)],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert process.returncode == 0, process.stderr
     return process.stdout.split("\n")[:-1]
 

@@ -68,9 +68,14 @@ def test_every_purpose_in_the_code_gives_a_name_that_is_recognised(temporary, mo
 
 @pytest.mark.parametrize(
     "change",
-    [lambda n: n + "x", lambda n: n.replace("build", "layers"), lambda n: n[:-9], lambda n: "Documents",
-     lambda n: "-".join([*n.split("-")[:4], "1", n.split("-")[5]])],
-)  # fmt: skip
+    [
+        lambda n: n + "x",
+        lambda n: n.replace("build", "layers"),
+        lambda n: n[:-9],
+        lambda n: "Documents",
+        lambda n: "-".join([*n.split("-")[:4], "1", n.split("-")[5]]),
+    ],
+)
 def test_other_names_are_left_alone(temporary, change):
     name = change("trtconv-build-999999999-5-" + str(os.stat("/proc/self/ns/pid").st_ino) + "-abcdefgh")
     (temporary / name).mkdir()

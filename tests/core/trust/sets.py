@@ -21,15 +21,25 @@ def write_set(folder: Path, plan: bytes = b"a plan", **more) -> Path:
         "sha256": sha256_file(model), "reference_sha256": sha256_file(reference), "exporter": "dynamo",
         "comparisons": COMPARED, "sources": {"files": {"../src/net.py": "5" * 64}}, "versions": {"torch": "2.13.0"},
     })  # fmt: skip
-    write_json(ledger, {
-        "sha256": sha256_file(rewritten), "target": "tensorrt==11", "entries": [{"rule": "l2norm", "proof": 0}],
-        "proofs": [{"node": "n", "passed": True, "comparisons": COMPARED}],
-        "whole_graph": {"passed": True, "comparisons": COMPARED},
-    })  # fmt: skip
-    write_json(folder / "model.report.json", {
-        "passed": True, "comparisons": COMPARED, "runner": "onnxruntime",
-        "extras": {"files": {"subject": sha256_file(rewritten), "reference": sha256_file(reference)}},
-    })  # fmt: skip
+    write_json(
+        ledger,
+        {
+            "sha256": sha256_file(rewritten),
+            "target": "tensorrt==11",
+            "entries": [{"rule": "l2norm", "proof": 0}],
+            "proofs": [{"node": "n", "passed": True, "comparisons": COMPARED}],
+            "whole_graph": {"passed": True, "comparisons": COMPARED},
+        },
+    )
+    write_json(
+        folder / "model.report.json",
+        {
+            "passed": True,
+            "comparisons": COMPARED,
+            "runner": "onnxruntime",
+            "extras": {"files": {"subject": sha256_file(rewritten), "reference": sha256_file(reference)}},
+        },
+    )
     spec = parse_tensor("x:float32[N,3,H,W]")
     write_manifest(engine, EngineManifest(
         sha256_file(engine), engine.stat().st_size, {"model.trt.onnx": sha256_file(rewritten)}, "tensorrt", "11.1.0",

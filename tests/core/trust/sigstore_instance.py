@@ -62,14 +62,18 @@ class Sigstore:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority.example.test")])
         public = self._authority.public_key()
         self._root = (
-            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(public)
-            .serial_number(x509.random_serial_number()).not_valid_before(START)
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(START)
             .not_valid_after(START + datetime.timedelta(days=3650))
             .add_extension(x509.BasicConstraints(ca=True, path_length=1), True)
             .add_extension(_usage("key_cert_sign", "crl_sign"), True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), False)
             .sign(self._authority, hashes.SHA256())
-        )  # fmt: skip
+        )
 
     def sign(self, payload: bytes, identity: str, issuer: str) -> dict[str, Any]:
         """A Sigstore bundle (version 0.3) over a DSSE envelope with this payload, as plain JSON."""
@@ -78,9 +82,10 @@ class Sigstore:
         kind, length = PAYLOAD_TYPE.encode(), str(len(payload)).encode()
         signature = _sign(key, b" ".join((b"DSSEv1", str(len(kind)).encode(), kind, length, payload)))
         envelope = {
-            "payload": _text(payload), "payloadType": PAYLOAD_TYPE,
+            "payload": _text(payload),
+            "payloadType": PAYLOAD_TYPE,
             "signatures": [{"sig": _text(signature), "keyid": ""}],
-        }  # fmt: skip
+        }
         pem = certificate.public_bytes(serialization.Encoding.PEM)
         return {
             "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
@@ -100,8 +105,11 @@ class Sigstore:
         def log(key: ec.EllipticCurvePrivateKey) -> dict[str, Any]:
             public = {"rawBytes": _text(_spki(key)), "keyDetails": "PKIX_ECDSA_P256_SHA_256", "validFor": since}
             return {
-                "baseUrl": url, "hashAlgorithm": "SHA2_256", "publicKey": public, "logId": {"keyId": _text(_id(key))},
-            }  # fmt: skip
+                "baseUrl": url,
+                "hashAlgorithm": "SHA2_256",
+                "publicKey": public,
+                "logId": {"keyId": _text(_id(key))},
+            }
 
         root = _text(self._root.public_bytes(serialization.Encoding.DER))
         return {
@@ -126,8 +134,11 @@ class Sigstore:
     def _certificate(self, key: ec.EllipticCurvePrivateKey, identity: str, issuer: str) -> x509.Certificate:
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._authority.public_key())
         builder = (
-            x509.CertificateBuilder().subject_name(x509.Name([])).issuer_name(self._root.subject)
-            .public_key(key.public_key()).serial_number(x509.random_serial_number())
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([]))
+            .issuer_name(self._root.subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
             .not_valid_before(SIGNED - datetime.timedelta(minutes=5))
             .not_valid_after(SIGNED + datetime.timedelta(minutes=5))
             .add_extension(_usage("digital_signature"), True)
@@ -136,7 +147,7 @@ class Sigstore:
             .add_extension(identifier, False)
             .add_extension(x509.SubjectAlternativeName([x509.RFC822Name(identity)]), True)
             .add_extension(x509.UnrecognizedExtension(OIDC_ISSUER, issuer.encode()), False)
-        )  # fmt: skip
+        )
         # The log signs what the certificate will be without the list; then the list goes in.
         entry = builder.sign(self._authority, hashes.SHA256()).tbs_certificate_bytes
         milliseconds = int(SIGNED.timestamp() * 1000)
@@ -151,14 +162,17 @@ class Sigstore:
 
     def _entry(self, payload: bytes, signature: bytes, pem: bytes, envelope: dict[str, Any]) -> dict[str, Any]:
         digests = [hashlib.sha256(d).hexdigest() for d in (json.dumps(envelope).encode(), payload)]
-        body = _canonical({
-            "apiVersion": "0.0.1", "kind": "dsse",
-            "spec": {
-                "envelopeHash": {"algorithm": "sha256", "value": digests[0]},
-                "payloadHash": {"algorithm": "sha256", "value": digests[1]},
-                "signatures": [{"signature": _text(signature), "verifier": _text(pem)}],
-            },
-        })  # fmt: skip
+        body = _canonical(
+            {
+                "apiVersion": "0.0.1",
+                "kind": "dsse",
+                "spec": {
+                    "envelopeHash": {"algorithm": "sha256", "value": digests[0]},
+                    "payloadHash": {"algorithm": "sha256", "value": digests[1]},
+                    "signatures": [{"signature": _text(signature), "verifier": _text(pem)}],
+                },
+            }
+        )
         seconds = int(SIGNED.timestamp())
         promise = {"body": _text(body), "integratedTime": seconds, "logID": _id(self._log).hex(), "logIndex": 0}
         # The only entry of its log: its hash is the root.
@@ -166,15 +180,20 @@ class Sigstore:
         note = f"{ORIGIN}\n1\n{_text(root)}\n"
         checkpoint = _text(_id(self._log)[:4] + _sign(self._log, note.encode()))
         return {
-            "logIndex": "0", "logId": {"keyId": _text(_id(self._log))},
-            "kindVersion": {"kind": "dsse", "version": "0.0.1"}, "integratedTime": str(seconds),
+            "logIndex": "0",
+            "logId": {"keyId": _text(_id(self._log))},
+            "kindVersion": {"kind": "dsse", "version": "0.0.1"},
+            "integratedTime": str(seconds),
             "inclusionPromise": {"signedEntryTimestamp": _text(_sign(self._log, _canonical(promise)))},
             "inclusionProof": {
-                "logIndex": "0", "rootHash": _text(root), "treeSize": "1", "hashes": [],
+                "logIndex": "0",
+                "rootHash": _text(root),
+                "treeSize": "1",
+                "hashes": [],
                 "checkpoint": {"envelope": f"{note}\n\u2014 {ORIGIN.split()[0]} {checkpoint}\n"},
             },
             "canonicalizedBody": _text(body),
-        }  # fmt: skip
+        }
 
 
 def _canonical(data: dict[str, Any]) -> bytes:

@@ -40,12 +40,17 @@ def write_certificate(folder, name, key, issuer, issuer_key, *, authority):
     start = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     usage = x509.KeyUsage(not authority, False, False, False, False, authority, authority, False, False)
     certificate = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(issued_by).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(start)
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issued_by)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
         .not_valid_after(start + datetime.timedelta(days=3650))
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), True).add_extension(usage, True)
+        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), True)
+        .add_extension(usage, True)
         .sign(issuer_key, hashes.SHA256())
-    )  # fmt: skip
+    )
     (folder / f"{name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 

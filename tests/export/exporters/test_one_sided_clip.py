@@ -10,9 +10,10 @@ from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 X = np.array([-np.inf, -1.0, 0.0, 1.0, np.inf], np.float32)
 HEADER = '<ir_version: 8, opset_import: ["" : 17]> '
 BOUND = {
-    "initializer": ("<float b = {0.5}>", ""), "number": ("", "b = Constant<value_float=0.5>()"),
+    "initializer": ("<float b = {0.5}>", ""),
+    "number": ("", "b = Constant<value_float=0.5>()"),
     "tensor": ("", "b = Constant<value = float {0.5}>()"),
-}  # fmt: skip
+}
 
 
 def model_with(body, initializers=""):
@@ -22,9 +23,13 @@ def model_with(body, initializers=""):
 
 
 @pytest.mark.parametrize("form", BOUND)
-@pytest.mark.parametrize(("clip", "op", "expected"), [
-    ("Clip(x, b)", "Max", np.maximum(X, 0.5)), ("Clip(x, , b)", "Min", np.minimum(X, 0.5)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("clip", "op", "expected"),
+    [
+        ("Clip(x, b)", "Max", np.maximum(X, 0.5)),
+        ("Clip(x, , b)", "Min", np.minimum(X, 0.5)),
+    ],
+)
 def test_infinities_pass_the_side_without_a_bound(form, clip, op, expected):
     initializers, constant = BOUND[form]
     model = model_with(f"{constant} y = {clip}", initializers)
@@ -34,10 +39,13 @@ def test_infinities_pass_the_side_without_a_bound(form, clip, op, expected):
     np.testing.assert_array_equal(OnnxRuntimeRunner(model.SerializeToString())({"x": X})["y"], expected)
 
 
-@pytest.mark.parametrize("body", [
-    "b = Constant<value_float=0.5>() y = Clip(x, b, b)",
-    "b = Constant<value_int=3>() i = Cast<to=7>(x) j = Clip(i, b) y = Cast<to=1>(j)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "b = Constant<value_float=0.5>() y = Clip(x, b, b)",
+        "b = Constant<value_int=3>() i = Cast<to=7>(x) j = Clip(i, b) y = Cast<to=1>(j)",
+    ],
+)
 def test_two_bounds_and_integers_stay(body):
     model = model_with(body)
     assert write_one_sided_clips(model) == 0

@@ -33,9 +33,13 @@ def test_noise_that_only_large_values_show_is_refused(tmp_path):
     assert verdict.at.label == "at 10000.0"
 
 
-@pytest.mark.parametrize(("body", "scales"), [
-    (BY_VALUE, (1.0,)), (f"{NOISE} z = Constant<value_float=0.0>() p = Mul(n, z) y = Add(x, p)", (1.0, 1e4)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "scales"),
+    [
+        (BY_VALUE, (1.0,)),
+        (f"{NOISE} z = Constant<value_float=0.0>() p = Mul(n, z) y = Add(x, p)", (1.0, 1e4)),
+    ],
+)
 def test_noise_that_no_point_shows_is_noted(tmp_path, body, scales):
     candidate, verdict = judged(tmp_path, body, scales)
     assert verdict.equal

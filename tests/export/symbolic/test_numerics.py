@@ -30,9 +30,14 @@ def test_xlog1py_keeps_its_digits_near_zero(scale):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 17, 400])
 @pytest.mark.parametrize("periodic", [True, False])
-@pytest.mark.parametrize(("name", "coefficients"), [
-    ("hann_window", (0.5, 0.5)), ("hamming_window", (0.54, 0.46)), ("blackman_window", (0.42, 0.5, 0.08)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "coefficients"),
+    [
+        ("hann_window", (0.5, 0.5)),
+        ("hamming_window", (0.54, 0.46)),
+        ("blackman_window", (0.42, 0.5, 0.08)),
+    ],
+)
 def test_windows_of_a_size(name, coefficients, length, periodic):
     """TorchScript gives a size as a tensor."""
     torchs = getattr(torch, name)

@@ -77,9 +77,14 @@ def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "PYTHONPATH": ":".join(path),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.plugins.aot_child", library.name], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=folder,
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.plugins.aot_child", library.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        cwd=folder,
+    )
     yield process
     assert process.stdin is not None
     process.stdin.close()

@@ -103,9 +103,14 @@ def resources(ptx: str, architecture: str, folder: Path) -> tuple[int, int, int]
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(("op_type", "shapes", "dynamic", "attributes"), LAUNCHES, ids=lambda v: str(v)[:24])
 def test_nvrtc_and_nvcc_agree(
-    nvrtc: compiler.Nvrtc, tmp_path: Path, op_type: str, shapes: list[tuple[int, ...]], dynamic: tuple[int, ...],
-    attributes: dict[str, Any], dtype: str,
-) -> None:  # fmt: skip
+    nvrtc: compiler.Nvrtc,
+    tmp_path: Path,
+    op_type: str,
+    shapes: list[tuple[int, ...]],
+    dynamic: tuple[int, ...],
+    attributes: dict[str, Any],
+    dtype: str,
+) -> None:
     kernel = kernel_of(op_type, shapes, dynamic, dtype, attributes)
     compiled = compiler.compile_kernel(nvrtc, kernel.source, "compute_90")
     own = entry_of(compiled.ptx, kernel.entry)

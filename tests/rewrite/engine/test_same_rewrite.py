@@ -12,9 +12,14 @@ from trtconv.core.targets import parse_target
 from trtconv.rewrite.engine.ledger import recorded_options, same_rewrite
 
 REQUEST = RewriteRequest(
-    Path("m.onnx"), Path("o.onnx"), parse_target("tensorrt==8.6"), skip=("fold-constants",), precision="fp16",
-    keep_fp32=("a", "b"), fold_norms=True,
-)  # fmt: skip
+    Path("m.onnx"),
+    Path("o.onnx"),
+    parse_target("tensorrt==8.6"),
+    skip=("fold-constants",),
+    precision="fp16",
+    keep_fp32=("a", "b"),
+    fold_norms=True,
+)
 
 
 def ledger(tmp_path, request=REQUEST, **facts):

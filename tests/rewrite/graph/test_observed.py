@@ -97,9 +97,14 @@ def test_rows_once_each_are_not_noted():
     assert len(observed(twice, inputs=("u:float32[N,7]",))) == 1
 
 
-@pytest.mark.parametrize(("target", "top", "refused"), [
-    ("tensorrt==8.6", 5000, True), ("tensorrt==8.6", 20, False), ("tensorrt==10", 5000, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "top", "refused"),
+    [
+        ("tensorrt==8.6", 5000, True),
+        ("tensorrt==8.6", 20, False),
+        ("tensorrt==10", 5000, False),
+    ],
+)
 def test_integers_beyond_32_bits_are_refused_where_they_are_computed_in_32(target, top, refused):
     inputs = (f"i:int64[N,7]=0:{top}",)
     if refused:

@@ -85,8 +85,13 @@ def test_refused_with_the_node_and_no_file(case, tmp_path):
 
 @pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt-rtx"])
 def test_a_rank_that_moves_is_refused_everywhere(target, tmp_path):
-    case = Case("squeeze", "y = Squeeze(x)", "float[N,1,8] x", "float[a,b] y", edit=lambda m: m.metadata_props.add(
-        key="trtconv.space", value="N=1:2:5"))  # fmt: skip
+    case = Case(
+        "squeeze",
+        "y = Squeeze(x)",
+        "float[N,1,8] x",
+        "float[a,b] y",
+        edit=lambda m: m.metadata_props.add(key="trtconv.space", value="N=1:2:5"),
+    )
     with pytest.raises(UnsupportedError, match="one axis less where N is 1") as caught:
         rewrite(case, tmp_path, target)
     assert "squeeze(dim)" in caught.value.hint

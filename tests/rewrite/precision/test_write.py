@@ -123,9 +123,14 @@ def test_bf16_brings_the_graph_to_opset_22():
 
 def test_roi_align_of_an_old_opset_keeps_its_offset():
     net = Net(
-        "rois", "float[1,4,6,6] x", "float[2,4,2,2] y", "y = RoiAlign<output_height=2, output_width=2>(x, rois, which)",
-        {"x": normal(1, 4, 6, 6)}, {"rois": f32([[0, 0, 4, 4], [1, 1, 5, 3]]), "which": i64([0, 0])}, opset=15,
-    )  # fmt: skip
+        "rois",
+        "float[1,4,6,6] x",
+        "float[2,4,2,2] y",
+        "y = RoiAlign<output_height=2, output_width=2>(x, rois, which)",
+        {"x": normal(1, 4, 6, 6)},
+        {"rois": f32([[0, 0, 4, 4], [1, 1, 5, 3]]), "which": i64([0, 0])},
+        opset=15,
+    )
     typed = convert_precision(net.model(), "bf16").model
     onnx.checker.check_model(typed, full_check=True)
     modes = [a.s for a in typed.graph.node[0].attribute if a.name == "coordinate_transformation_mode"]

@@ -64,8 +64,9 @@ def test_scattered_elements_keep_an_infinity_that_nothing_beats(how, worst):
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("value", [-INF, INF])
 def test_an_infinity_stays_in_its_bins(mode, value):
-    case = Case("pool", f"y = trtconv.TrtconvAdaptivePool<output_size=[3,2], mode={mode}>(x)", "float[1,2,H,W] x",
-                edit=recorded)  # fmt: skip
+    case = Case(
+        "pool", f"y = trtconv.TrtconvAdaptivePool<output_size=[3,2], mode={mode}>(x)", "float[1,2,H,W] x", edit=recorded
+    )
     _, after = both(ADAPTIVE_POOL, case)
     x = np.random.default_rng(0).standard_normal((1, 2, 9, 6)).astype(np.float32)
     x[0, 0, 0, 0] = value
@@ -76,8 +77,12 @@ def test_an_infinity_stays_in_its_bins(mode, value):
 
 
 def test_the_index_of_a_window_of_minus_infinity_is_no_padding():
-    case = Case("pool", "y, i = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(x)", "float[1,2,H,W] x",
-                "float[a,b,c,d] y, int64[a,b,c,d] i")  # fmt: skip
+    case = Case(
+        "pool",
+        "y, i = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(x)",
+        "float[1,2,H,W] x",
+        "float[a,b,c,d] y, int64[a,b,c,d] i",
+    )
     before, after = both(POOL_INDICES, case)
     x = np.full((1, 2, 4, 5), -INF, np.float32)
     for _ in range(2):

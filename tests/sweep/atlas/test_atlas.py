@@ -94,48 +94,75 @@ def test_what_changed():
     before = {
         verdict(model=m).cell.id: state
         for m, state in {
-            "a": ("green", {}), "b": ("amber", {}), "c": ("red", {}), "d": ("green", {"opt": 0.010}),
-            "e": ("green", {"opt": 0.010}), "f": ("open", {}), "g": ("green", {"opt": 0.010}),
+            "a": ("green", {}),
+            "b": ("amber", {}),
+            "c": ("red", {}),
+            "d": ("green", {"opt": 0.010}),
+            "e": ("green", {"opt": 0.010}),
+            "f": ("open", {}),
+            "g": ("green", {"opt": 0.010}),
         }.items()
-    }  # fmt: skip
+    }
     now = [
-        verdict("amber", "weak", model="a"), verdict("red", "check: accuracy", model="b"), verdict(model="c"),
-        verdict(model="d", latency_s={"opt": 0.012}), verdict(model="e", latency_s={"opt": 0.0105}),
-        verdict("red", "x", model="f"), verdict(model="g", latency_s={"opt": 0.005}), verdict("red", "x", model="new"),
-    ]  # fmt: skip
+        verdict("amber", "weak", model="a"),
+        verdict("red", "check: accuracy", model="b"),
+        verdict(model="c"),
+        verdict(model="d", latency_s={"opt": 0.012}),
+        verdict(model="e", latency_s={"opt": 0.0105}),
+        verdict("red", "x", model="f"),
+        verdict(model="g", latency_s={"opt": 0.005}),
+        verdict("red", "x", model="new"),
+    ]
     changes = find_changes(now, before)
     assert [(c.kind, c.cell[0]) for c in changes] == [
-        ("new red", "b"), ("worse", "a"), ("slower", "d"), ("mended", "c"), ("faster", "g"),
-    ]  # fmt: skip
+        ("new red", "b"),
+        ("worse", "a"),
+        ("slower", "d"),
+        ("mended", "c"),
+        ("faster", "g"),
+    ]
     assert changes[2].text == "10.000 ms to 12.000 ms at opt"
 
 
 def test_only_proved_engines_are_in_the_pareto_plot():
     entries = [
-        proved("fp32", 4.0, 1e-6), proved("fp16", 2.0, 1e-3), proved("bf16", 3.0, 1e-2),
+        proved("fp32", 4.0, 1e-6),
+        proved("fp16", 2.0, 1e-3),
+        proved("bf16", 3.0, 1e-2),
         CellVerdict(**{**vars(proved("tf32", 1.0, 1e-9)), "state": "amber"}),
-    ]  # fmt: skip
+    ]
     ((title, points),) = pareto_points(entries).items()
     assert title == "net on H100"
     assert [(p.label, p.best) for p in points] == [
-        ("tensorrt==10 fp16", True), ("tensorrt==10 bf16", False), ("tensorrt==10 fp32", True),
-    ]  # fmt: skip
+        ("tensorrt==10 fp16", True),
+        ("tensorrt==10 bf16", False),
+        ("tensorrt==10 fp32", True),
+    ]
     bars = latency_bars(entries)["net"]
     assert [(b.milliseconds, b.proved, b.width) for b in bars] == [
-        (1.0, False, 25.0), (2.0, True, 50.0), (3.0, True, 75.0), (4.0, True, 100.0),
-    ]  # fmt: skip
+        (1.0, False, 25.0),
+        (2.0, True, 50.0),
+        (3.0, True, 75.0),
+        (4.0, True, 100.0),
+    ]
     assert pareto_points([proved("fp32", 1.0, 1e-6)]) == {}
 
 
 def test_junit():
     verdicts = [
-        verdict(model="good"), RED, verdict("red", "build: the process died", model="x", kind="died"),
-        verdict("open", "not run", model="y"), verdict("amber", "graph only", model="z"),
-    ]  # fmt: skip
+        verdict(model="good"),
+        RED,
+        verdict("red", "build: the process died", model="x", kind="died"),
+        verdict("open", "not run", model="y"),
+        verdict("amber", "graph only", model="z"),
+    ]
     suite = ET.fromstring(junit_xml("night", verdicts)).find("testsuite")
     assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "5", "failures": "1", "errors": "1", "skipped": "1",
-    }  # fmt: skip
+        "tests": "5",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+    }
     failure = suite.find(".//failure")
     assert failure.get("type") == "accuracy"
     assert "y differs" in failure.text
@@ -159,9 +186,13 @@ def test_the_step_summary(tmp_path):
 
 @pytest.mark.parametrize(
     ("states", "text", "colour"),
-    [(["green", "green"], "2 green", "#17794a"), (["green", "amber"], "1 green, 1 amber", "#8a5a00"),
-     (["red", "amber"], "1 amber, 1 red", "#b3261e"), ([], "no cells", "#17794a")],
-)  # fmt: skip
+    [
+        (["green", "green"], "2 green", "#17794a"),
+        (["green", "amber"], "1 green, 1 amber", "#8a5a00"),
+        (["red", "amber"], "1 amber, 1 red", "#b3261e"),
+        ([], "no cells", "#17794a"),
+    ],
+)
 def test_the_badge(states, text, colour):
     svg = badge_svg([verdict(s) for s in states])
     assert ET.fromstring(svg).get("aria-label") == f"trtconv: {text}"

@@ -131,8 +131,13 @@ def test_the_jobs_of_a_matrix(folder):
     graph = make_jobs(sweep, cells)
     kinds = [job.kind for job in graph.jobs.values()]
     assert {k: kinds.count(k) for k in kinds} == {
-        "export": 4, "rewrite": 11, "check": 11, "build": 3 + 3 + 1, "engine": 7, "bench": 7,
-    }  # fmt: skip
+        "export": 4,
+        "rewrite": 11,
+        "check": 11,
+        "build": 3 + 3 + 1,
+        "engine": 7,
+        "bench": 7,
+    }
     visits = set()
     for job in graph.jobs.values():
         assert set(job.needs) <= visits, "a job stands behind what it needs"
@@ -231,8 +236,10 @@ def test_the_models_of_a_registry(registry):
     assert cells.models["a/one"].variables == (("HOME", "x"),)
     _, cells = matrix(registry, TAKEN + "targets = ['tensorrt==11']\n")
     assert [c.id for c in cells.cells] == [
-        "a/one/own/tensorrt==11/fp32/none", "a/two/N=1/tensorrt==11/bf16/none", "b/three/own/tensorrt==11/fp32/none",
-    ]  # fmt: skip
+        "a/one/own/tensorrt==11/fp32/none",
+        "a/two/N=1/tensorrt==11/bf16/none",
+        "b/three/own/tensorrt==11/fp32/none",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -43,5 +43,11 @@ def import_array_interface(source: object, stream: int, memory: CudaMemory) -> I
 
 def array_interface(pointer: int, shape: tuple[int, ...], typestr: str, stream: int) -> dict[str, Any]:
     """The interface of our own device memory; the consumer waits for `stream` itself."""
-    return {"shape": shape, "typestr": typestr, "data": (pointer, False), "strides": None, "stream": stream,
-            "version": 3}  # fmt: skip
+    return {
+        "shape": shape,
+        "typestr": typestr,
+        "data": (pointer, False),
+        "strides": None,
+        "stream": stream,
+        "version": 3,
+    }

@@ -103,9 +103,17 @@ def export_cuda(pointer: int, shape: tuple[int, ...], dtype: DType, device: int,
     kind = "uint" if dtype.name.startswith("uint") else "bfloat" if dtype.name == "bfloat16" else dtype.kind
     managed = _Managed()
     managed.tensor = _Tensor(
-        data=pointer, device_type=CUDA, device_id=device, ndim=len(shape), code=_CODES[kind], bits=dtype.size * 8,
-        lanes=1, shape=dims, strides=None, byte_offset=0,
-    )  # fmt: skip
+        data=pointer,
+        device_type=CUDA,
+        device_id=device,
+        ndim=len(shape),
+        code=_CODES[kind],
+        bits=dtype.size * 8,
+        lanes=1,
+        shape=dims,
+        strides=None,
+        byte_offset=0,
+    )
     box = _Box(managed, dims, owner)
     managed.deleter = _release
     managed.context = id(box)

@@ -42,6 +42,11 @@ def measure_onnxruntime(model: Path, inputs: Mapping[str, Array], *, point: str,
         binding.bind_output(output.name, "cuda")
     first = next(iter(inputs.values()))
     return measure(
-        lambda: session.run_with_iobinding(binding), binding.synchronize_outputs, WallInterval,
-        subject="ONNX Runtime CUDA", point=point, batch=first.shape[0] if first.ndim else 1, seconds=seconds,
-    )  # fmt: skip
+        lambda: session.run_with_iobinding(binding),
+        binding.synchronize_outputs,
+        WallInterval,
+        subject="ONNX Runtime CUDA",
+        point=point,
+        batch=first.shape[0] if first.ndim else 1,
+        seconds=seconds,
+    )

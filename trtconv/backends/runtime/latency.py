@@ -89,9 +89,16 @@ class WallInterval:
 
 
 def measure(
-    launch: Callable[[], object], synchronize: Callable[[], None], interval: Callable[[], StreamTimer], *, subject: str,
-    point: str, batch: int, seconds: float = 1.0, warm_up: float = WARM_UP_S,
-) -> Latency:  # fmt: skip
+    launch: Callable[[], object],
+    synchronize: Callable[[], None],
+    interval: Callable[[], StreamTimer],
+    *,
+    subject: str,
+    point: str,
+    batch: int,
+    seconds: float = 1.0,
+    warm_up: float = WARM_UP_S,
+) -> Latency:
     """Measure anything that launches work on a stream. `seconds` bounds each of the three loops."""
     start, once = time.perf_counter(), 0
     while time.perf_counter() - start < warm_up or once < 3:
@@ -123,9 +130,14 @@ def measure(
 
 
 def measure_engine(
-    session: EngineRunner, inputs: Mapping[str, Array], *, point: str, cuda_graph: bool = False, seconds: float = 1.0,
+    session: EngineRunner,
+    inputs: Mapping[str, Array],
+    *,
+    point: str,
+    cuda_graph: bool = False,
+    seconds: float = 1.0,
     warm_up: float = WARM_UP_S,
-) -> Latency:  # fmt: skip
+) -> Latency:
     """Measure an engine at the shapes of `inputs`."""
     prepared = session.prepare(inputs, cuda_graph=cuda_graph)
     first = session.inputs[0].name
@@ -133,10 +145,15 @@ def measure_engine(
     # The context is pushed once for the whole measurement.
     with prepared.memory.current():
         return measure(
-            prepared, prepared.synchronize, prepared.interval,
-            subject="engine + CUDA graph" if cuda_graph else "engine", point=point, batch=shape[0] if shape else 1,
-            seconds=seconds, warm_up=warm_up,
-        )  # fmt: skip
+            prepared,
+            prepared.synchronize,
+            prepared.interval,
+            subject="engine + CUDA graph" if cuda_graph else "engine",
+            point=point,
+            batch=shape[0] if shape else 1,
+            seconds=seconds,
+            warm_up=warm_up,
+        )
 
 
 def clock_state() -> dict[str, str]:

@@ -56,9 +56,14 @@ class EngineSession:
     """
 
     def __init__(
-        self, trt: Any, loaded: tuple[Any, Any], memory: CudaMemory, version: str, declared: Mapping[str, DType],
+        self,
+        trt: Any,
+        loaded: tuple[Any, Any],
+        memory: CudaMemory,
+        version: str,
+        declared: Mapping[str, DType],
         warnings: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._trt, self._memory, self._declared = trt, memory, declared
         self._runtime, self._engine = loaded
         self._logger = logger_of(trt)

@@ -17,9 +17,15 @@ MODES = ("eager", "compile", "compile + CUDA graph")
 
 
 def measure_torch(
-    module: Callable[..., Any], inputs: Mapping[str, Array], *, point: str, batch: int, tf32: bool = False,
-    modes: Sequence[str] = MODES, seconds: float = 1.0,
-) -> tuple[tuple[Latency, ...], dict[str, str]]:  # fmt: skip
+    module: Callable[..., Any],
+    inputs: Mapping[str, Array],
+    *,
+    point: str,
+    batch: int,
+    tf32: bool = False,
+    modes: Sequence[str] = MODES,
+    seconds: float = 1.0,
+) -> tuple[tuple[Latency, ...], dict[str, str]]:
     """Measure a module on the GPU; the second part says which modes failed and why.
 
     `inputs` go to the module in order. TF32 is set for convolutions and products alike, as the engine's is.
@@ -79,6 +85,11 @@ def _measure_mode(
         launch()
     torch.cuda.synchronize()
     return measure(
-        launch, torch.cuda.synchronize, lambda: _TorchInterval(torch, stream),
-        subject=f"torch {mode}", point=point, batch=batch, seconds=seconds,
-    )  # fmt: skip
+        launch,
+        torch.cuda.synchronize,
+        lambda: _TorchInterval(torch, stream),
+        subject=f"torch {mode}",
+        point=point,
+        batch=batch,
+        seconds=seconds,
+    )

@@ -48,9 +48,14 @@ class DeserializedEngine:
 
 
 def admit_engine(
-    path: Path, library: Callable[[], Capabilities], *, plugins: tuple[Path, ...] = (), foreign: bool = False,
-    code: EngineCode = NO_CODE, verified: VerifiedSet | None = None,
-) -> AdmittedEngine:  # fmt: skip
+    path: Path,
+    library: Callable[[], Capabilities],
+    *,
+    plugins: tuple[Path, ...] = (),
+    foreign: bool = False,
+    code: EngineCode = NO_CODE,
+    verified: VerifiedSet | None = None,
+) -> AdmittedEngine:
     """Read an engine and decide, before TensorRT gets a byte of it, whether it may be deserialised by `library`.
 
     Raises UntrustedError for code that was not named and for bytes that `verified` does not vouch for, UnsupportedError

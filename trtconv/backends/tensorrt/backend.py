@@ -123,9 +123,15 @@ class TensorRTBackend:
             return run_interruptible(work, cancellation, waiting)
 
     def _build(
-        self, capabilities: Capabilities, model: onnx.ModelProto, settings: EngineSettings, messages: Messages,
-        progress: Progress, cancellation: Cancellation, gpu: Gpu | None,
-    ) -> BuiltEngine:  # fmt: skip
+        self,
+        capabilities: Capabilities,
+        model: onnx.ModelProto,
+        settings: EngineSettings,
+        messages: Messages,
+        progress: Progress,
+        cancellation: Cancellation,
+        gpu: Gpu | None,
+    ) -> BuiltEngine:
         trt = self._trt
         progress.phase("parsing")
         load_plugins(trt, logger_of(trt), settings.plugins)
@@ -201,9 +207,14 @@ class TensorRTBackend:
         return ask_parser(self._trt, capabilities, proto, model)
 
     def load(
-        self, engine: Path, *, plugins: tuple[Path, ...] = (), foreign: bool = False, code: EngineCode = NO_CODE,
+        self,
+        engine: Path,
+        *,
+        plugins: tuple[Path, ...] = (),
+        foreign: bool = False,
+        code: EngineCode = NO_CODE,
         verified: VerifiedSet | None = None,
-    ) -> EngineRunner:  # fmt: skip
+    ) -> EngineRunner:
         """Open an engine for running on the GPU of this machine, after it was shown to belong here."""
         from trtconv.backends.runtime.session import open_session
 
@@ -216,9 +227,13 @@ class TensorRTBackend:
         return open_session(self._trt, capabilities, admitted, gpu, warnings)
 
     def refit(
-        self, engine: Path, weights: Mapping[str, Array], *, plugins: tuple[Path, ...] = (),
+        self,
+        engine: Path,
+        weights: Mapping[str, Array],
+        *,
+        plugins: tuple[Path, ...] = (),
         code: EngineCode = NO_CODE,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """The engine's plan with new weights, on the GPU of this machine."""
         admitted = admit_engine(engine, self.capabilities, plugins=plugins, code=code)
         capabilities = self.capabilities()

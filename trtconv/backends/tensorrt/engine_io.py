@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_NAMES = {"FLOAT": "float32", "HALF": "float16", "BF16": "bfloat16", "INT32": "int32", "INT64": "int64",
-          "INT8": "int8", "UINT8": "uint8", "BOOL": "bool"}  # fmt: skip
+_NAMES = {
+    "FLOAT": "float32",
+    "HALF": "float16",
+    "BF16": "bfloat16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "INT8": "int8",
+    "UINT8": "uint8",
+    "BOOL": "bool",
+}
 
 
 def engine_tensors(trt: Any, engine: Any) -> tuple[EngineTensor, ...]:

@@ -52,9 +52,13 @@ def cache_key(capabilities: Capabilities, gpu: Gpu, driver: str, settings: Engin
     """
     flags = {k: str(settings.options[k]) for k in (TF32.name, "refit", "sparse_weights") if k in settings.options}
     facts = {
-        "tensorrt": capabilities.version, "gpu": gpu.name,
-        "compute_capability": gpu.compute_capability, "driver": driver, "precision": settings.precision, **flags,
-    }  # fmt: skip
+        "tensorrt": capabilities.version,
+        "gpu": gpu.name,
+        "compute_capability": gpu.compute_capability,
+        "driver": driver,
+        "precision": settings.precision,
+        **flags,
+    }
     return CacheKey(tuple(sorted(facts.items())))
 
 

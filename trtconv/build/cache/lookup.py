@@ -114,7 +114,13 @@ def _finish(entry: CacheEntry, request: BuildRequest, start: float) -> BuildResu
     write_json(path, entry.payload["manifest"])
     manifest = _manifest_of(entry)
     return BuildResult(
-        engine=request.output, manifest=path, backend=manifest.backend, version=manifest.version,
-        profiles=manifest.profiles, engine_bytes=manifest.engine_bytes, seconds=time.monotonic() - start,
-        messages=manifest.messages, layers=manifest.layers,
-    )  # fmt: skip
+        engine=request.output,
+        manifest=path,
+        backend=manifest.backend,
+        version=manifest.version,
+        profiles=manifest.profiles,
+        engine_bytes=manifest.engine_bytes,
+        seconds=time.monotonic() - start,
+        messages=manifest.messages,
+        layers=manifest.layers,
+    )

@@ -20,8 +20,16 @@ from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.tensors import TensorSpec
 
-_TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int64": "INT64", "int32": "INT32", "int8": "INT8",
-          "uint8": "UINT8", "bool": "BOOL"}  # fmt: skip
+_TYPES = {
+    "float32": "FP32",
+    "float16": "FP16",
+    "bfloat16": "BF16",
+    "int64": "INT64",
+    "int32": "INT32",
+    "int8": "INT8",
+    "uint8": "UINT8",
+    "bool": "BOOL",
+}
 _DELAY_US = 100
 _PLAN = "model.plan"
 _PARAMETER = re.compile(r'parameters \{ key: "(\w+)", value \{ string_value: "([^"\\]*)" \} \}')

@@ -79,9 +79,13 @@ def tensor_differences(
 
 
 def _compare_tensor(
-    name: str, sample: ReferenceSample, expected: Array, actual: Array, tolerance: Tolerance | None,
+    name: str,
+    sample: ReferenceSample,
+    expected: Array,
+    actual: Array,
+    tolerance: Tolerance | None,
     arithmetic: Arithmetic,
-) -> OutputComparison:  # fmt: skip
+) -> OutputComparison:
     """The comparison of one tensor; most tensors of a good rewrite are equal to the last bit, which is quick to see."""
     import numpy as np
 
@@ -119,11 +123,15 @@ def first_difference(differences: Iterable[TensorDifference]) -> Finding | None:
     maker_text = f", which rule {bad.rule} made" if bad.rule else ""
     error = "" if bad.result.max_abs is None else f", largest error {bad.result.max_abs:.3g}"
     return Finding(
-        "error", "accuracy",
+        "error",
+        "accuracy",
         f"the rewritten graph first differs from the exported one at node '{bad.node}'{maker_text}: "
         f"tensor '{bad.result.output}' at {bad.result.point}{error}",
-        f"leave the rule out: --skip {bad.rule}" if bad.rule else "", bad.node, bad.origin.module, bad.origin.source,
-    )  # fmt: skip
+        f"leave the rule out: --skip {bad.rule}" if bad.rule else "",
+        bad.node,
+        bad.origin.module,
+        bad.origin.source,
+    )
 
 
 def heat_by_module(differences: Iterable[TensorDifference]) -> list[dict[str, Any]]:
@@ -133,9 +141,9 @@ def heat_by_module(differences: Iterable[TensorDifference]) -> list[dict[str, An
         name = difference.origin.module or "(no module)"
         error = difference.result.max_scaled
         entry = modules.setdefault(
-            name, {"module": name, "source": difference.origin.source, "node": difference.node, "error": 0.0,
-                   "tensors": 0}
-        )  # fmt: skip
+            name,
+            {"module": name, "source": difference.origin.source, "node": difference.node, "error": 0.0, "tensors": 0},
+        )
         entry["tensors"] += 1
         if error is None or error > entry["error"]:
             entry |= {"error": error, "node": difference.node, "source": difference.origin.source}

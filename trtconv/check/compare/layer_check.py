@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 
 
 def check_layers(
-    engine: Path, reference: Path, tolerance: Tolerance | None, *, point: str = "", dump: Path | None = None,
-    plugins: tuple[Path, ...] = (), progress: Progress | None = None,
-) -> LayerReport:  # fmt: skip
+    engine: Path,
+    reference: Path,
+    tolerance: Tolerance | None,
+    *,
+    point: str = "",
+    dump: Path | None = None,
+    plugins: tuple[Path, ...] = (),
+    progress: Progress | None = None,
+) -> LayerReport:
     """Compare an engine's inner tensors with ONNX Runtime's at one sample point (its label; the first by default).
 
     Needs the engine's manifest and the ONNX file that it was built from beside it. Raises InvalidRequestError when
@@ -68,17 +74,27 @@ def _sample(reference: Path, label: str) -> ReferenceSample:
 
 
 def _runner(
-    backend: Backend, manifest: EngineManifest, model: Path, plugins: tuple[Path, ...],
-    inputs: Mapping[str, Array], folder: Path, progress: Progress,
-) -> RunMarked:  # fmt: skip
+    backend: Backend,
+    manifest: EngineManifest,
+    model: Path,
+    plugins: tuple[Path, ...],
+    inputs: Mapping[str, Array],
+    folder: Path,
+    progress: Progress,
+) -> RunMarked:
     def run(names: Sequence[str]) -> dict[str, Array]:
         # Debug tensors leave inputs and outputs alone, and need no memory that lasts for the whole run.
         kind = "debug_tensors" if backend.capabilities().debug_tensors else "debug_outputs"
         options = {**manifest.options, kind: ",".join(names)}
         settings = EngineSettings(
-            model, manifest.profiles, pinned_dims(model, manifest.profiles), precision=manifest.precision,
-            plugins=plugins, options=options, embedded=embedded_in(load_model(model), manifest.options),
-        )  # fmt: skip
+            model,
+            manifest.profiles,
+            pinned_dims(model, manifest.profiles),
+            precision=manifest.precision,
+            plugins=plugins,
+            options=options,
+            embedded=embedded_in(load_model(model), manifest.options),
+        )
         target = folder / f"{len(names)}.engine"
         write_bytes(target, backend.build(settings, progress).plan)
         # Built here a moment ago, with what the engine's manifest says.

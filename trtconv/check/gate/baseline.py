@@ -141,8 +141,16 @@ def _errors(report: CheckReport, baseline: Baseline, rows: list[dict[str, Any]])
         now = max(errors)
         worse = now > max(then, floor) * limit
         limits = f"{max(then, floor):.2g} x {limit:g}"
-        rows.append({"name": f"error of {name}{AGAINST}", "measured": f"{now:.2g}", "limit": limits,
-                     "passed": not worse, "value": _finite(now), "bound": max(then, floor) * limit})  # fmt: skip
+        rows.append(
+            {
+                "name": f"error of {name}{AGAINST}",
+                "measured": f"{now:.2g}",
+                "limit": limits,
+                "passed": not worse,
+                "value": _finite(now),
+                "bound": max(then, floor) * limit,
+            }
+        )
         if worse:
             findings.append(_worse(f"the error of output '{name}'", f"{now:.2g}", f"{then:.2g}", limit))
     return findings

@@ -59,10 +59,16 @@ class BenchReport:
 
 
 def bench_model(
-    subject: Path, *, reference: Path | None = None, points: Sequence[str] = DEFAULT_POINTS, seconds: float = 1.0,
-    module: Callable[..., Any] | None = None, plugins: tuple[Path, ...] = (), progress: Progress | None = None,
+    subject: Path,
+    *,
+    reference: Path | None = None,
+    points: Sequence[str] = DEFAULT_POINTS,
+    seconds: float = 1.0,
+    module: Callable[..., Any] | None = None,
+    plugins: tuple[Path, ...] = (),
+    progress: Progress | None = None,
     code: EngineCode = NO_CODE,
-) -> BenchReport:  # fmt: skip
+) -> BenchReport:
     """Measure a file at named points of its reference.
 
     An engine is measured with and without a CUDA graph, beside its ONNX file in ONNX Runtime when that is there: on the

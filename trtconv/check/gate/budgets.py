@@ -80,9 +80,12 @@ def _number(name: str, value: Any) -> float:
 
 
 def judge_budgets(
-    budgets: Budgets, measured: Mapping[str, Measurement], missing: Mapping[str, str], *,
+    budgets: Budgets,
+    measured: Mapping[str, Measurement],
+    missing: Mapping[str, str],
+    *,
     unmeasured_is_error: bool = True,
-) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:  # fmt: skip
+) -> tuple[tuple[Finding, ...], list[dict[str, Any]]]:
     """Findings for what is over its limit or could not be measured, and a row per limit for the reports.
 
     `missing` says why a measurement could not be made; the limit is then reported, not silently passed.
@@ -116,9 +119,14 @@ def _over(name: str, value_text: str, limit: str, measurement: Measurement) -> F
     first = measurement.places[0] if measurement.places else {}
     more = f" (the first is '{first['node']}')" if first else ""
     return Finding(
-        "error", "budget", f"{name} is {value_text}, allowed is {limit}{more}", _HINTS.get(name.split(" ")[0], ""),
-        first.get("node", ""), first.get("module", ""), first.get("source", ""),
-    )  # fmt: skip
+        "error",
+        "budget",
+        f"{name} is {value_text}, allowed is {limit}{more}",
+        _HINTS.get(name.split(" ")[0], ""),
+        first.get("node", ""),
+        first.get("module", ""),
+        first.get("source", ""),
+    )
 
 
 _HINTS: Mapping[str, str] = {

@@ -135,9 +135,14 @@ def smallest_visible(new: Sequence[float], old: Sequence[float], limit: float) -
 
 
 def compare_in_turn(
-    report: CheckReport, request: CheckRequest, order: InTurn, points: Iterable[str], limit: float, progress: Progress,
+    report: CheckReport,
+    request: CheckRequest,
+    order: InTurn,
+    points: Iterable[str],
+    limit: float,
+    progress: Progress,
     measure: Measure = process_medians,
-) -> CheckReport:  # fmt: skip
+) -> CheckReport:
     """The report with a finding and a row for each point, and all medians under `in_turn`."""
     try:
         pairs = measure_in_turn(request, order, tuple(points), limit, progress, measure)
@@ -176,9 +181,11 @@ def _findings(pair: PairedLatency, order: InTurn) -> Iterator[Finding]:
     how = f"medians of {order.processes} processes each, in turn"
     if pair.is_slower:
         yield Finding(
-            "error", "budget", f"the latency at {pair.point} is {times} ({how}); allowed is {pair.limit:g}",
+            "error",
+            "budget",
+            f"the latency at {pair.point} is {times} ({how}); allowed is {pair.limit:g}",
             "`trtconv inspect ENGINE --layers` shows the layers of both with their times",
-        )  # fmt: skip
+        )
         return
     visible = pair.smallest_visible
     text = f"the latency at {pair.point} is {times} ({how}); the smallest slowdown that would have been seen is"

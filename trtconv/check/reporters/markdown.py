@@ -44,10 +44,16 @@ def _outputs(report: CheckReport) -> str:
         results = tuple(c for c in report.comparisons if c.output == name)
         worst = worst_of(results)
         failed = sum(not r.passed for r in results)
-        rows.append((
-            f"`{_code(name)}`", f"{len(results) - failed} of {len(results)}", _number(worst.max_abs),
-            _number(worst.max_scaled), _number(worst.cosine, "{:.6f}"), cell_text(worst.point),
-        ))  # fmt: skip
+        rows.append(
+            (
+                f"`{_code(name)}`",
+                f"{len(results) - failed} of {len(results)}",
+                _number(worst.max_abs),
+                _number(worst.max_scaled),
+                _number(worst.cosine, "{:.6f}"),
+                cell_text(worst.point),
+            )
+        )
     heads = ("output", "points equal", "max abs error", "of 1+\\|x\\|", "cosine", "worst at")
     allowed = f"{report.tolerance}, {report.runner}"
     return table(heads, rows) + f"\n\n<sub>{cell_text(allowed)}</sub>"

@@ -57,9 +57,15 @@ def _row(results: list[OutputComparison]) -> tuple[str, ...]:
     cosines = [r.cosine for r in results if r.cosine is not None]
     worst = max(results, key=lambda r: (not r.passed, -1.0 if r.max_scaled is None else r.max_scaled))
     return (
-        results[0].output, str(len({r.point for r in results})), top("max_abs"), top("max_rel"), top("max_scaled"),
-        f"{min(cosines):.6f}" if cosines else "-", top("mismatched"), f"{list(worst.at)} at {worst.point}",
-    )  # fmt: skip
+        results[0].output,
+        str(len({r.point for r in results})),
+        top("max_abs"),
+        top("max_rel"),
+        top("max_scaled"),
+        f"{min(cosines):.6f}" if cosines else "-",
+        top("mismatched"),
+        f"{list(worst.at)} at {worst.point}",
+    )
 
 
 def verdict(report: CheckReport) -> tuple[str, str, str]:

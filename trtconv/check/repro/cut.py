@@ -59,9 +59,14 @@ class Repro:
 
 
 def make_repro(
-    request: CheckRequest, output: Path, *, kind: str = "auto", backend: str = "auto", precision: str = FP32.name,
+    request: CheckRequest,
+    output: Path,
+    *,
+    kind: str = "auto",
+    backend: str = "auto",
+    precision: str = FP32.name,
     progress: Progress | None = None,
-) -> Repro | None:  # fmt: skip
+) -> Repro | None:
     """Find the failure of a model and cut it down. None when nothing fails.
 
     `kind` says which failure to look for. The values at the border of the cut are those of the exported model where
@@ -84,9 +89,16 @@ def make_repro(
             node = small.graph.node[-1]
             written = write_repro(output, small, inputs, expected, failing, reason, path)
             return Repro(
-                failing.kind, reason, len(small.graph.node), len(model.graph.node), small.ByteSize(), model.ByteSize(),
-                written, node.name, next((p.value for p in node.metadata_props if p.key == "trtconv.source"), ""),
-            )  # fmt: skip
+                failing.kind,
+                reason,
+                len(small.graph.node),
+                len(model.graph.node),
+                small.ByteSize(),
+                model.ByteSize(),
+                written,
+                node.name,
+                next((p.value for p in node.metadata_props if p.key == "trtconv.source"), ""),
+            )
     return None
 
 

@@ -50,9 +50,14 @@ def require_repro_output(output: Path, read: Sequence[Path]) -> None:
 
 
 def write_repro(
-    output: Path, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array],
-    failure: Failure, reason: str, source: Path,
-) -> Path:  # fmt: skip
+    output: Path,
+    model: onnx.ModelProto,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    failure: Failure,
+    reason: str,
+    source: Path,
+) -> Path:
     """Write `repro.onnx`, its reference, the arrays as `.npz`, versions and a README; returns the folder or zip."""
     zipped = output.suffix == ".zip"
     with tempfile.TemporaryDirectory() as temporary:
@@ -72,9 +77,14 @@ def write_repro(
 
 
 def _fill(
-    folder: Path, model: onnx.ModelProto, inputs: Mapping[str, Array], expected: Mapping[str, Array],
-    failure: Failure, reason: str, source: Path,
-) -> None:  # fmt: skip
+    folder: Path,
+    model: onnx.ModelProto,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    failure: Failure,
+    reason: str,
+    source: Path,
+) -> None:
     import numpy as np
 
     np.savez(folder / "inputs.npz", **{k: np.asarray(v) for k, v in inputs.items()})  # type: ignore[arg-type]

@@ -131,9 +131,16 @@ def _nodes(
         ranks = zip(*([types.get(v.name, (0, None))[1] for v in b.output] for b in bodies), strict=False)
         domain = "" if node.domain == "ai.onnx" else node.domain
         yield NodeFacts(
-            node.op_type, domain, node.name, tuple(node.input), tuple(node.output), _attributes(node),
-            origin_of(node), top_index, tuple(ranks) if node.op_type == "If" else (),
-        )  # fmt: skip
+            node.op_type,
+            domain,
+            node.name,
+            tuple(node.input),
+            tuple(node.output),
+            _attributes(node),
+            origin_of(node),
+            top_index,
+            tuple(ranks) if node.op_type == "If" else (),
+        )
         for body in bodies:
             yield from _nodes(body, types, top_index)
 

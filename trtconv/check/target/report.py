@@ -80,9 +80,15 @@ class TargetReport:
     def as_check_report(self) -> CheckReport:
         """The findings as a report that the reporters of `trtconv check` print (SARIF, JUnit, GitHub, ...)."""
         return CheckReport(
-            subject=self.subject, subject_kind="onnx", reference="", runner=f"{self.judged_by}, for {self.target}",
-            tolerance=NO_LIMITS, comparisons=(), findings=self.findings, static=True,
-        )  # fmt: skip
+            subject=self.subject,
+            subject_kind="onnx",
+            reference="",
+            runner=f"{self.judged_by}, for {self.target}",
+            tolerance=NO_LIMITS,
+            comparisons=(),
+            findings=self.findings,
+            static=True,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

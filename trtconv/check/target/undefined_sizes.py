@@ -178,6 +178,11 @@ def _finding(undefined: Undefined, model: onnx.ModelProto) -> Finding:
     origin = nearest_origin(node, makers) if node is not None else Origin()
     sizes = f" (fails at {', '.join(map(str, undefined.failing[:4]))})" if undefined.failing else ""
     return Finding(
-        "error", "unsupported", f"the graph is undefined for some sizes of {undefined.dim}{sizes}: {undefined.rule}; "
-        f"{undefined.error}", undefined.hint, node.name if node is not None else "", origin.module, origin.source,
-    )  # fmt: skip
+        "error",
+        "unsupported",
+        f"the graph is undefined for some sizes of {undefined.dim}{sizes}: {undefined.rule}; {undefined.error}",
+        undefined.hint,
+        node.name if node is not None else "",
+        origin.module,
+        origin.source,
+    )

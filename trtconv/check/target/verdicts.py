@@ -116,8 +116,14 @@ def _foreign(node: NodeFacts, target: Target) -> NodeVerdict:
         if node.op in ours
         else "name the library that has it with --plugin FILE; trtconv does not know this plugin"
     )
-    return NodeVerdict.of(node, "plugin", f"{what} needs the plugin {node.op}", plugin=node.op, remedy=remedy,
-                          evidence="a node outside of ONNX's own domain")  # fmt: skip
+    return NodeVerdict.of(
+        node,
+        "plugin",
+        f"{what} needs the plugin {node.op}",
+        plugin=node.op,
+        remedy=remedy,
+        evidence="a node outside of ONNX's own domain",
+    )
 
 
 def _older(target: Target, version: tuple[int, ...]) -> bool:

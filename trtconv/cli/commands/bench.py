@@ -74,10 +74,16 @@ def command(subject: Path, line: CommandLine) -> None:
     with ConsoleProgress(output.verbosity) as progress:
         progress.stage("bench")
         report = bench(
-            subject, source, progress, interface=FileInterface(files.inputs, files.space), reference=files.reference,
-            seconds=options.seconds, plugins=files.plugins, code=files.code,
+            subject,
+            source,
+            progress,
+            interface=FileInterface(files.inputs, files.space),
+            reference=files.reference,
+            seconds=options.seconds,
+            plugins=files.plugins,
+            code=files.code,
             **({"points": options.points} if options.points else {}),
-        )  # fmt: skip
+        )
     if not write_document(line.of(JsonOption).file, "bench", report.as_dict()) and not output.quiet:
         make_console().print(_table(report))
         for name, reason in report.failed.items():
@@ -94,7 +100,12 @@ def _table(report: BenchReport) -> Any:
     for entry in report.latencies:
         first = base.setdefault(entry.point, entry.host.median)
         table.add_row(
-            entry.point, entry.subject, f"{entry.device.median * 1e3:.3f}", f"{entry.host.median * 1e3:.3f}",
-            f"{entry.host.p99 * 1e3:.3f}", f"{entry.throughput:.0f}", f"{entry.host.median / first:.2f}",
-        )  # fmt: skip
+            entry.point,
+            entry.subject,
+            f"{entry.device.median * 1e3:.3f}",
+            f"{entry.host.median * 1e3:.3f}",
+            f"{entry.host.p99 * 1e3:.3f}",
+            f"{entry.throughput:.0f}",
+            f"{entry.host.median / first:.2f}",
+        )
     return table

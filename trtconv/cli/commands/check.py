@@ -117,9 +117,15 @@ class Destinations:
 @click.command("check", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
-    CheckRequest, ModuleSource, ToleranceOptions, GateOptions, CheckOptions, ConfigOption, OutputOptions,
+    CheckRequest,
+    ModuleSource,
+    ToleranceOptions,
+    GateOptions,
+    CheckOptions,
+    ConfigOption,
+    OutputOptions,
     extra=[r.option for r in REPORTERS],
-)  # fmt: skip
+)
 def command(subject: Path, line: CommandLine) -> int:
     """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
     from trtconv.check.reporters import print_report, write_reports
@@ -207,9 +213,14 @@ def _with_layers(
 
     failed = next((c.point for c in report.comparisons if not c.passed), "")
     differences = check_layers(
-        request.subject, find_reference(request.subject, request.reference), report.tolerance,
-        point=failed.split(" ")[0], dump=dump, plugins=request.plugins, progress=progress,
-    )  # fmt: skip
+        request.subject,
+        find_reference(request.subject, request.reference),
+        report.tolerance,
+        point=failed.split(" ")[0],
+        dump=dump,
+        plugins=request.plugins,
+        progress=progress,
+    )
     cause = layer_finding(differences) if failed else None
     findings = (cause, *report.findings) if cause else report.findings
     return replace(report, findings=findings), describe_layers(differences)

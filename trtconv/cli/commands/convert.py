@@ -15,9 +15,16 @@ from trtconv.frontend.options import ConversionOptions
 @click.command("convert", cls=ListCommand)
 @click.argument("module", required=False, shell_complete=completer("factory"))
 @options_of(
-    ModuleSource, ExportRequest, BuildRequest, RewriteRequest, ToleranceOptions, ConversionOptions, ConfigOption,
-    JsonOption, OutputOptions,
-)  # fmt: skip
+    ModuleSource,
+    ExportRequest,
+    BuildRequest,
+    RewriteRequest,
+    ToleranceOptions,
+    ConversionOptions,
+    ConfigOption,
+    JsonOption,
+    OutputOptions,
+)
 def command(module: str | None, line: CommandLine) -> None:
     """Export, rewrite, build and check MODULE, or an ONNX file; write all files and manifests into a directory.
 

@@ -22,9 +22,14 @@ from trtconv.frontend.command_line import CommandLine
 @click.option("--plugin", "plugins", multiple=True, type=FILE, help="A plugin library that the engine needs.")
 @options_of(JsonOption)
 def command(
-    engine: Path, output: Path, name: str, model_version: int, instances: int, plugins: tuple[Path, ...],
+    engine: Path,
+    output: Path,
+    name: str,
+    model_version: int,
+    instances: int,
+    plugins: tuple[Path, ...],
     line: CommandLine,
-) -> None:  # fmt: skip
+) -> None:
     """Write a model repository of the Triton Inference Server that serves ENGINE."""
     from trtconv.build.package.triton_repository import PackageRequest, package_engine
     from trtconv.cli.show import write_document

@@ -51,9 +51,15 @@ class RefitOptions:
 @click.argument("engine", type=FILE)
 @click.argument("module", required=False, shell_complete=completer("factory"))
 @options_of(
-    ModuleSource, ExportRequest, RefitOptions, ToleranceOptions, ConfigOption, JsonOption, OutputOptions,
+    ModuleSource,
+    ExportRequest,
+    RefitOptions,
+    ToleranceOptions,
+    ConfigOption,
+    JsonOption,
+    OutputOptions,
     without=("--align", "--pad-to-multiple"),
-)  # fmt: skip
+)
 def command(engine: Path, module: str | None, line: CommandLine) -> None:
     """Give ENGINE the weights of MODULE, or of an ONNX file, and prove it again; write it with its set, or nothing.
 

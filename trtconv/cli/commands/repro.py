@@ -61,9 +61,14 @@ class ReproOptions:
 @click.command("repro", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
-    CheckRequest, ReproOptions, ToleranceOptions, ConfigOption, JsonOption, OutputOptions,
+    CheckRequest,
+    ReproOptions,
+    ToleranceOptions,
+    ConfigOption,
+    JsonOption,
+    OutputOptions,
     without=("--plugin", "--foreign-engine"),
-)  # fmt: skip
+)
 def command(subject: Path, line: CommandLine) -> int:
     """Cut the smallest failing part out of SUBJECT, for a bug report: ONNX, inputs, expected outputs, the command.
 

@@ -29,10 +29,15 @@ class SweepOptions:
     output: Path = field(
         default=Path("atlas"),
         metadata=option(
-            "-o", "--output", help="The atlas: ledger, store and pages.", group="Output", form="path", role="folder",
+            "-o",
+            "--output",
+            help="The atlas: ledger, store and pages.",
+            group="Output",
+            form="path",
+            role="folder",
             shows_default=True,
         ),
-    )  # fmt: skip
+    )
     plan: bool = field(
         default=False,
         metadata=option("--plan", help="Show jobs, resources and hours; run nothing.", group="Output", form="flag"),
@@ -179,10 +184,17 @@ def _plan_data(plan: Plan) -> dict[str, object]:
 
     return {
         "cells": [c.id for c in plan.matrix.cells],
-        "notes": list(plan.matrix.notes), "estimates": [asdict(e) for e in plan.estimates],
+        "notes": list(plan.matrix.notes),
+        "estimates": [asdict(e) for e in plan.estimates],
         "jobs": [
-            {"id": j.id, "kind": j.kind, "needs": list(j.needs), "cpus": j.cpus, "accelerator": j.accelerator,
-             "seconds": j.seconds}
+            {
+                "id": j.id,
+                "kind": j.kind,
+                "needs": list(j.needs),
+                "cpus": j.cpus,
+                "accelerator": j.accelerator,
+                "seconds": j.seconds,
+            }
             for j in plan.graph.jobs.values()
         ],
-    }  # fmt: skip
+    }

@@ -19,9 +19,17 @@ from trtconv.frontend.options import TuneOptions
 @click.command("tune", cls=ListCommand)
 @click.argument("module", required=False, shell_complete=completer("factory"))
 @options_of(
-    ModuleSource, ExportRequest, ContractRequest, BuildRequest, RewriteRequest, TuneOptions, ConfigOption, JsonOption,
-    OutputOptions, without=("--precision", "--rest", "--keep-fp32", "--align", "--pad-to-multiple"),
-)  # fmt: skip
+    ModuleSource,
+    ExportRequest,
+    ContractRequest,
+    BuildRequest,
+    RewriteRequest,
+    TuneOptions,
+    ConfigOption,
+    JsonOption,
+    OutputOptions,
+    without=("--precision", "--rest", "--keep-fp32", "--align", "--pad-to-multiple"),
+)
 def command(module: str | None, line: CommandLine) -> None:
     """Find the fastest engine for MODULE, or an ONNX file, that keeps the contract; write it with the evidence.
 

@@ -23,9 +23,15 @@ from trtconv.frontend.command_line import CommandLine
 @click.option("--signature", type=FILE, help="The signature (default: SUBJECT's name with .sig).")
 @options_of(JsonOption)
 def command(
-    subject: Path, key: Path | None, root: tuple[Path, ...], identity: str, issuer: str,
-    trust_config: Path | None, signature: Path | None, line: CommandLine,
-) -> None:  # fmt: skip
+    subject: Path,
+    key: Path | None,
+    root: tuple[Path, ...],
+    identity: str,
+    issuer: str,
+    trust_config: Path | None,
+    signature: Path | None,
+    line: CommandLine,
+) -> None:
     """Verify the signature of the set that SUBJECT is part of, before anything in it is read; list its proofs."""
     from trtconv.cli.show import write_document
     from trtconv.core.trust.signature import verify_set

@@ -25,11 +25,19 @@ _BIND_TCP, _CONNECT_TCP = 1, 2
 _SCOPES = 3
 # The rights that came with each version of Landlock.
 _FILES = {
-    1: _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_CHAR | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO
-    | _MAKE_BLOCK | _MAKE_SYM,
+    1: _WRITE_FILE
+    | _REMOVE_DIR
+    | _REMOVE_FILE
+    | _MAKE_CHAR
+    | _MAKE_DIR
+    | _MAKE_REG
+    | _MAKE_SOCK
+    | _MAKE_FIFO
+    | _MAKE_BLOCK
+    | _MAKE_SYM,
     2: _REFER,
     3: _TRUNCATE,
-}  # fmt: skip
+}
 _NETWORK_VERSION, _SCOPE_VERSION = 4, 6
 # In a folder that may be written; devices, sockets and FIFOs are made nowhere.
 _IN_FOLDERS = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SYM | _REFER | _TRUNCATE

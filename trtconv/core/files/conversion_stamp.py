@@ -128,9 +128,14 @@ def _compared(output: Path, data: Mapping[str, Any]) -> tuple[Stamp | None, str]
 
 
 def write_stamp(
-    output: Path, command: Mapping[str, Any], read: Iterable[str], lines: Iterable[tuple[str, str]],
-    data: Mapping[str, Any], *, config: Path | None = None,
-) -> None:  # fmt: skip
+    output: Path,
+    command: Mapping[str, Any],
+    read: Iterable[str],
+    lines: Iterable[tuple[str, str]],
+    data: Mapping[str, Any],
+    *,
+    config: Path | None = None,
+) -> None:
     """Leave a stamp for the next conversion; called only when this one is good from end to end."""
     written = {p.name: _times(p) for p in sorted(output.iterdir()) if p.is_file() and not _hidden(p)}
     files = user_files(read, output / "model.onnx")

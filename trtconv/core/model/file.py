@@ -50,8 +50,13 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     try:
         model = onnx.load(str(path), load_external_data=False)
     except (
-        DecodeError, ValueError, RecursionError, json_format.Error, text_format.ParseError, onnx.parser.ParseError,
-    ) as error:  # fmt: skip
+        DecodeError,
+        ValueError,
+        RecursionError,
+        json_format.Error,
+        text_format.ParseError,
+        onnx.parser.ParseError,
+    ) as error:
         raise _no_model(path) from error
     if not model.HasField("graph") or not model.opset_import or not (model.graph.node or model.graph.output):
         raise _no_model(path)

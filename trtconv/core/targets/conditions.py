@@ -160,7 +160,14 @@ def _bits(condition: Mapping[str, Any], node: NodeView, graph: GraphView) -> boo
 
 
 _KINDS = {
-    "not_op": _not_op, "any_input_over_bits": _bits,
-    "attribute": _attribute, "input": _input, "dtype_of": _dtype, "any_dtype_in": _any_dtype, "rank_of": _rank,
-    "outputs": _outputs, "opset_from": _opset, "branches": _branches,
-}  # fmt: skip
+    "not_op": _not_op,
+    "any_input_over_bits": _bits,
+    "attribute": _attribute,
+    "input": _input,
+    "dtype_of": _dtype,
+    "any_dtype_in": _any_dtype,
+    "rank_of": _rank,
+    "outputs": _outputs,
+    "opset_from": _opset,
+    "branches": _branches,
+}

@@ -71,9 +71,14 @@ def load_table(target: Target) -> SupportTable:
     }
     constructs = tuple(
         Construct(
-            tuple(c["ops"]), tuple(c["when"]), c["effect"], c["problem"], c["remedy"], c["evidence"],
+            tuple(c["ops"]),
+            tuple(c["when"]),
+            c["effect"],
+            c["problem"],
+            c["remedy"],
+            c["evidence"],
             tuple(c.get("before", ())),
         )
         for c in data["constructs"]
-    )  # fmt: skip
+    )
     return SupportTable(data["table"], target.max_opset, ops, constructs)

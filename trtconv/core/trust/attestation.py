@@ -56,9 +56,15 @@ def _export_proof(files: SignedSet) -> dict[str, Any] | None:
     comparisons = model.get("comparisons") or []
     evidence = {"exporter": model.get("exporter", ""), "sizes": (model.get("sizes") or {}).get("text", "")}
     return _proof(
-        files, "export", "the ONNX file computes what the module computes", ("model",), (), comparisons, evidence,
+        files,
+        "export",
+        "the ONNX file computes what the module computes",
+        ("model",),
+        (),
+        comparisons,
+        evidence,
         sources=_sources(model),
-    )  # fmt: skip
+    )
 
 
 def _rewrite_proofs(files: SignedSet) -> Iterable[dict[str, Any]]:
@@ -74,9 +80,14 @@ def _rewrite_proofs(files: SignedSet) -> Iterable[dict[str, Any]]:
     if whole:
         evidence = {"passed": whole.get("passed"), "runner": whole.get("runner", "")}
         yield _proof(
-            files, "rewrite", "the rewritten graph computes what the graph before it computes", ("rewritten",), parents,
-            whole.get("comparisons") or [], evidence,
-        )  # fmt: skip
+            files,
+            "rewrite",
+            "the rewritten graph computes what the graph before it computes",
+            ("rewritten",),
+            parents,
+            whole.get("comparisons") or [],
+            evidence,
+        )
 
 
 def _check_proof(files: SignedSet) -> dict[str, Any] | None:
@@ -97,9 +108,15 @@ def _check_proof(files: SignedSet) -> dict[str, Any] | None:
 
 
 def _proof(
-    files: SignedSet, step: str, claim: str, results: Iterable[str], parents: Iterable[str],
-    comparisons: Iterable[Mapping[str, Any]], evidence: Mapping[str, Any], sources: Iterable[dict[str, Any]] = (),
-) -> dict[str, Any]:  # fmt: skip
+    files: SignedSet,
+    step: str,
+    claim: str,
+    results: Iterable[str],
+    parents: Iterable[str],
+    comparisons: Iterable[Mapping[str, Any]],
+    evidence: Mapping[str, Any],
+    sources: Iterable[dict[str, Any]] = (),
+) -> dict[str, Any]:
     compared = list(comparisons)
     passed = bool(evidence.get("passed", True)) and bool(compared) and all(c.get("passed") for c in compared)
     return {

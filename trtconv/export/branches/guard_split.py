@@ -15,12 +15,29 @@ if TYPE_CHECKING:
     import onnx
 
 OPERATORS: Mapping[type[ast.AST], str] = {
-    ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.FloorDiv: "FloorDiv", ast.Mod: "Mod",
-    ast.Eq: "Equal", ast.NotEq: "NotEqual", ast.Lt: "Less", ast.LtE: "LessOrEqual", ast.Gt: "Greater",
+    ast.Add: "Add",
+    ast.Sub: "Sub",
+    ast.Mult: "Mul",
+    ast.FloorDiv: "FloorDiv",
+    ast.Mod: "Mod",
+    ast.Eq: "Equal",
+    ast.NotEq: "NotEqual",
+    ast.Lt: "Less",
+    ast.LtE: "LessOrEqual",
+    ast.Gt: "Greater",
     ast.GtE: "GreaterOrEqual",
-}  # fmt: skip
-CALLS = {"Mod": "Mod", "FloorDiv": "FloorDiv", "CleanDiv": "FloorDiv", "Eq": "Equal", "Ne": "NotEqual",
-         "Max": "Max", "Min": "Min", "Abs": "Abs", "abs": "Abs"}  # fmt: skip
+}
+CALLS = {
+    "Mod": "Mod",
+    "FloorDiv": "FloorDiv",
+    "CleanDiv": "FloorDiv",
+    "Eq": "Equal",
+    "Ne": "NotEqual",
+    "Max": "Max",
+    "Min": "Min",
+    "Abs": "Abs",
+    "abs": "Abs",
+}
 
 
 class NoConditionError(Exception):

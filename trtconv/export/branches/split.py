@@ -90,9 +90,16 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
 
 
 def export_split(
-    export: Export, retrace: Retrace, trace: Trace, sizes: Callable[[ShapeSpace], dict[str, int]], output: Path,
-    opset: int | None, depth: int = 0, cut: Cut | None = None, turns: list[dict[str, int]] | None = None,
-) -> ExportCandidate:  # fmt: skip
+    export: Export,
+    retrace: Retrace,
+    trace: Trace,
+    sizes: Callable[[ShapeSpace], dict[str, int]],
+    output: Path,
+    opset: int | None,
+    depth: int = 0,
+    cut: Cut | None = None,
+    turns: list[dict[str, int]] | None = None,
+) -> ExportCandidate:
     """A candidate for the whole space of `trace`, cut at `cut` when one is given.
 
     `turns` gathers the sizes at which the parts' own cuts turn. Raises what `export` raises, and CannotSplitError.

@@ -57,9 +57,14 @@ class ExportTask:
         specs, runner = self.request.inputs, self.runner
         flat = flat_module(runner.module, runner.binding, runner.caches)
         return Trace(
-            flat, tuple(to_tensor(inputs[s.name]) for s in specs), specs, tuple(first.outputs),
-            space or self.request.space, tuple(chosen.items()), self.request.source.base,
-        )  # fmt: skip
+            flat,
+            tuple(to_tensor(inputs[s.name]) for s in specs),
+            specs,
+            tuple(first.outputs),
+            space or self.request.space,
+            tuple(chosen.items()),
+            self.request.source.base,
+        )
 
 
 @dataclass(frozen=True)

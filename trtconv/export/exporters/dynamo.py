@@ -87,8 +87,10 @@ def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
 
     sizes = {
         f"L['tensors'][{i}].size()[{axis}]": dim
-        for i, spec in enumerate(trace.specs) for axis, dim in enumerate(spec.dims) if isinstance(dim, str)
-    }  # fmt: skip
+        for i, spec in enumerate(trace.specs)
+        for axis, dim in enumerate(spec.dims)
+        if isinstance(dim, str)
+    }
     shown = " and ".join(f"{dim} = {size_text}" for size_text, dim in sizes.items())
     failing = []
     for code in getattr(program, "_guards_code", None) or ():
@@ -154,9 +156,14 @@ def to_onnx(
     import torch
 
     onnx_program = torch.onnx.export(
-        program, dynamo=True, optimize=False, opset_version=opset, verbose=False,
-        input_names=[s.name for s in trace.specs], output_names=list(trace.outputs),
-    )  # fmt: skip
+        program,
+        dynamo=True,
+        optimize=False,
+        opset_version=opset,
+        verbose=False,
+        input_names=[s.name for s in trace.specs],
+        output_names=list(trace.outputs),
+    )
     assert onnx_program is not None
     clean_up(onnx_program.model)
     decomposed = onnx_program.exported_program or program

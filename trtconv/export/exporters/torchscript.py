@@ -29,10 +29,17 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
     with torch.no_grad(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
-            _recorded(trace), trace.inputs, str(output), dynamo=False, opset_version=chosen, verbose=True,
-            input_names=names, output_names=list(trace.outputs), dynamic_axes={n: a for n, a in axes.items() if a},
+            _recorded(trace),
+            trace.inputs,
+            str(output),
+            dynamo=False,
+            opset_version=chosen,
+            verbose=True,
+            input_names=names,
+            output_names=list(trace.outputs),
+            dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
-        )  # fmt: skip
+        )
     finish(output, trace, _origins(output, trace))
     return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
 

@@ -50,9 +50,14 @@ class ModuleRunner:
     caches = ShapeCaches()
 
     def __init__(
-        self, module: nn.Module, specs: Sequence[TensorSpec] | None = None, base: Path = Path(), *,
-        output_names: Sequence[str] = (), renames: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        module: nn.Module,
+        specs: Sequence[TensorSpec] | None = None,
+        base: Path = Path(),
+        *,
+        output_names: Sequence[str] = (),
+        renames: bool = True,
+    ) -> None:
         set_eval(module)
         self.module = module
         self.base = base

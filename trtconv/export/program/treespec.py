@@ -12,10 +12,16 @@ from typing import Any
 from trtconv.core.json_text import parse_json
 
 _CONTAINERS = {
-    "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict", "collections.namedtuple",
-    "collections.deque", "torch.Size", "torch.fx.immutable_collections.immutable_list",
+    "builtins.tuple",
+    "builtins.list",
+    "builtins.dict",
+    "collections.OrderedDict",
+    "collections.namedtuple",
+    "collections.deque",
+    "torch.Size",
+    "torch.fx.immutable_collections.immutable_list",
     "torch.fx.immutable_collections.immutable_dict",
-}  # fmt: skip
+}
 _KEY = re.compile(r"[\w.\-: /@]{1,256}")
 MOST_LEVELS = 60
 

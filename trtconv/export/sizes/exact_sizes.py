@@ -25,13 +25,22 @@ MOST_EXCEPTIONS = 60
 MOST_DIVISOR = 512
 ROUNDS = ("ceil", "floor", "trunc", "sym_int", "round")
 OPERATORS: Mapping[str, Callable[..., Any]] = {
-    "mul": operator.mul, "add": operator.add, "sub": operator.sub, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg,
+    "mul": operator.mul,
+    "add": operator.add,
+    "sub": operator.sub,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "neg": operator.neg,
     # NumPy's FP32 knows no math.trunc.
-    "ceil": lambda v: math.ceil(float(v)), "floor": lambda v: math.floor(float(v)),
-    "trunc": lambda v: math.trunc(float(v)), "sym_int": lambda v: int(float(v)), "round": lambda v: round(float(v)),
-    "sym_max": max, "sym_min": min,
-}  # fmt: skip
+    "ceil": lambda v: math.ceil(float(v)),
+    "floor": lambda v: math.floor(float(v)),
+    "trunc": lambda v: math.trunc(float(v)),
+    "sym_int": lambda v: int(float(v)),
+    "round": lambda v: round(float(v)),
+    "sym_max": max,
+    "sym_min": min,
+}
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,14 @@ def _symbolic_math() -> types.SimpleNamespace:
 def replacements() -> dict[str, Any]:
     """What is put in, by name."""
     return {
-        "int": SymbolicInt, "float": SymbolicFloat, "min": _extreme(minimum, builtins.min),
-        "max": _extreme(maximum, builtins.max), "len": _length, "round": _rounded, "divmod": _divided,
-    }  # fmt: skip
+        "int": SymbolicInt,
+        "float": SymbolicFloat,
+        "min": _extreme(minimum, builtins.min),
+        "max": _extreme(maximum, builtins.max),
+        "len": _length,
+        "round": _rounded,
+        "divmod": _divided,
+    }
 
 
 @contextmanager

@@ -14,9 +14,16 @@ def conv_transpose(rank: int) -> Callable[..., Any]:
     """The handler of conv_transpose: an output padding that follows a shape becomes a fixed one and a slice."""
 
     def handle(
-        func: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, dilation: Any = 1,
-    ) -> Any:  # fmt: skip
+        func: Any,
+        x: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Any:
         extra = per_axis(output_padding, rank)
         if not any_symbolic(extra):
             return NotImplemented
@@ -32,9 +39,15 @@ def conv_transpose(rank: int) -> Callable[..., Any]:
 
 
 def conv2d(
-    func: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    func: Any,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
     groups: Any = 1,
-) -> Any:  # fmt: skip
+) -> Any:
     """The handler of conv2d: as many groups as samples (one kernel per sample) become unfold and a product."""
     import torch
     from torch.nn import functional
@@ -62,9 +75,15 @@ def unchecked_output_size() -> Iterator[None]:
     original = _ConvTransposeNd._output_padding
 
     def output_padding(
-        self: Any, x: Any, output_size: Any, stride: Any, padding: Any, kernel_size: Any, rank: int,
+        self: Any,
+        x: Any,
+        output_size: Any,
+        stride: Any,
+        padding: Any,
+        kernel_size: Any,
+        rank: int,
         dilation: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         target_sizes = list(output_size)[-rank:] if output_size is not None else []
         if not any_symbolic([*target_sizes, *x.shape[-rank:]]) or not target_sizes:
             return original(self, x, output_size, stride, padding, kernel_size, rank, dilation)

@@ -136,9 +136,16 @@ def correlation(func: Any, x: Any) -> Any:
 
 
 def instance_norm(
-    func: Any, x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+    func: Any,
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """With running statistics it is a batch norm, which TorchScript can export."""
     from torch.nn import functional
 

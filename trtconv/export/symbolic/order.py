@@ -101,9 +101,15 @@ def _triangle(x: Any, dim: int) -> tuple[Any, Any]:
 
 
 def searchsorted(
-    func: Any, sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: Any = None,
+    func: Any,
+    sorted_sequence: Any,
+    values: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
     sorter: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """How many elements of the sequence come before each value."""
     import torch
 

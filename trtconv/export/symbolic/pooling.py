@@ -55,9 +55,15 @@ def average_pool(rank: int) -> Handler:
     """The handler of avg_pool1d, 2d or 3d."""
 
     def handle(
-        func: Any, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: Any = None,
-    ) -> Any:  # fmt: skip
+        func: Any,
+        x: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: Any = None,
+    ) -> Any:
         pool = read_pool(rank, kernel_size, stride, padding)
         moving = [i for i in range(rank) if pool.symbolic(i)]
         if divisor_override is not None:
@@ -85,9 +91,15 @@ def max_pool(rank: int) -> Handler:
     """The handler of max_pool1d, 2d or 3d without indices."""
 
     def handle(
-        func: Any, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,
-    ) -> Any:  # fmt: skip
+        func: Any,
+        x: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         pool = read_pool(rank, kernel_size, stride, padding)
         moving = [i for i in range(rank) if pool.symbolic(i)]
         dilations = per_axis(dilation, rank)
@@ -133,10 +145,19 @@ def _at_most(values: Any, limit: Any) -> Any:
 
 
 def embedding_bag(
-    func: Any, ids: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
-) -> Any:  # fmt: skip
+    func: Any,
+    ids: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
     """The handler of torch.nn.functional.embedding_bag for bags of one length: ids is [N, T], the result [N, D].
 
     Bags by offsets are traced as they are.

@@ -11,9 +11,15 @@ from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per
 
 
 def interpolate(
-    func: Any, x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
-    recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+    func: Any,
+    x: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+    antialias: bool = False,
+) -> Any:
     """The handler of torch.nn.functional.interpolate. x is [N, C, ...spatial]."""
     rank = x.dim() - 2
     scales = None if scale_factor is None else per_axis(scale_factor, rank)

@@ -19,10 +19,19 @@ MOST = 2048
 
 
 def stft(
-    func: Any, x: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None, **others: Any,
-) -> Any:  # fmt: skip
+    func: Any,
+    x: Any,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    **others: Any,
+) -> Any:
     """[.., T] FP32 to [.., bins, frames], complex or with a last axis of two; powers of two are left to ONNX's STFT."""
     import torch
     import torch.nn.functional as F
@@ -67,9 +76,16 @@ def cosine_window(*coefficients: float) -> Callable[..., Any]:
     """
 
     def window(
-        func: Any, window_length: Any, periodic: bool = True, *, dtype: Any = None, layout: Any = None,
-        device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    ) -> Any:  # fmt: skip
+        func: Any,
+        window_length: Any,
+        periodic: bool = True,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Any:
         import torch
 
         dtype = torch.get_default_dtype() if dtype is None else dtype

@@ -46,6 +46,11 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
     if isinstance(group, int):
         macros["GROUP"] = group
     return kernel(
-        OP_TYPE, "adaptive_pool", inputs, macros, grid=ceil_div(outputs, _THREADS // group), block=_THREADS,
+        OP_TYPE,
+        "adaptive_pool",
+        inputs,
+        macros,
+        grid=ceil_div(outputs, _THREADS // group),
+        block=_THREADS,
         arguments=(("planes", planes), ("height", height), ("width", width), ("group", group)),
-    )  # fmt: skip
+    )

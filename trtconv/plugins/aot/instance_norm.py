@@ -50,16 +50,26 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
     even = even_items(area, x.dtype)
     if even:
         return kernel(
-            OP_TYPE, "instance_norm", inputs, macros | {"EVEN": 1, "ITEMS": even},
-            grid=ceil_div(planes, _WARP_THREADS // _WARP), block=_WARP_THREADS, arguments=arguments,
-        )  # fmt: skip
+            OP_TYPE,
+            "instance_norm",
+            inputs,
+            macros | {"EVEN": 1, "ITEMS": even},
+            grid=ceil_div(planes, _WARP_THREADS // _WARP),
+            block=_WARP_THREADS,
+            arguments=arguments,
+        )
     pack = widest_pack(area, x.dtype, _WIDEST)
     if isinstance(area, int) and isinstance(pack, int) and area <= _WARP * pack * _WARP_ITEMS:
         macros |= {"WARP": 1, "PACK": pack, "ITEMS": 2 if area <= _WARP * pack * 2 else _WARP_ITEMS}
         return kernel(
-            OP_TYPE, "instance_norm", inputs, macros, grid=ceil_div(planes, _WARP_THREADS // _WARP),
-            block=_WARP_THREADS, arguments=(*arguments, ("pack", pack)),
-        )  # fmt: skip
+            OP_TYPE,
+            "instance_norm",
+            inputs,
+            macros,
+            grid=ceil_div(planes, _WARP_THREADS // _WARP),
+            block=_WARP_THREADS,
+            arguments=(*arguments, ("pack", pack)),
+        )
     shared, threads = shared_bytes(area, x.dtype), block_threads(area, x.dtype)
     most = evaluate(shared, [i.high for i in inputs])
     if most > MOST_SHARED:
@@ -69,9 +79,15 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
     # Blocks stay where there are more planes than a multiprocessor's threads can take at once.
     resident = (_MOST_THREADS // threads) * target.multiprocessors
     return kernel(
-        OP_TYPE, "instance_norm", inputs, macros, grid=smaller(planes, resident), block=threads, shared=shared,
+        OP_TYPE,
+        "instance_norm",
+        inputs,
+        macros,
+        grid=smaller(planes, resident),
+        block=threads,
+        shared=shared,
         arguments=arguments,
-    )  # fmt: skip
+    )
 
 
 def even_items(area: Size, dtype: str) -> int:

@@ -140,8 +140,13 @@ def _columns(
         macros["PACK"] = pack
     tiles = ceil_div(inner, larger(lanes * pack, _WARP * reloaded))
     log2 = lanes.bit_length() - 1
-    arguments = (("outer", outer), ("inner", inner), ("tiles", tiles), ("lanes_log2", log2 + (5 - log2) * reloaded),
-                 ("pack", pack))  # fmt: skip
+    arguments = (
+        ("outer", outer),
+        ("inner", inner),
+        ("tiles", tiles),
+        ("lanes_log2", log2 + (5 - log2) * reloaded),
+        ("pack", pack),
+    )
     return kernel(OP_TYPE, "l2norm", inputs, macros, grid=outer * tiles, block=_THREADS, arguments=arguments)
 
 

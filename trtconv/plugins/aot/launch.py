@@ -23,9 +23,16 @@ _HEADERS = ("aot/nvrtc", "aot/device", ".")
 
 
 def kernel(
-    plugin: str, folder: str, inputs: Sequence[EmbeddedInput], macros: Mapping[str, object], *,
-    grid: Size, block: Size, arguments: Sequence[tuple[str, Size]], shared: Size = 0,
-) -> EmbeddedKernel:  # fmt: skip
+    plugin: str,
+    folder: str,
+    inputs: Sequence[EmbeddedInput],
+    macros: Mapping[str, object],
+    *,
+    grid: Size,
+    block: Size,
+    arguments: Sequence[tuple[str, Size]],
+    shared: Size = 0,
+) -> EmbeddedKernel:
     """The launch of plugins_src/aot/`folder`.cu. Raises UnsupportedError where a number does not fit 32 bits.
 
     The entry's name tells kernels with other macros apart, so that one engine can hold several.

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 INJECTORS: tuple[Injector, ...] = (
-    weight_faults, bias_faults, epsilon_faults, scale_faults, threshold_faults, mode_faults, pad_faults, order_faults,
-)  # fmt: skip
+    weight_faults,
+    bias_faults,
+    epsilon_faults,
+    scale_faults,
+    threshold_faults,
+    mode_faults,
+    pad_faults,
+    order_faults,
+)
 
 
 def all_faults(graph: FaultGraph, frozen: Mapping[str, Array]) -> list[Fault]:

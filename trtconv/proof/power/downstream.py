@@ -36,8 +36,11 @@ def downstream_of(graph: FaultGraph, index: int, reads: list[set[str]]) -> Downs
     constants = {t.name for t in graph.model.graph.initializer}
     entering = set().union(*(reads[i] for i in chosen)) - changed
     # A Constant node costs nothing and is taken along.
-    own = [i for i in range(len(graph.nodes)) if graph.nodes[i].op_type == "Constant" and
-           set(graph.nodes[i].output) & entering]  # fmt: skip
+    own = [
+        i
+        for i in range(len(graph.nodes))
+        if graph.nodes[i].op_type == "Constant" and set(graph.nodes[i].output) & entering
+    ]
     entering -= {n for i in own for n in graph.nodes[i].output}
     # An input with a default is a constant too: samples hold values of real inputs only.
     entering -= constants

@@ -100,9 +100,16 @@ def _tried(graph: FaultGraph, fault: Fault, outcome: str, effect: Effect) -> Tri
     node = graph.nodes[fault.index]
     origin = origin_of(node)
     return TriedFault(
-        fault.kind, node.name, node.op_type, origin.module, origin.source, fault.detail, outcome, effect.size,
+        fault.kind,
+        node.name,
+        node.op_type,
+        origin.module,
+        origin.source,
+        fault.detail,
+        outcome,
+        effect.size,
         effect.output,
-    )  # fmt: skip
+    )
 
 
 class _FaultTrial:

@@ -39,8 +39,14 @@ _MODES: dict[str, tuple[tuple[str, Any, dict[Any, Any]], ...]] = {
     "ScatterND": (("reduction", "none", {"none": "add", "add": "none", "max": "add", "min": "add"}),),
 }  # fmt: skip
 # Parameters of activations: attribute and default; ten percent more is the fault.
-_ALPHAS = {"LeakyRelu": ("alpha", 0.01), "Elu": ("alpha", 1.0), "ThresholdedRelu": ("alpha", 1.0),
-           "HardSigmoid": ("alpha", 0.2), "Celu": ("alpha", 1.0), "Selu": ("gamma", 1.0507)}  # fmt: skip
+_ALPHAS = {
+    "LeakyRelu": ("alpha", 0.01),
+    "Elu": ("alpha", 1.0),
+    "ThresholdedRelu": ("alpha", 1.0),
+    "HardSigmoid": ("alpha", 0.2),
+    "Celu": ("alpha", 1.0),
+    "Selu": ("gamma", 1.0507),
+}
 _OTHERS = {"Relu": ("LeakyRelu", {"alpha": 0.01}), "Sigmoid": ("HardSigmoid", {}), "Softplus": ("Relu", {})}
 _ORDERED = ("Sub", "Div", "Concat", "Less", "Greater", "MatMul", "Pow")
 _AXES = {"Softmax": -1, "LogSoftmax": -1, "Concat": None, "Gather": 0, "Flatten": 1, "ArgMax": 0, "ArgMin": 0,

@@ -16,10 +16,18 @@ if TYPE_CHECKING:
 
 # Position of the weights and the axis along which the filters lie. MatMul and Gemm are decided by their operands.
 _WEIGHTS = {
-    "Conv": ((1, 0),), "ConvTranspose": ((1, 1),), "LSTM": ((1, 1), (2, 1)), "GRU": ((1, 1), (2, 1)),
-    "RNN": ((1, 1), (2, 1)), "Gather": ((0, 0),), "MatMul": ((1, -1), (0, -2)), "Transpose": ((0, 0),),
-    "Einsum": ((0, 0), (1, 0)), "Mul": ((1, 0), (0, 0)), "Add": ((1, 0), (0, 0)),
-}  # fmt: skip
+    "Conv": ((1, 0),),
+    "ConvTranspose": ((1, 1),),
+    "LSTM": ((1, 1), (2, 1)),
+    "GRU": ((1, 1), (2, 1)),
+    "RNN": ((1, 1), (2, 1)),
+    "Gather": ((0, 0),),
+    "MatMul": ((1, -1), (0, -2)),
+    "Transpose": ((0, 0),),
+    "Einsum": ((0, 0), (1, 0)),
+    "Mul": ((1, 0), (0, 0)),
+    "Add": ((1, 0), (0, 0)),
+}
 _BIASES = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "LSTM": 3, "GRU": 3, "RNN": 3, "BatchNormalization": 2,
            "InstanceNormalization": 2, "LayerNormalization": 2, "GroupNormalization": 2}  # fmt: skip
 

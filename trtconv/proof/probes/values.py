@@ -19,14 +19,20 @@ RANGE_KINDS = ("unit", "bytes", "small", "constant", "ties")
 INFINITE_KINDS = ("minus-infinity", "plus-infinity")
 PROBE_KINDS = (*RANGE_KINDS, "edges", *MASK_KINDS, *INFINITE_KINDS)
 IN_WORDS = {
-    "unit": "the floats are 0..1", "bytes": "the floats are whole numbers of 0..255",
-    "small": "the floats are 1e-7..1e-3", "constant": "all values of an example are equal",
-    "ties": "many values are equal, halves and whole numbers", "edges": "the values are the lowest and highest ones",
-    "prefix": "each mask is true up to some place in a row", "suffix": "each mask is true from some place in a row on",
-    "one-row": "a mask has a row all true and one all false", "none": "the masks are all false",
-    "boundary": "inner values lie where the graph decides", "minus-infinity": "one value is -inf",
+    "unit": "the floats are 0..1",
+    "bytes": "the floats are whole numbers of 0..255",
+    "small": "the floats are 1e-7..1e-3",
+    "constant": "all values of an example are equal",
+    "ties": "many values are equal, halves and whole numbers",
+    "edges": "the values are the lowest and highest ones",
+    "prefix": "each mask is true up to some place in a row",
+    "suffix": "each mask is true from some place in a row on",
+    "one-row": "a mask has a row all true and one all false",
+    "none": "the masks are all false",
+    "boundary": "inner values lie where the graph decides",
+    "minus-infinity": "one value is -inf",
     "plus-infinity": "one value is inf",
-}  # fmt: skip
+}
 # Equal values, both zeros, whole numbers and halves: what comparisons, roundings and sorts decide by.
 TIED = (-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 2.5)
 BYTES = 255

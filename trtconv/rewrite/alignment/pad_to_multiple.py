@@ -27,9 +27,14 @@ MAX_POINTS = 5
 
 
 def pad_model(
-    model: onnx.ModelProto, specs: tuple[TensorSpec, ...], space: ShapeSpace, multiples: Mapping[str, int], mode: str,
-    *, proof: bool,
-) -> tuple[onnx.ModelProto, list[str]]:  # fmt: skip
+    model: onnx.ModelProto,
+    specs: tuple[TensorSpec, ...],
+    space: ShapeSpace,
+    multiples: Mapping[str, int],
+    mode: str,
+    *,
+    proof: bool,
+) -> tuple[onnx.ModelProto, list[str]]:
     """The padded model, and notes. Raises InvalidRequestError when an output cannot be cut back."""
     covered = covering_space(space, multiples)
     pads = padded_inputs(specs, space, multiples, mode)

@@ -42,9 +42,15 @@ class PatternGraph(OperatorGraph):
 
 
 def pattern_rule(
-    name: str, why: str, before: Callable[..., Any], after: Callable[..., Any], *, opset: int = 1,
-    needed: Callable[[Target], bool] = every_target, tolerance: Tolerance | None = None,
-) -> Rule:  # fmt: skip
+    name: str,
+    why: str,
+    before: Callable[..., Any],
+    after: Callable[..., Any],
+    *,
+    opset: int = 1,
+    needed: Callable[[Target], bool] = every_target,
+    tolerance: Tolerance | None = None,
+) -> Rule:
     """A rule that puts `after(g, x, ..)` in the place of `before(g, x, ..)`, from `opset` on.
 
     Both take a graph-surgeon graph and tensors of the names that `before` gives them, and return one tensor.

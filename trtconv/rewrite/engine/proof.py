@@ -118,9 +118,15 @@ def prove(
 
 
 def _compare_sides(
-    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], tolerance: Tolerance | None,
-    ranges: Ranges, sides: tuple[Run, Run], runner: str, *, only_random: bool = False,
-) -> Proof:  # fmt: skip
+    fragment: Fragment,
+    places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+    tolerance: Tolerance | None,
+    ranges: Ranges,
+    sides: tuple[Run, Run],
+    runner: str,
+    *,
+    only_random: bool = False,
+) -> Proof:
     trials = _trials(fragment, places, ranges, runner, only_random)
     comparison = _SideComparison(fragment, tolerance, sides)
     for trial in trials:
@@ -132,9 +138,12 @@ def _compare_sides(
 
 
 def _trials(
-    fragment: Fragment, places: Sequence[tuple[str, dict[str, tuple[int, ...]]]], ranges: Ranges, runner: str,
+    fragment: Fragment,
+    places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+    ranges: Ranges,
+    runner: str,
     only_random: bool,
-) -> list[_Trial]:  # fmt: skip
+) -> list[_Trial]:
     """Random values at every place, the other kinds of values at the first one."""
     # Of random masks no long row is all false, and with zeros what it masks tells nothing: `none` is among the probes.
     fed = [i for i in fragment.inputs if not i.weight]

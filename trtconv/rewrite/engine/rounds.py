@@ -97,9 +97,14 @@ def apply_rules(
 
 
 def _round(
-    graph: Graph, rules: Sequence[Rule], setting: RewriteSetting, prover: Prover | None, record: RewriteRecord,
-    progress: Progress, number: int,
-) -> bool:  # fmt: skip
+    graph: Graph,
+    rules: Sequence[Rule],
+    setting: RewriteSetting,
+    prover: Prover | None,
+    record: RewriteRecord,
+    progress: Progress,
+    number: int,
+) -> bool:
     """Apply each rule once everywhere; True when something was rewritten."""
     before, earlier, record.rejected = len(record.entries), record.rejected, []
     for index, rule in enumerate(rules):

@@ -103,9 +103,15 @@ class Graph:
     """One scope: the main graph, or the body of If, Loop or Scan (then `parent` is the scope around it)."""
 
     def __init__(
-        self, proto: onnx.GraphProto, types: Mapping[str, ValueType], *, opset: int, target: Target,
-        parent: Graph | None = None, scope: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        proto: onnx.GraphProto,
+        types: Mapping[str, ValueType],
+        *,
+        opset: int,
+        target: Target,
+        parent: Graph | None = None,
+        scope: str = "",
+    ) -> None:
         self.proto, self.types, self.opset, self.target = proto, types, opset, target
         self.parent, self.scope = parent, scope
         self.nodes: dict[int, Node] = {}

@@ -17,15 +17,29 @@ from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 
 REDUCTIONS = (
-    "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+    "ReduceMean",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
     "ReduceSumSquare",
-)  # fmt: skip
+)
 GRID_MODES = {"linear": "bilinear", "cubic": "bicubic"}
 # Attributes that came later and that say nothing where the value is this one; others do not exist in older opsets.
 NEUTRAL = {
-    "saturate": 1, "round_mode": "up", "block_size": 0, "output_dtype": 0, "ceil_mode": 0, "precision": 0,
-    "keep_aspect_ratio_policy": "stretch", "antialias": 0, "noop_with_empty_axes": 0,
-}  # fmt: skip
+    "saturate": 1,
+    "round_mode": "up",
+    "block_size": 0,
+    "output_dtype": 0,
+    "ceil_mode": 0,
+    "precision": 0,
+    "keep_aspect_ratio_policy": "stretch",
+    "antialias": 0,
+    "noop_with_empty_axes": 0,
+}
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,16 @@ def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteR
             nodes = _written_out(model.graph, node, branch, f"if{inlined}")
             inlined += 1
             entry = LedgerEntry(
-                NAME, WHY, node.name or node.output[0], origin_of(node), "", before, tuple(map(node_text, nodes)),
+                NAME,
+                WHY,
+                node.name or node.output[0],
+                origin_of(node),
+                "",
+                before,
+                tuple(map(node_text, nodes)),
                 Proof(None, note="compared with the whole graph"),
                 f"the condition is {str(answers[index]).lower()} at every size",
-            )  # fmt: skip
+            )
             record.entries.append(entry)
             rest = [*model.graph.node[:index], *nodes, *model.graph.node[index + 1 :]]
             copies = [_copied(n) for n in rest]

@@ -72,9 +72,18 @@ ARITHMETIC = frozenset({
 })  # fmt: skip
 RESHAPES = frozenset({"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 VIEWS = RESHAPES | {
-    "Concat", "Gather", "GatherElements", "GatherND", "Pad", "ScatterElements", "ScatterND", "Slice", "Split", "Tile",
+    "Concat",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Pad",
+    "ScatterElements",
+    "ScatterND",
+    "Slice",
+    "Split",
+    "Tile",
     "Trilu",
-}  # fmt: skip
+}
 # Values made of integers, shapes and constants alone stay exact through these.
 EXACT = ARITHMETIC | VIEWS | {
     "ConstantOfShape", "CumSum", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "EyeLike", "Cos", "Sin",

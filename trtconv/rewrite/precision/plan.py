@@ -22,9 +22,15 @@ from trtconv.rewrite.precision.types import ElementTypes, Signatures
 
 
 def make_plan(
-    root: Graph, types: ElementTypes, signatures: Signatures, to: HalfFormat, block: frozenset[str],
-    keep: Collection[str], *, fp32_outputs: bool,
-) -> PrecisionPlan:  # fmt: skip
+    root: Graph,
+    types: ElementTypes,
+    signatures: Signatures,
+    to: HalfFormat,
+    block: frozenset[str],
+    keep: Collection[str],
+    *,
+    fp32_outputs: bool,
+) -> PrecisionPlan:
     """Decide for every node of every scope. Raises InvalidRequestError for a name in `keep` that no node has."""
     names = {n.name for g in root.scopes() for n in g.nodes.values()}
     for name in keep:

@@ -22,11 +22,19 @@ _NAMES = {
 }  # fmt: skip
 # Ops whose output type is an attribute, with the type when it is left out (0: that of the input).
 _BY_ATTRIBUTE = {
-    "Cast": ("to", 0), "EyeLike": ("dtype", 0), "RandomNormal": ("dtype", FLOAT), "RandomUniform": ("dtype", FLOAT),
-    "RandomNormalLike": ("dtype", 0), "RandomUniformLike": ("dtype", 0), "Bernoulli": ("dtype", 0),
-    "Multinomial": ("dtype", 6), "HannWindow": ("output_datatype", FLOAT), "HammingWindow": ("output_datatype", FLOAT),
-    "BlackmanWindow": ("output_datatype", FLOAT), "MelWeightMatrix": ("output_datatype", FLOAT),
-}  # fmt: skip
+    "Cast": ("to", 0),
+    "EyeLike": ("dtype", 0),
+    "RandomNormal": ("dtype", FLOAT),
+    "RandomUniform": ("dtype", FLOAT),
+    "RandomNormalLike": ("dtype", 0),
+    "RandomUniformLike": ("dtype", 0),
+    "Bernoulli": ("dtype", 0),
+    "Multinomial": ("dtype", 6),
+    "HannWindow": ("output_datatype", FLOAT),
+    "HammingWindow": ("output_datatype", FLOAT),
+    "BlackmanWindow": ("output_datatype", FLOAT),
+    "MelWeightMatrix": ("output_datatype", FLOAT),
+}
 
 
 @dataclass(frozen=True)

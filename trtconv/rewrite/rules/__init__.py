@@ -11,9 +11,16 @@ from trtconv.rewrite.engine.rule import Rule
 # Say the same in a form that every size and target takes; one node of a plugin in the place of several, when the user
 # asks for it; operators that no target has or one computes wrongly; those that came later than the target; cleanup.
 GROUPS = (
-    "canonical", "plugin", "missing.quantized", "missing.spatial", "missing.tensor", "missing.recurrent",
-    "newer.layers", "newer.operators", "cleanup",
-)  # fmt: skip
+    "canonical",
+    "plugin",
+    "missing.quantized",
+    "missing.spatial",
+    "missing.tensor",
+    "missing.recurrent",
+    "newer.layers",
+    "newer.operators",
+    "cleanup",
+)
 
 
 def rules_in(group: str) -> Iterator[Rule]:

@@ -45,12 +45,19 @@ def write_atlas(
     attempts = ledger.attempts(number)
     again = {job: len(entries) for job, entries in attempts.items() if len(entries) > 1}
     shown = {
-        "name": sweep.sweep.name, "number": number, "written": time.strftime("%Y-%m-%d %H:%M"),
-        "version": trtconv.__version__, "counts": count_states(verdicts), "changes": changes,
-        "tables": tables(verdicts, links), "bars": latency_bars(verdicts),
-        "plots": pareto_points(verdicts), "attempts": sum(map(len, attempts.values())),
-        "again": sorted(again.items()), "costs": costs(verdicts, sweep.prices),
-    }  # fmt: skip
+        "name": sweep.sweep.name,
+        "number": number,
+        "written": time.strftime("%Y-%m-%d %H:%M"),
+        "version": trtconv.__version__,
+        "counts": count_states(verdicts),
+        "changes": changes,
+        "tables": tables(verdicts, links),
+        "bars": latency_bars(verdicts),
+        "plots": pareto_points(verdicts),
+        "attempts": sum(map(len, attempts.values())),
+        "again": sorted(again.items()),
+        "costs": costs(verdicts, sweep.prices),
+    }
     write_text(folder / INDEX, page_text(shown))
     write_json(folder / DATA, _data(sweep, number, verdicts, changes, links))
     write_text(folder / BADGE, badge_svg(verdicts))

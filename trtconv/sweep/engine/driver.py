@@ -185,10 +185,18 @@ class Driver:
     def _task(self, job: Job, key: str, keys: KeyMaker) -> Task:
         steps = tuple(s.as_dict() for s in steps_of(job, self.setting.models[job.cell.model]))
         return Task(
-            job.id, job.kind, key, self._program(job), steps, tuple(self._keys[n] for n in job.reads),
-            self.setting.store, str(self.setting.base), job.seconds, self._variables(job),
+            job.id,
+            job.kind,
+            key,
+            self._program(job),
+            steps,
+            tuple(self._keys[n] for n in job.reads),
+            self.setting.store,
+            str(self.setting.base),
+            job.seconds,
+            self._variables(job),
             keys.scope(job) if uses_timings(job) else "",
-        )  # fmt: skip
+        )
 
     def _variables(self, job: Job) -> dict[str, str]:
         """What is added to the environment; a job without a GPU of its own must not disturb what runs on one."""

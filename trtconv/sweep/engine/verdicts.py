@@ -54,8 +54,9 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
             return CellVerdict(cell, "open", "not run", job, seconds=seconds)
         facts[jobs_kind(job)] = result.facts
         if not result.ok:
-            return CellVerdict(cell, "red", _red_reason(result), job, result.outcome, result.message,
-                           facts=facts, seconds=seconds)  # fmt: skip
+            return CellVerdict(
+                cell, "red", _red_reason(result), job, result.outcome, result.message, facts=facts, seconds=seconds
+            )
     latency = facts.get("bench", {}).get("latency_s", {})
     if "tune" in facts:
         decisive = next(job for job in chain if jobs_kind(job) == "tune")
@@ -67,10 +68,26 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
         what = "built, not run (no GPU)" if "build" in facts else "graph only (no GPU)"
         return CellVerdict(cell, "amber", f"the graph is equal; {what}", decisive, "ok", facts=facts, seconds=seconds)
     if compared.get("weak"):
-        return CellVerdict(cell, "amber", "equal, but the check shows little", decisive, "ok", latency_s=latency,
-                       facts=facts, seconds=seconds)  # fmt: skip
-    return CellVerdict(cell, "green", f"equal at {compared.get('points', 0)} sample points", decisive, "ok",
-                   latency_s=latency, facts=facts, seconds=seconds)  # fmt: skip
+        return CellVerdict(
+            cell,
+            "amber",
+            "equal, but the check shows little",
+            decisive,
+            "ok",
+            latency_s=latency,
+            facts=facts,
+            seconds=seconds,
+        )
+    return CellVerdict(
+        cell,
+        "green",
+        f"equal at {compared.get('points', 0)} sample points",
+        decisive,
+        "ok",
+        latency_s=latency,
+        facts=facts,
+        seconds=seconds,
+    )
 
 
 def _red_reason(result: JobResult) -> str:

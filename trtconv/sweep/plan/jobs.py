@@ -102,9 +102,17 @@ def _job(
     # Checks and measurements hand no file on, but what they refuse is not taken further.
     reads = tuple(n for n in needs if jobs_kind(n) not in ("check", "engine"))
     return Job(
-        "/".join(words), kind, part, needs, reads, section.cpus,
-        parse_bytes(section.memory) if section.memory else 0, section.seconds, part.gpu if on_gpu else "", contract,
-    )  # fmt: skip
+        "/".join(words),
+        kind,
+        part,
+        needs,
+        reads,
+        section.cpus,
+        parse_bytes(section.memory) if section.memory else 0,
+        section.seconds,
+        part.gpu if on_gpu else "",
+        contract,
+    )
 
 
 def jobs_kind(job_id: str) -> str:

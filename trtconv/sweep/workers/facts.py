@@ -54,11 +54,17 @@ def _tune_facts(summary: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     chosen, baseline, shipped = summary["chosen"], summary["baseline"], summary["shipped"]
     return {
-        "metric": summary["contract"]["metric"], "max_drop": summary["contract"]["max_drop"],
-        "chosen": chosen["name"], "precision": chosen["precision"], "fp32": baseline["judging"],
-        "value": shipped.get("engine_judging", shipped["judging"]), "engine": "engine_judging" in shipped,
-        "seconds": chosen["seconds"], "fp32_seconds": baseline["seconds"], "complete": summary["complete"],
-    }  # fmt: skip
+        "metric": summary["contract"]["metric"],
+        "max_drop": summary["contract"]["max_drop"],
+        "chosen": chosen["name"],
+        "precision": chosen["precision"],
+        "fp32": baseline["judging"],
+        "value": shipped.get("engine_judging", shipped["judging"]),
+        "engine": "engine_judging" in shipped,
+        "seconds": chosen["seconds"],
+        "fp32_seconds": baseline["seconds"],
+        "complete": summary["complete"],
+    }
 
 
 def _bench_facts(report: Mapping[str, Any]) -> dict[str, Any]:

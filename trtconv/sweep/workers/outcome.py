@@ -15,8 +15,13 @@ from typing import Any
 
 OK = "ok"
 VERDICTS: Mapping[int, str] = {
-    1: "failed", 2: "usage", 3: "accuracy", 4: "unsupported", 5: "environment", 6: "budget",
-}  # fmt: skip
+    1: "failed",
+    2: "usage",
+    3: "accuracy",
+    4: "unsupported",
+    5: "environment",
+    6: "budget",
+}
 # Fault -> what it is called in tables.
 FAULTS: Mapping[str, str] = {
     "died": "the process died",

@@ -29,9 +29,14 @@ class Ended:
 
 
 def run_command(
-    words: Sequence[str], *, folder: Path, log: Path, seconds: float, variables: Mapping[str, str],
+    words: Sequence[str],
+    *,
+    folder: Path,
+    log: Path,
+    seconds: float,
+    variables: Mapping[str, str],
     stdout: Path | None = None,
-) -> Ended:  # fmt: skip
+) -> Ended:
     """Run a command in `folder`; stderr is appended to `log`, and stdout too unless it has a file of its own.
 
     The command has a process group of its own, all of which is killed when it runs over `seconds` and at its end.
@@ -46,9 +51,14 @@ def run_command(
         output = open(stdout, "wb") if stdout else errors  # noqa: SIM115
         try:
             process = subprocess.Popen(
-                [*bound, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                env={**os.environ, **variables}, start_new_session=True,
-            )  # fmt: skip
+                [*bound, *words],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                env={**os.environ, **variables},
+                start_new_session=True,
+            )
         finally:
             if stdout:
                 output.close()

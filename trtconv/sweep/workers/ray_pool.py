@@ -79,11 +79,15 @@ class RayPool:
         for attempt in range(STARTS):
             try:
                 self._ray.init(
-                    address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False,
-                    logging_level="ERROR", object_store_memory=OBJECT_STORE_BYTES,
+                    address="local",
+                    num_cpus=cpus,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    object_store_memory=OBJECT_STORE_BYTES,
                     # Ray opens its own folder to everybody; the one above keeps others out.
                     _temp_dir=str(self._folder / "r"),
-                )  # fmt: skip
+                )
                 return
             except Exception as error:
                 # Ray raises a bare Exception when its processes do not answer in its own 15 seconds.

@@ -122,8 +122,17 @@ def _placed(words: tuple[str, ...], folder: Path) -> list[str]:
     """The words with the job's files (`model.onnx`) seen from where the command runs."""
     from trtconv.sweep.plan import commands
 
-    names = {commands.MODEL, commands.REWRITTEN, commands.ENGINE, commands.REPORT, commands.PAGE, commands.LATENCY,
-             commands.REPRO, commands.TIMINGS, commands.TUNED}  # fmt: skip
+    names = {
+        commands.MODEL,
+        commands.REWRITTEN,
+        commands.ENGINE,
+        commands.REPORT,
+        commands.PAGE,
+        commands.LATENCY,
+        commands.REPRO,
+        commands.TIMINGS,
+        commands.TUNED,
+    }
     return [str(folder / word) if word in names else word for word in words]
 
 

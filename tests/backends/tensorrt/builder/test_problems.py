@@ -81,8 +81,13 @@ def test_many_nodes_are_cut(model):
 
 def test_noise_is_left_out_and_lines_are_told_once():
     messages = Messages()
-    for level, text in (("error", "bad"), ("error", "bad"), ("error", "Thread context has not been set!"),
-                        ("warning", "hm"), ("info", "fine")):  # fmt: skip
+    for level, text in (
+        ("error", "bad"),
+        ("error", "bad"),
+        ("error", "Thread context has not been set!"),
+        ("warning", "hm"),
+        ("info", "fine"),
+    ):
         messages.add(level, text)
     assert messages.errors == ("bad",)
     assert messages.warnings == ("hm",)

@@ -46,8 +46,11 @@ def network():
 
 
 def model(rest="", fp32=()):
-    nodes = [helper.make_node("Exp", ["x"], ["e"], "exp"), helper.make_node("Conv", ["e", "w"], ["c"], "conv"),
-             helper.make_node("LayerNormalization", ["c", "s"], ["n"], "norm")]  # fmt: skip
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"], "exp"),
+        helper.make_node("Conv", ["e", "w"], ["c"], "conv"),
+        helper.make_node("LayerNormalization", ["c", "s"], ["n"], "norm"),
+    ]
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     result = helper.make_model(helper.make_graph(nodes, "g", [value], [value]))
     if rest:

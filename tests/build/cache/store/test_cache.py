@@ -10,9 +10,14 @@ from trtconv.build.cache.store import EngineCache, cache_key, default_root, diff
 from trtconv.core.errors import InvalidRequestError
 
 PARTS = {
-    "model": {"model.trt.onnx": "a" * 64}, "profiles": [{"x": [[1, 3], [2, 3], [4, 3]]}], "precision": "fp32",
-    "backend": "tensorrt 11.1", "gpu": "H200", "driver": "580.1", "options": {"tf32": False},
-}  # fmt: skip
+    "model": {"model.trt.onnx": "a" * 64},
+    "profiles": [{"x": [[1, 3], [2, 3], [4, 3]]}],
+    "precision": "fp32",
+    "backend": "tensorrt 11.1",
+    "gpu": "H200",
+    "driver": "580.1",
+    "options": {"tf32": False},
+}
 
 
 def engine(folder, size=1000, fill=b"e"):

@@ -12,10 +12,15 @@ from trtconv.core.errors import InvalidRequestError, UnsafeFolderError
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 CALLS = {
-    "lookup": lambda c, e: c.lookup(PARTS), "restore": lambda c, e: c.restore(PARTS, e.with_name("out")),
-    "store": lambda c, e: c.store(PARTS, e), "entries": lambda c, e: c.entries(), "verify": lambda c, e: c.verify(),
-    "prune": lambda c, e: c.prune(), "remove": lambda c, e: c.remove("a" * 64), "find": lambda c, e: c.find("a"),
-}  # fmt: skip
+    "lookup": lambda c, e: c.lookup(PARTS),
+    "restore": lambda c, e: c.restore(PARTS, e.with_name("out")),
+    "store": lambda c, e: c.store(PARTS, e),
+    "entries": lambda c, e: c.entries(),
+    "verify": lambda c, e: c.verify(),
+    "prune": lambda c, e: c.prune(),
+    "remove": lambda c, e: c.remove("a" * 64),
+    "find": lambda c, e: c.find("a"),
+}
 
 
 @pytest.fixture(params=CALLS)

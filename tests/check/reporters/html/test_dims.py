@@ -31,8 +31,12 @@ def foreign_model(dims=("N", 3, "H", None)):
         h.make_node("Resize", ["p", "", "scales"], ["z"]),
         h.make_node("Concat", ["c", "c"], ["k"], axis=1),
     ]
-    weights = {"w": np.zeros((8, 3, 3, 3), np.float32), "zero": np.array([0]), "rest": np.array([8, -1]),
-               "scales": np.array([1, 1, 4, 4], np.float32)}  # fmt: skip
+    weights = {
+        "w": np.zeros((8, 3, 3, 3), np.float32),
+        "zero": np.array([0]),
+        "rest": np.array([8, -1]),
+        "scales": np.array([1, 1, 4, 4], np.float32),
+    }
     tensors = [nh.from_array(array, name) for name, array in weights.items()]
     outputs = [value("t", None), value("z", None), value("k", None)]
     graph = h.make_graph(nodes, "graph", [value("x", list(dims))], outputs, tensors)
@@ -75,8 +79,9 @@ def test_the_model_is_not_changed_and_large_weights_are_not_copied():
 
 
 def test_a_graph_that_onnx_cannot_follow_has_the_dims_that_it_states():
-    graph = h.make_graph([h.make_node("Custom", ["x"], ["y"], domain="me")], "g", [value("x", ["N", 2])],
-                         [value("y", ["N", "M"])])  # fmt: skip
+    graph = h.make_graph(
+        [h.make_node("Custom", ["x"], ["y"], domain="me")], "g", [value("x", ["N", 2])], [value("y", ["N", "M"])]
+    )
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("me", 1)])
     assert dims_of(model) == {"x": ("N", 2), "y": ("N", "M")}
     assert onnx.shape_inference.infer_shapes(model) is not None

@@ -45,10 +45,15 @@ def marked() -> onnx.ModelProto:
     for key, text in ((MODULE_KEY, "body.conv"), (SOURCE_KEY, "net.py:12"), (RULE_KEY, "einsum")):
         nodes[0].metadata_props.add(key=key, value=text)
     graph = helper.make_graph(
-        nodes, "marked", [value("x", TensorProto.FLOAT, ["N", 3, "H", "W"])], [value("y", TensorProto.FLOAT, None)],
-        [helper.make_tensor("w", TensorProto.FLOAT, [4, 3, 3, 3], [0.0] * 108),
-         helper.make_tensor("c", TensorProto.BOOL, [], [True])],
-    )  # fmt: skip
+        nodes,
+        "marked",
+        [value("x", TensorProto.FLOAT, ["N", 3, "H", "W"])],
+        [value("y", TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor("w", TensorProto.FLOAT, [4, 3, 3, 3], [0.0] * 108),
+            helper.make_tensor("c", TensorProto.BOOL, [], [True]),
+        ],
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 

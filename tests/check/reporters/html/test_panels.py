@@ -82,8 +82,9 @@ def test_percentiles_of_the_same_file_are_shown_and_of_another_are_not(tmp_path)
     bench_of(path, sha256_file(path))
     (table,) = latency_facts(subject)["tables"]
     assert [(r["what"], r["p50"], r["p90"], r["p99"], r["ratio"]) for r in table["rows"]] == [
-        ("engine", "1", "1.2", "2", "1.00"), ("torch eager", "2.5", "3", "5", "2.50")
-    ]  # fmt: skip
+        ("engine", "1", "1.2", "2", "1.00"),
+        ("torch eager", "2.5", "3", "5", "2.50"),
+    ]
     assert "torch eager" in html_text(subject)
     bench_of(path, "0" * 64)
     assert latency_facts(subject) == {}

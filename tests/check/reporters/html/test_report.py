@@ -43,8 +43,10 @@ def probe(page, script):
 def entry(number, ops_before, ops_after):
     def nodes(ops, tag):
         names = ["x", *(f"{tag}{number}_{i}" for i in range(len(ops)))]
-        return [{"op": op, "name": f"/{tag}/{op}", "inputs": [a], "outputs": [b], "attributes": "axes=[1]"}
-                for op, a, b in zip(ops, names, names[1:], strict=False)]  # fmt: skip
+        return [
+            {"op": op, "name": f"/{tag}/{op}", "inputs": [a], "outputs": [b], "attributes": "axes=[1]"}
+            for op, a, b in zip(ops, names, names[1:], strict=False)
+        ]
 
     return {
         "rule": "l2norm", "why": "a reason", "node": f"/m{number}/Div", "module": f"m{number}", "source": "net.py:7",
@@ -99,8 +101,10 @@ def test_verdict_places_and_limits_are_on_the_page():
 
 
 def test_equal_rewrites_are_drawn_once():
-    ledger = {"entries": [entry(i, ["Pow", "Div"], ["Relu"]) for i in range(30)] + [entry(31, ["Pow"], ["Relu"])],
-              "proofs": [{"passed": True, "runner": "ort", "max_abs": 2e-7, "comparisons": [{}, {}]}]}  # fmt: skip
+    ledger = {
+        "entries": [entry(i, ["Pow", "Div"], ["Relu"]) for i in range(30)] + [entry(31, ["Pow"], ["Relu"])],
+        "proofs": [{"passed": True, "runner": "ort", "max_abs": 2e-7, "comparisons": [{}, {}]}],
+    }
     first, second = rewrite_groups(ledger)
     assert (first["count"], len(first["places"]), first["error"], second["count"]) == (30, 30, 2e-7, 1)
     assert first["before"].count("<rect") == 3, "two nodes and the value that comes in"
@@ -119,8 +123,10 @@ def test_the_first_rewrite_with_something_to_see_is_open(tmp_path):
 
 
 def test_a_drawing_takes_cycles_and_unordered_nodes():
-    nodes = [{"op": o, "name": o, "inputs": i, "outputs": u, "attributes": ""}
-             for o, i, u in (("B", ["a"], ["b"]), ("A", ["b"], ["a"]), ("C", ["a", "b"], ["c"]))]  # fmt: skip
+    nodes = [
+        {"op": o, "name": o, "inputs": i, "outputs": u, "attributes": ""}
+        for o, i, u in (("B", ["a"], ["b"]), ("A", ["b"], ["a"]), ("C", ["a", "b"], ["c"]))
+    ]
     assert draw_nodes(nodes).count('class="edge"') == 4
 
 

@@ -86,8 +86,9 @@ def test_the_rest_is_a_flag_where_the_graph_cannot_say_it():
     proto = model(
         "f = Exp(x) a = Conv<pads=[1,1,1,1]>(f, w1) r = Relu(a) e = Exp(r) m = GlobalAveragePool(f) y = Conv(m, w2) "
         "z = Add(y, e)",
-        w1=weight(16, 16, 3, 3), w2=weight(16, 16, 1, 1),
-    )  # fmt: skip
+        w1=weight(16, 16, 3, 3),
+        w2=weight(16, 16, 1, 1),
+    )
     for node in proto.graph.node:
         node.name = node.output[0]
     result = quantised(proto, target=OLD, rest="fp16")

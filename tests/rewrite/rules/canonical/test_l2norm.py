@@ -137,9 +137,14 @@ def halves(model):
 
 
 def test_half_precision_is_summed_in_float32():
-    half = Case("half", "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)",
-                "float16[N,64,H,W] x", "float16[a,b,c,d] y",
-                "int64[1] axis = {1}", edit=halves)  # fmt: skip
+    half = Case(
+        "half",
+        "q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) y = Div(x, d)",
+        "float16[N,64,H,W] x",
+        "float16[a,b,c,d] y",
+        "int64[1] axis = {1}",
+        edit=halves,
+    )
     model = model_of(half)
     record = apply(model, (RULE,), "tensorrt-rtx")
     assert [e.rule for e in record.entries] == ["l2norm"], record.rejected

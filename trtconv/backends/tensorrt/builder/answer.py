@@ -16,8 +16,14 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.json_text import parse_json
 
 RESULT, PLAN = ".result", ".plan"
-_FORM = {"layers": int, "messages": list, "types": dict, "environment": dict, "timing_cache": dict,
-         "plugin_kernels": dict}  # fmt: skip
+_FORM = {
+    "layers": int,
+    "messages": list,
+    "types": dict,
+    "environment": dict,
+    "timing_cache": dict,
+    "plugin_kernels": dict,
+}
 
 
 def write_answer(work: Path, outcome: BuiltEngine | TrtconvError) -> None:
@@ -25,9 +31,12 @@ def write_answer(work: Path, outcome: BuiltEngine | TrtconvError) -> None:
     data: dict[str, Any]
     if isinstance(outcome, TrtconvError):
         data = {
-            "error": type(outcome).__name__, "message": outcome.message, "hint": outcome.hint,
-            "details": list(outcome.details), "where": outcome.where,
-        }  # fmt: skip
+            "error": type(outcome).__name__,
+            "message": outcome.message,
+            "hint": outcome.hint,
+            "details": list(outcome.details),
+            "where": outcome.where,
+        }
     else:
         work.with_suffix(PLAN).write_bytes(outcome.plan)
         data = {f.name: getattr(outcome, f.name) for f in dataclasses.fields(BuiltEngine) if f.name != "plan"}

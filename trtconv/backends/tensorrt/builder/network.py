@@ -15,8 +15,17 @@ from trtconv.core.errors import TrtconvError
 if TYPE_CHECKING:
     import onnx
 
-_ELEMENT_NAMES = {"FLOAT": "float32", "HALF": "float16", "BF16": "bfloat16", "INT32": "int32", "INT64": "int64",
-                  "INT8": "int8", "UINT8": "uint8", "BOOL": "bool", "FP8": "float8"}  # fmt: skip
+_ELEMENT_NAMES = {
+    "FLOAT": "float32",
+    "HALF": "float16",
+    "BF16": "bfloat16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "INT8": "int8",
+    "UINT8": "uint8",
+    "BOOL": "bool",
+    "FP8": "float8",
+}
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 _SHOWN = 40
 _REFUSALS = (
-    "could not find any implementation", "no runners that implement", "not supported", "unsupported",
-    "is not implemented", "not yet implemented", "exceeds the maximum value allowed",
-)  # fmt: skip
+    "could not find any implementation",
+    "no runners that implement",
+    "not supported",
+    "unsupported",
+    "is not implemented",
+    "not yet implemented",
+    "exceeds the maximum value allowed",
+)
 _SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
 # Operators that quantising a network with ONNX Runtime leaves, and that no rule could put into floats.
 _QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "QEmbed", "MatMulNBits")

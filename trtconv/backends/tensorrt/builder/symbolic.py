@@ -12,9 +12,16 @@ from trtconv.core.sizes import Dim, Size
 def operations(trtp: Any) -> Mapping[str, Callable[[Any, Any], Any]]:
     """What each of our operations is called in `tensorrt.plugin`."""
     return {
-        "sum": operator.add, "sub": operator.sub, "prod": operator.mul, "floor_div": operator.floordiv,
-        "equal": operator.eq, "less": operator.lt, "ceil_div": trtp.cdiv, "max": trtp.max, "min": trtp.min,
-    }  # fmt: skip
+        "sum": operator.add,
+        "sub": operator.sub,
+        "prod": operator.mul,
+        "floor_div": operator.floordiv,
+        "equal": operator.eq,
+        "less": operator.lt,
+        "ceil_div": trtp.cdiv,
+        "max": trtp.max,
+        "min": trtp.min,
+    }
 
 
 def as_expression(trtp: Any, size: Size, descriptors: Sequence[Any], expressions: dict[Size, Any]) -> Any:

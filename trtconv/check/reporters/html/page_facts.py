@@ -175,8 +175,15 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
         remark = f"{built.get('backend', '')} {built.get('version', '')}, {built.get('precision', '')}" if built else ""
         steps.append(_step("build", engine, float(built.get("seconds", 0.0)), remark))
     checked = "nodes only" if report.static else f"{len(report.comparisons)} comparisons"
-    steps.append({"name": "check", "file": subject.name, "size": checked,
-                  "time": f"{report.seconds:.1f} s", "remark": report.runner})  # fmt: skip
+    steps.append(
+        {
+            "name": "check",
+            "file": subject.name,
+            "size": checked,
+            "time": f"{report.seconds:.1f} s",
+            "remark": report.runner,
+        }
+    )
     return steps
 
 

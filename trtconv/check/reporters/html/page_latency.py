@@ -56,7 +56,7 @@ def _tables(bench: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 }
                 for entry in entries
             ],
-        }  # fmt: skip
+        }
 
 
 def _in_turn(facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -78,8 +78,12 @@ def _histories(report: CheckReport) -> Iterator[dict[str, Any]]:
         earlier = [(str(e["when"]), float(e["measured"][name])) for e in baselines if name in e["measured"]]
         if earlier:
             series = [*earlier, ("now", float(now["value"]))]
-            yield {"point": name.removeprefix(LATENCY), "picture": history_picture(series), "count": len(earlier),
-                   "rows": [(when, f"{value:.3g} ms") for when, value in series]}  # fmt: skip
+            yield {
+                "point": name.removeprefix(LATENCY),
+                "picture": history_picture(series),
+                "count": len(earlier),
+                "rows": [(when, f"{value:.3g} ms") for when, value in series],
+            }
 
 
 def _ms(seconds: float) -> str:

@@ -44,6 +44,10 @@ def _with_replaced(graph: DrawnGraph, ledger: Mapping[str, Any]) -> DrawnGraph:
 
 def _drawn(which: str, graph: DrawnGraph) -> dict[str, Any]:
     return {
-        "which": which, "title": graph.title, "nodes": len(graph.nodes), "edges": len(graph.edges),
-        "marked": sum(bool(node.rule) for node in graph.nodes), "data": embed_json(graph_data(graph)),
-    }  # fmt: skip
+        "which": which,
+        "title": graph.title,
+        "nodes": len(graph.nodes),
+        "edges": len(graph.edges),
+        "marked": sum(bool(node.rule) for node in graph.nodes),
+        "data": embed_json(graph_data(graph)),
+    }

@@ -21,10 +21,17 @@ def rewrite_groups(ledger: Mapping[str, Any]) -> list[dict[str, Any]]:
         group = groups.get(key)
         if group is None:
             group = groups[key] = {
-                "rule": entry["rule"], "why": entry.get("why", ""), "places": [], "count": 0, "error": None,
-                "before": _picture(before), "after": _picture(after), "sizes": (len(before), len(after)),
-                "proof": "", "ops": ", ".join(n["op"] for n in before[:4]) + (", ..." if len(before) > 4 else ""),
-            }  # fmt: skip
+                "rule": entry["rule"],
+                "why": entry.get("why", ""),
+                "places": [],
+                "count": 0,
+                "error": None,
+                "before": _picture(before),
+                "after": _picture(after),
+                "sizes": (len(before), len(after)),
+                "proof": "",
+                "ops": ", ".join(n["op"] for n in before[:4]) + (", ..." if len(before) > 4 else ""),
+            }
         group["count"] += 1
         if len(group["places"]) < MOST_PLACES:
             group["places"].append({k: entry.get(k, "") for k in ("node", "module", "source")})

@@ -53,12 +53,13 @@ def history_picture(series: Sequence[tuple[str, float]]) -> str:
         )
     ]
     parts = [
-        f'<path class="rail" d="M{_LEFT} {bottom}H{_WIDTH - _RIGHT}"/><path class="front" d="M{line}"/>', *dots,
+        f'<path class="rail" d="M{_LEFT} {bottom}H{_WIDTH - _RIGHT}"/><path class="front" d="M{line}"/>',
+        *dots,
         f'<text x="{_LEFT - 8}" y="{bottom + 4}" class="end">0</text>',
         f'<text x="{_LEFT - 8}" y="{top + 4}" class="end">{most:.3g} ms</text>',
         f'<text x="{_LEFT}" y="{bottom + 20}" class="start">{escape(series[0][0])}</text>',
         f'<text x="{_WIDTH - _RIGHT}" y="{bottom + 20}" class="end">{escape(series[-1][0])}</text>',
-    ]  # fmt: skip
+    ]
     words = f"{len(series) - 1} baselines, from {series[0][1]:.3g} to {series[-1][1]:.3g} ms"
     return _svg(bottom + 30, words, parts)
 

@@ -95,9 +95,15 @@ class Calibrated:
 
 
 def calibrate(
-    model: onnx.ModelProto, precision: Precision, runs: Sequence[Batch], target: Target, progress: Progress, *,
-    method: str = "max", smooth: bool = True,
-) -> Calibrated:  # fmt: skip
+    model: onnx.ModelProto,
+    precision: Precision,
+    runs: Sequence[Batch],
+    target: Target,
+    progress: Progress,
+    *,
+    method: str = "max",
+    smooth: bool = True,
+) -> Calibrated:
     """Look at all layers that could be quantised, over `runs`; the model is not changed.
 
     Raises UnsupportedError where the target lacks the precision or the graph has no layer for it, InvalidRequestError

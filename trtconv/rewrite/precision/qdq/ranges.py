@@ -29,9 +29,14 @@ class Ranges:
 
 
 def collect_ranges(
-    model: onnx.ModelProto, names: Sequence[str], runs: Sequence[Batch], progress: Progress, *,
-    channels: Sequence[str] = (), phase: str = "calibrating",
-) -> Ranges:  # fmt: skip
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    runs: Sequence[Batch],
+    progress: Progress,
+    *,
+    channels: Sequence[str] = (),
+    phase: str = "calibrating",
+) -> Ranges:
     """Run the model over all batches twice: for the largest magnitudes, then for the histograms up to them.
 
     Raises InvalidRequestError for an activation that is NaN or infinite on the data.

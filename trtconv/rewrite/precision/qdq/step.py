@@ -113,12 +113,18 @@ def ledger_of(
     proof = Proof(None, "onnxruntime", note=f"not equal by intent: signal over quantisation noise is {ratios}")
     entries = tuple(
         LedgerEntry(
-            RULE, WHY.format(precision), layer.node.name, layer.node.origin, "",
+            RULE,
+            WHY.format(precision),
+            layer.node.name,
+            layer.node.origin,
+            "",
             (node_text(nodes[layer.node.name]),) if layer.node.name in nodes else (),
-            _around(after, layer), proof, _scales(quantised, layer, precision, method),
+            _around(after, layer),
+            proof,
+            _scales(quantised, layer, precision, method),
         )
         for layer in quantised.placement.layers
-    )  # fmt: skip
+    )
     skipped = tuple(Skipped(RULE, x.node, x.reason, x.origin) for x in quantised.skipped)
     return entries, skipped
 

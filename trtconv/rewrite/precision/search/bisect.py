@@ -41,9 +41,14 @@ class _PrecisionTrial:
     """Counts and remembers runs: does the graph meet the tolerance with these nodes in FP32?"""
 
     def __init__(
-        self, run: RunModel, model: onnx.ModelProto, tolerance: Tolerance | None, precision: str, keep: Sequence[str],
+        self,
+        run: RunModel,
+        model: onnx.ModelProto,
+        tolerance: Tolerance | None,
+        precision: str,
+        keep: Sequence[str],
         limit: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._run, self._model = run, model
         self._precision, self._keep, self.limit = precision, tuple(keep), limit
         self._known: dict[frozenset[str], bool] = {}
@@ -69,9 +74,14 @@ class _PrecisionTrial:
 
 
 def bisect_fp32_nodes(
-    run: RunModel, model: onnx.ModelProto, tolerance: Tolerance | None = None, *, precision: str = FP16.name,
-    keep_nodes: Sequence[str] = (), max_runs: int = 200,
-) -> Fp32Search:  # fmt: skip
+    run: RunModel,
+    model: onnx.ModelProto,
+    tolerance: Tolerance | None = None,
+    *,
+    precision: str = FP16.name,
+    keep_nodes: Sequence[str] = (),
+    max_runs: int = 200,
+) -> Fp32Search:
     """Find nodes to keep in FP32 so that the typed model's outputs agree with the FP32 model's.
 
     `run` gives a model's outputs by name for inputs that it knows; `emulated_run` makes one. The set is minimal in

@@ -10,8 +10,15 @@ from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.sizes import Size, dim_size, same_dim, size_element
 
-KEPT = ("coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "mode",
-        "nearest_mode", "antialias")  # fmt: skip
+KEPT = (
+    "coordinate_transformation_mode",
+    "cubic_coeff_a",
+    "exclude_outside",
+    "extrapolation_value",
+    "mode",
+    "nearest_mode",
+    "antialias",
+)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - the text of a model stands on one line
 """ONNX Runtime's operators on bytes."""
 
 import pytest
@@ -31,14 +30,18 @@ CASES = [
     case("mul", "y = QLinearMul(x, s, z, x, t, u, t, u)", present=("Mul",)),
     case("sigmoid", "y = QLinearSigmoid(x, s, z, t, u)", present=("Sigmoid",)),
     case("leaky relu", "y = QLinearLeakyRelu<alpha=0.1>(x, s, z, t, u)", present=("LeakyRelu",)),
-    case("average", "y = QLinearAveragePool<kernel_shape=[2,2], strides=[2,2]>(x, s, z, t, u)", present=("AveragePool",)),
+    case(
+        "average", "y = QLinearAveragePool<kernel_shape=[2,2], strides=[2,2]>(x, s, z, t, u)", present=("AveragePool",)
+    ),
     case("average over all", "y = QLinearGlobalAveragePool(x, s, z, t, u)", present=("GlobalAveragePool",)),
     case("concat", "y = QLinearConcat<axis=1>(t, u, x, s, z, x, t, u)", present=("Concat",)),
     case("in a row, in one round", f"m = QLinearMul(x, s, z, x, t, u, t, u) {TWICE}", fires=2),
-]  # fmt: skip
+]
 NEAR_MISSES = [
-    case("channels last", "y = QLinearAveragePool<kernel_shape=[2,2], channels_last=1>(x, s, z, t, u)", skip="last axis"),
-]  # fmt: skip
+    case(
+        "channels last", "y = QLinearAveragePool<kernel_shape=[2,2], channels_last=1>(x, s, z, t, u)", skip="last axis"
+    ),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -51,9 +51,14 @@ CASES = [
     deform("stride 2", "pads=[1,1,1,1],strides=[2,2]", "strides=[2,2]", absent=("DeformConv",)),
 ]
 NEAR_MISSES = [
-    Case("computed weights", "w = Relu(v) y = DeformConv<pads=[1,1,1,1]>(x, w, o)",
-         "float[N,8,H,W] x, float[5,8,3,3] v, float[N,18,H,W] o", opset=19, skip="not constant"),
-]  # fmt: skip
+    Case(
+        "computed weights",
+        "w = Relu(v) y = DeformConv<pads=[1,1,1,1]>(x, w, o)",
+        "float[N,8,H,W] x, float[5,8,3,3] v, float[N,18,H,W] o",
+        opset=19,
+        skip="not constant",
+    ),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

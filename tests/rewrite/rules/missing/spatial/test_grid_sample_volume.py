@@ -13,13 +13,18 @@ SIZES = (
 V = {"inputs": "float[N,3,D,H,W] x, float[N,P,H,5,3] g", "outputs": "float[a,b,c,d,e] y", "opset": 20, "sizes": SIZES,
      "target": "tensorrt==8.6", "ranges": {"g": (-1.7, 1.7)}, "absent": ("GridSample",)}  # fmt: skip
 CASES = [
-    Case(f"{mode}, {padding}, corners {corners}",
-         f'y = GridSample<mode="{mode}",padding_mode="{padding}",align_corners={corners}>(x, g)', **V)
-    for mode in ("linear", "nearest") for padding in ("zeros", "border", "reflection") for corners in (0, 1)
+    Case(
+        f"{mode}, {padding}, corners {corners}",
+        f'y = GridSample<mode="{mode}",padding_mode="{padding}",align_corners={corners}>(x, g)',
+        **V,
+    )
+    for mode in ("linear", "nearest")
+    for padding in ("zeros", "border", "reflection")
+    for corners in (0, 1)
 ] + [
     Case("defaults", "y = GridSample(x, g)", **V),
     Case("11", "y = GridSample(x, g)", **(V | {"target": "tensorrt==11"})),
-]  # fmt: skip
+]
 NEAR_MISSES = [
     Case("an image", "y = GridSample(x, g)", "float[N,8,H,W] x, float[N,5,W,2] g", opset=20, target="tensorrt==8.6"),
     Case("cubic", 'y = GridSample<mode="cubic">(x, g)', **(V | {"absent": ()}), skip="cubic"),

@@ -10,13 +10,18 @@ from trtconv.rewrite.rules.missing.tensor.log_sum_exp import RULE
 EIGHT = "tensorrt==8.6"
 CASES = [
     Case("one axis", "y = ReduceLogSumExp<axes=[1]>(x)", absent=("ReduceLogSumExp",)),
-    Case("two axes, not kept", "y = ReduceLogSumExp<axes=[2,-1],keepdims=0>(x)", outputs="float[a,b] y", absent=("ReduceLogSumExp",)),
+    Case(
+        "two axes, not kept",
+        "y = ReduceLogSumExp<axes=[2,-1],keepdims=0>(x)",
+        outputs="float[a,b] y",
+        absent=("ReduceLogSumExp",),
+    ),
     Case("all axes", "y = ReduceLogSumExp<keepdims=0>(x)", outputs="float y"),
     Case("axes as an input", "y = ReduceLogSumExp(x, k)", constants="int64[1] k = {-1}", opset=18),
     Case("8.6", "y = ReduceLogSumExp<axes=[3]>(x)", target=EIGHT),
     Case("half", "y = ReduceLogSumExp<axes=[1]>(x)", "float16[N,8,H,W] x", "float16[a,b,c,d] y"),
     Case("large values", "y = ReduceLogSumExp<axes=[1]>(x)", ranges={"x": (-1e4, 1e4)}),
-]  # fmt: skip
+]
 NEAR_MISSES = [
     Case("a sum of logarithms", "y = ReduceLogSum<axes=[1]>(x)"),
     Case("nothing is reduced", "y = ReduceLogSumExp<noop_with_empty_axes=1>(x)", opset=18),

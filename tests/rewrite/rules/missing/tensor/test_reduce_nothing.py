@@ -32,9 +32,14 @@ CASES = [
 NEAR_MISSES = [
     Case("all axes", "y = ReduceSum(x)", **EIGHT),
     Case("one axis", "y = ReduceSum<noop_with_empty_axes=1>(x, a)", constants="int64[1] a = {2}", **EIGHT),
-    Case("computed axes", "s = Shape(x) e = Slice(s, a, b) y = ReduceSum<noop_with_empty_axes=1>(x, e)",
-         constants="int64[1] a = {2}, int64[1] b = {2}", skip="computed", **EIGHT),
-]  # fmt: skip
+    Case(
+        "computed axes",
+        "s = Shape(x) e = Slice(s, a, b) y = ReduceSum<noop_with_empty_axes=1>(x, e)",
+        constants="int64[1] a = {2}, int64[1] b = {2}",
+        skip="computed",
+        **EIGHT,
+    ),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -154,9 +154,14 @@ def test_a_constant_mask_is_looked_at(rows, guarded):
         model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(rows, np.float32), "m"))
 
     case = Case(
-        "constant", "y = Attention(q, k, v, m)", "float[N,4,2,8] q, float[N,4,2,8] k, float[N,4,2,8] v",
-        opset=23, absent=("Attention",), edit=with_mask, sizes=({"N": 1}, {"N": 3}, {"N": 4}),
-    )  # fmt: skip
+        "constant",
+        "y = Attention(q, k, v, m)",
+        "float[N,4,2,8] q, float[N,4,2,8] k, float[N,4,2,8] v",
+        opset=23,
+        absent=("Attention",),
+        edit=with_mask,
+        sizes=({"N": 1}, {"N": 3}, {"N": 4}),
+    )
     ops = [n.op_type for n in check_case(RULE, case).graph.node]
     assert ("Equal" in ops) is guarded
 

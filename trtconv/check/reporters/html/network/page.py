@@ -30,9 +30,14 @@ def graph_html(graph: DrawnGraph) -> str:
     scripts = tuple(script(name) for name in ("dagre.min.js", "view.js", "page.js"))
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
-        title=graph.title, facts=graph.facts, nodes=len(graph.nodes), edges=len(graph.edges),
-        data=embed_json(graph_data(graph)), scripts=scripts, policy=security_policy(*scripts),
-    )  # fmt: skip
+        title=graph.title,
+        facts=graph.facts,
+        nodes=len(graph.nodes),
+        edges=len(graph.edges),
+        data=embed_json(graph_data(graph)),
+        scripts=scripts,
+        policy=security_policy(*scripts),
+    )
 
 
 def graph_data(graph: DrawnGraph) -> dict[str, Any]:

@@ -35,9 +35,16 @@ def _build(g: Replacement, node: Node, block: tuple[int, ...], rows: int, dtype:
     one_hot[np.arange(rows), 0, np.arange(rows) % taps] = 1
     weights = g.const(one_hot.reshape(rows, 1, *block))
     spread = g.op(
-        "ConvTranspose", grid, weights, group=rows // taps, strides=strides, dilations=dilations, pads=[0, 0, 0, 0],
-        output_padding=[s - 1 for s in strides], kernel_shape=list(block),
-    )  # fmt: skip
+        "ConvTranspose",
+        grid,
+        weights,
+        group=rows // taps,
+        strides=strides,
+        dilations=dilations,
+        pads=[0, 0, 0, 0],
+        output_padding=[s - 1 for s in strides],
+        kernel_shape=list(block),
+    )
     start = g.ints(*pads[:2])
     # A stride can leave rows at the end that no block covers: pad, so that the cut is always inside.
     margin = [0, 0, 0, 0, 0, 0, *(max(0, pads[i + 2] + strides[i]) for i in (0, 1))]
