@@ -79,7 +79,7 @@ def _restate(node: onnx.NodeProto, opset: int, axes: dict[tuple[int, ...], str],
         values = tuple(attributes["axes"].ints)
         node.attribute.remove(attributes["axes"])
         if values not in axes:
-            axes[values] = _unused_name("axes_" + "_".join(map(str, values)), used_names)
+            axes[values] = unused_name("axes_" + "_".join(map(str, values)), used_names)
         node.input.append(axes[values])
     elif node.op_type == "Split" and opset < AXES_INPUT and len([i for i in node.input if i]) == 1:
         node.attribute.append(helper.make_attribute("num_outputs", len(node.output)))
@@ -98,7 +98,8 @@ def _set(
     node.attribute.append(helper.make_attribute(name, renamed.get(value, value)))
 
 
-def _unused_name(base: str, used_names: set[str]) -> str:
+def unused_name(base: str, used_names: set[str]) -> str:
+    """`base`, with a number where it is taken; the name counts as used from then on."""
     name, count = base, 1
     while name in used_names:
         count += 1

@@ -15,6 +15,7 @@ from trtconv.core.precision import TYPED
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.constants import Constants, Use, constant_as, constant_node, defining_scope
 from trtconv.rewrite.precision.half import FLOAT, WeightCounts
+from trtconv.rewrite.precision.opset import unused_name
 from trtconv.rewrite.precision.slots import AS_IT_IS, Slots, slots_of
 from trtconv.rewrite.precision.state import PrecisionPlan
 
@@ -248,19 +249,10 @@ class Writer:
         return _owned(helper.make_node("Clip", [source, *self._bounds], [target], name=target), owner)
 
     def _fresh(self, base: str) -> str:
-        return _unused(base, self._names)
+        return unused_name(base, self._names)
 
     def _fresh_node(self, base: str) -> str:
-        return _unused(base, self._nodes)
-
-
-def _unused(base: str, used_names: set[str]) -> str:
-    name, count = base, 1
-    while name in used_names:
-        count += 1
-        name = f"{base}_{count}"
-    used_names.add(name)
-    return name
+        return unused_name(base, self._nodes)
 
 
 def copy_fields(source: Any, target: Any, without: Sequence[str]) -> None:
