@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trtconv.check.session import Session
     from trtconv.core.errors import (
         AccuracyError,
+        CrashError,
         DifferenceError,
         InvalidRequestError,
         LimitError,
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AccuracyError", "Conversion", "DifferenceError", "EngineCode", "Fleet", "InvalidRequestError", "LimitError",
-    "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust", "Tuned",
-    "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert", "load",
-    "sweep", "tune",
+    "AccuracyError", "Conversion", "CrashError", "DifferenceError", "EngineCode", "Fleet", "InvalidRequestError",
+    "LimitError", "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust",
+    "Tuned", "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert",
+    "load", "sweep", "tune",
 ]  # fmt: skip
 # Where each name of the door is defined.
 _MODULES = {

@@ -15,9 +15,9 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource
 from trtconv.frontend.command_line import CommandLine
 
-# Options that say how a command prints, or what is another call in Python.
+# Options that say how a command prints, or what a person asks at a terminal.
 PRINTING = {"verbose", "quiet", "json", "help", "output"}
-OTHER_CALLS = {"layers", "dump", "find_fp32", "target"}
+OTHER_CALLS = {"layers", "dump", "find_fp32", "heal", "target"}
 PARAMETERS = {"input", "dynamic", "against", "module", "subject"}
 REPORTS = {reporter.option.name for reporter in REPORTERS}
 

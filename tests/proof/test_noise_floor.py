@@ -165,6 +165,19 @@ def test_what_was_measured_at_some_points_is_carried_to_others():
     assert floors[3]["y"].largest == pytest.approx(floors[0]["y"].largest, rel=1.0)
 
 
+def test_a_column_that_is_cut_off_is_as_far_off_as_its_neighbours():
+    """A ReLU before a mean leaves small numbers of sums that were not small."""
+    values = [np.abs(normal(i, 4, 100)).astype(np.float32) for i in range(5)]
+    errors = [np.abs(noisy(v, 7)) for v in values]
+    for index, (value, error) in enumerate(zip(values, errors, strict=True)):
+        value[:, 3] *= 0.01
+        error[:, 3] *= 0.01
+        value[index % 4, 3] = error[index % 4, 3] = 0.0
+    floor = profile(values, errors).floor(values[0], errors[0])
+    by_column = np.broadcast_to(floor.error, values[0].shape).max(axis=0)
+    assert by_column[3] >= 0.99 * np.median(by_column)
+
+
 def test_magnitudes_leave_out_fillings_and_zeros():
     rows = np.concatenate([normal(0, 3, 200), np.full((3, 200), -1e9), np.zeros((3, 100))], 1)
     np.testing.assert_allclose(magnitudes(rows), 1.0, rtol=0.2)

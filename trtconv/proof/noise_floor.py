@@ -40,8 +40,9 @@ OWN = 3.0
 TYPICAL = 12.0
 # No column is taken for more than this many times as exact as the others of its output, relative to its magnitude.
 LUCK = 4.0
-# A column of which half is zero may be cut off above (ReLU): what is left says little of the numbers that were cut.
-MOSTLY_ZERO = 0.5
+# A column with this share of zeros may be cut off (ReLU): what is left says little of the numbers that were cut, and
+# is as far off as they are.
+CUT_OFF = 0.125
 SMALLER_BY = 8.0
 # Noise that would let most elements be off by this share of their magnitude says that any file is equal.
 CHAOTIC = 0.05
@@ -93,7 +94,7 @@ class ColumnStatistics:
     scale: Array
     noise: Array
     exact: Array
-    mostly_zero: Array
+    cut_off: Array
     steep: Array
     one_sign: Array
 
@@ -221,7 +222,7 @@ def _statistics(
     steep = np.maximum(steep, np.median(steep) / LUCK)
     one_sign = np.logical_and.reduce([(r >= 0).all(axis=1) for r in rows])
     one_sign |= np.logical_and.reduce([(r <= 0).all(axis=1) for r in rows])
-    return ColumnStatistics(axis, scale, noise, exact, np.asarray(zeros >= MOSTLY_ZERO), steep, one_sign)
+    return ColumnStatistics(axis, scale, noise, exact, np.asarray(zeros >= CUT_OFF), steep, one_sign)
 
 
 def _relative_noise(parts: Sequence[ColumnStatistics], output: Array, scale: Array) -> tuple[Array, Array]:
@@ -260,15 +261,15 @@ def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tu
     rows = rows_of(output, part.axis)
     own = magnitudes(rows)
     scale = np.maximum(own, part.scale / (LEAST_SHARE if rows.shape[1] >= ENOUGH else 1.0))
-    # What is left of a column that is mostly zero says little of its own.
-    scale = np.where(part.mostly_zero, np.maximum(scale, np.median(scale) / SMALLER_BY), scale)
+    # What is left of a column that is cut off says little of its own.
+    scale = np.where(part.cut_off, np.maximum(scale, np.median(scale) / SMALLER_BY), scale)
     # A column that is nearly zero at random values has errors as large as itself. Where it is large, and errors were
     # measured, that ratio says nothing.
     relative = part.noise if errors is None else np.minimum(part.noise, CHAOTIC / TYPICAL)
     noise = relative * scale
     if errors is not None:
         noise = np.maximum(noise, typical_errors(rows_of(errors, part.axis), scale))
-    return np.where(part.mostly_zero, np.maximum(noise, np.median(noise)), noise), scale
+    return np.where(part.cut_off, np.maximum(noise, np.median(noise)), noise), scale
 
 
 def _with_own(noise: Array, errors: Array, exact: Array, random: bool) -> Array:
