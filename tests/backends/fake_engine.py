@@ -11,7 +11,7 @@ from tests.backends import fake_tensorrt
 from trtconv.backends.cuda.driver import Gpu
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.runtime import session
-from trtconv.backends.tensorrt import backend
+from trtconv.backends.tensorrt import admission, backend
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.core.artifacts import sha256_file
 from trtconv.core.shape_space.space import parse_space
@@ -55,4 +55,4 @@ def pretend_gpu(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(backend.TensorRTBackend, "capabilities", lambda self: capabilities)
     monkeypatch.setattr(backend, "require_cuda", lambda what: Gpu(0, name, "9.0", 1 << 37, 132, "00"))
     monkeypatch.setattr(session, "open_cuda_memory", lambda device: fake_tensorrt.HostMemory())
-    monkeypatch.setattr(session, "load_plugins", lambda *_: None)
+    monkeypatch.setattr(admission, "load_plugins", lambda *_: None)

@@ -32,6 +32,7 @@ WRITERS = [
     (("check", "{m}", *TARGET), "--html", "report"),
     (("check", "{m}", *TARGET), "--markdown", "report"),
     (("check", "{m}"), "--dump", "folder"),
+    (("check", "{m}"), "--heal", "folder"),
     (("bench", "{m}"), "--json", "report"),
     (("inspect", "{m}"), "--html", "report"),
     (("repro", "{m}"), "-o", "folder or file"),

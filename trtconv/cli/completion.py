@@ -15,7 +15,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 Source = Callable[[click.Context, str], Iterable[str]]
 # The name stands in the rule, or in a constant above it.
-_RULE = re.compile(r'^RULE = .*?\bname=(?:"([^"]+)"|NAME)', re.MULTILINE | re.DOTALL)
+_RULE = re.compile(r'^RULE = (?:pattern_rule\(\s*"([^"]+)"|.*?\bname=(?:"([^"]+)"|NAME))', re.MULTILINE | re.DOTALL)
 _RULE_NAME = re.compile(r'^NAME = "([^"]+)"', re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:def|class) ([A-Za-z]\w*)|^([A-Za-z]\w*) *=(?!=)", re.MULTILINE)
 _INPUT_DIMS = re.compile(r"\[([^\[\]]*)\]")
@@ -38,7 +38,7 @@ def rule_names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         text = path.read_text(encoding="utf-8")
         match = _RULE.search(text)
         if match is not None:
-            yield match[1] or "".join(_RULE_NAME.findall(text))
+            yield match[1] or match[2] or "".join(_RULE_NAME.findall(text))
 
 
 def dim_ranges(ctx: click.Context, incomplete: str) -> Iterable[str]:

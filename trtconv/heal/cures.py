@@ -46,11 +46,11 @@ def _form(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
 def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """The node alone, then as few modules as halving finds."""
     if diagnosis.tf32:
-        yield bench.try_variant(Variant("fp32", "fp32 without TF32", options=((TF32.name, "false"),)))
+        yield bench.try_variant(Variant(FP32.name, "fp32 without TF32", options=((TF32.name, "false"),)))
     if diagnosis.precision not in HALF_NAMES:
         return
     if diagnosis.node:
-        alone = bench.try_variant(Variant("fp32", f"'{diagnosis.node}' in fp32", keep_fp32=(diagnosis.node,)))
+        alone = bench.try_variant(Variant(FP32.name, f"'{diagnosis.node}' in fp32", keep_fp32=(diagnosis.node,)))
         yield alone
         if alone.holds:
             return
@@ -58,7 +58,7 @@ def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     def measure(groups: tuple[str, ...]) -> CureTrial:
         rest = [name for name in diagnosis.groups if name not in groups]
         nodes = tuple(node for name in rest for node in diagnosis.groups[name])
-        return bench.try_variant(Variant("fp32", f"in fp32: {_named(rest)}", keep_fp32=nodes))
+        return bench.try_variant(Variant(FP32.name, f"in fp32: {_named(rest)}", keep_fp32=nodes))
 
     yield from largest_that_holds(tuple(diagnosis.groups), measure, lambda trial: trial.holds)
 

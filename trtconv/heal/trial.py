@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 # The kinds of cures, in the order in which they are tried.
-KINDS = ("fusion", "form", "fp32", "opt level", "tactics", "all fp32")
+from trtconv.core.precision import FP32
+
+KINDS = ("fusion", "form", FP32.name, "opt level", "tactics", "all fp32")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Diagnosis:
     fused: bool = False
     rule: str = ""
     source: str = ""
-    precision: str = "fp32"
+    precision: str = FP32.name
     tf32: bool = False
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sources: tuple[str, ...] = ()

@@ -39,11 +39,11 @@ def open_session(
     manifest = admitted.file.manifest
     memory = open_cuda_memory(gpu.index)
     with memory.current():
-        loaded = deserialize_engine(trt, capabilities, admitted)
+        deserialized = deserialize_engine(trt, capabilities, admitted)
     declared = {s.name: s.dtype for s in manifest.outputs} if manifest else {}
-    warnings = (*warnings, *loaded.warnings)
+    warnings = (*warnings, *deserialized.warnings)
     return EngineSession(
-        trt, (loaded.runtime, loaded.engine), memory, f"{capabilities} on {gpu.name}", declared, warnings
+        trt, (deserialized.runtime, deserialized.engine), memory, f"{capabilities} on {gpu.name}", declared, warnings
     )
 
 

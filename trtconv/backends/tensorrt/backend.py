@@ -298,8 +298,8 @@ def _set_opt(trt: Any, engine: Any, context: Any, settings: EngineSettings) -> b
 def _built_types(trt: Any, plan: Any, settings: EngineSettings, capabilities: Capabilities) -> dict[str, int]:
     """Layers by element type in a weakly typed engine; one that came out all FP32 is an error, not a surprise."""
     # The runtime has to outlive the engine.
-    loaded = deserialize_built(trt, plan)
-    engine = loaded.engine
+    deserialized = deserialize_built(trt, plan)
+    engine = deserialized.engine
     context = engine.create_execution_context()
     if not _set_opt(trt, engine, context, settings):
         return {}

@@ -30,8 +30,8 @@ def refit_plan(trt: Any, capabilities: Capabilities, admitted: AdmittedEngine, w
     path = admitted.file.path
     with logger_of(trt).collect() as messages:
         # The runtime has to outlive the engine, and the arrays the refit.
-        loaded = deserialize_engine(trt, capabilities, admitted)
-        engine = loaded.engine
+        deserialized = deserialize_engine(trt, capabilities, admitted)
+        engine = deserialized.engine
         if not engine.refittable:
             raise UnsupportedError(
                 f"'{path}' was not built to take new weights", hint="build it with --option refit=true"

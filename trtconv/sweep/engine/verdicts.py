@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from trtconv.core.precision import FP32
 from trtconv.sweep.plan.cells import Cell
 from trtconv.sweep.plan.jobs import JobGraph, jobs_kind
 from trtconv.sweep.workers.outcome import FAULTS, JobResult
@@ -103,7 +104,7 @@ def _red_reason(result: JobResult) -> str:
 
 def _contract_reason(facts: Mapping[str, Any]) -> tuple[State, str]:
     """Green where the engine itself was judged on the data; without a GPU its graph was, by emulation."""
-    text = f"contract kept: {facts['chosen']}, {facts['metric']} {facts['value']:.4f}, fp32 {facts['fp32']:.4f}"
+    text = f"contract kept: {facts['chosen']}, {facts['metric']} {facts['value']:.4f}, fp32 {facts[FP32.name]:.4f}"
     if not facts["engine"]:
         return "amber", f"{text}; by emulation (no GPU)"
     ours, theirs = facts["seconds"], facts["fp32_seconds"]

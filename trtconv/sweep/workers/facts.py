@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.precision import FP32
 from trtconv.sweep.plan.commands import LATENCY, MODEL, REPORT, SUMMARY
 
 
@@ -58,7 +59,7 @@ def _tune_facts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "max_drop": summary["contract"]["max_drop"],
         "chosen": chosen["name"],
         "precision": chosen["precision"],
-        "fp32": baseline["judging"],
+        FP32.name: baseline["judging"],
         "value": shipped.get("engine_judging", shipped["judging"]),
         "engine": "engine_judging" in shipped,
         "seconds": chosen["seconds"],
