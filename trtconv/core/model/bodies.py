@@ -19,15 +19,16 @@ def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """A graph, and all graphs inside it."""
     yield graph
     for node in graph.node:
-        for body in bodies_of(node):
-            yield from graphs_of(body)
+        if node.attribute:  # most nodes of a large graph have none
+            for body in bodies_of(node):
+                yield from graphs_of(body)
 
 
 def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes and those of their bodies; the depth is bounded by the reader of protobuf messages."""
     for node in nodes:
         yield node
-        if node.attribute:  # most nodes of a large graph have none
+        if node.attribute:
             for body in bodies_of(node):
                 yield from walk_nodes(body.node)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.bodies import graphs_of, walk_nodes
 
 if TYPE_CHECKING:
     import onnx
@@ -13,6 +13,43 @@ if TYPE_CHECKING:
 MOST_DIMS = 1 << 20
 # What onnx propagates element by element, with over 100 bytes for each: Range(1e9) + x took over 100 GB.
 _ELEMENTWISE = frozenset({"Add", "Sub", "Mul"})
+# Each dim of a result is one of an input, or smaller: graphs of these alone need no look at inferred sizes first.
+_KEEPS_SIZES = _ELEMENTWISE | frozenset(
+    [
+        "Abs",
+        "BatchNormalization",
+        "Cast",
+        "Clip",
+        "Div",
+        "Erf",
+        "Exp",
+        "Gemm",
+        "Identity",
+        "LayerNormalization",
+        "LeakyRelu",
+        "Log",
+        "MatMul",
+        "Max",
+        "Min",
+        "Neg",
+        "Pow",
+        "Reciprocal",
+        "ReduceL2",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceSum",
+        "Relu",
+        "Shape",
+        "Sigmoid",
+        "Softmax",
+        "Softplus",
+        "Sqrt",
+        "Squeeze",
+        "Tanh",
+        "Transpose",
+        "Unsqueeze",
+    ]
+)
 
 
 def infer_propagated(model: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto:
@@ -22,10 +59,20 @@ def infer_propagated(model: onnx.ModelProto, *, strict: bool = False) -> onnx.Mo
     """
     from onnx import shape_inference
 
-    plain = shape_inference.infer_shapes(model, strict_mode=strict)
-    if any(_propagates_much(graph) for graph in graphs_of(plain.graph)):
-        return plain
+    if _may_propagate_much(model):
+        plain = shape_inference.infer_shapes(model, strict_mode=strict)
+        if any(_propagates_much(graph) for graph in graphs_of(plain.graph)):
+            return plain
     return shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
+
+
+def _may_propagate_much(model: onnx.ModelProto) -> bool:
+    """False where no size is beyond the bound and no operator makes a size that its inputs do not have."""
+    if model.functions or any(n.op_type not in _KEEPS_SIZES or n.domain for n in walk_nodes(model.graph.node)):
+        return True
+    graph = model.graph
+    shapes = [[d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*graph.input, *graph.output)]
+    return any(d > MOST_DIMS for dims in (*shapes, *(t.dims for t in graph.initializer)) for d in dims)
 
 
 def _propagates_much(graph: onnx.GraphProto) -> bool:
