@@ -18,52 +18,26 @@ ALL_FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
 
 # Part -> the parts of trtconv that it may import besides itself.
 ROOMS = ("export", "rewrite", "build", "check")
+BELOW_ROOMS = {"backends", "plugins", "proof", "core"}
+BELOW_ONE_MODEL = {"originals", "foreign", *ROOMS, *BELOW_ROOMS}
+BELOW_DOORS = {"tune", "sweep", "frontend", "pipeline", *BELOW_ONE_MODEL}
 ALLOWED = {
     "core": set(),
     "proof": {"core"},
     "backends": {"proof", "core"},
     "plugins": {"proof", "core"},
-    "export": {"backends", "plugins", "proof", "core"},
-    "rewrite": {"backends", "plugins", "proof", "core"},
-    "build": {"backends", "plugins", "proof", "core"},
-    "check": {"backends", "plugins", "proof", "core"},
-    "foreign": {"backends", "plugins", "proof", "core"},
+    **dict.fromkeys((*ROOMS, "foreign"), BELOW_ROOMS),
     # What the rooms prove equal to, whichever of the two it is.
     "originals": {"foreign", "export", "proof", "core"},
-    "pipeline": {"originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
+    "pipeline": BELOW_ONE_MODEL,
     # Above the rooms: it runs trtconv's commands as processes and reads what they wrote.
     "sweep": {"check", "backends", "core"},
-    "heal": {"rewrite", "build", "check", "backends", "plugins", "proof", "core"},
-    "tune": {"originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
-    "frontend": {"tune", "pipeline", "originals", "foreign", *ROOMS, "backends", "plugins", "proof", "core"},
-    "api": {
-        "tune",
-        "sweep",
-        "frontend",
-        "pipeline",
-        "originals",
-        "foreign",
-        *ROOMS,
-        "backends",
-        "plugins",
-        "proof",
-        "core",
-    },
+    "heal": {"rewrite", "build", "check", *BELOW_ROOMS},
+    "tune": BELOW_ONE_MODEL,
+    "frontend": {"tune", "pipeline", *BELOW_ONE_MODEL},
+    "api": BELOW_DOORS,
     "pytest_plugin": {"api", "check", "core"},
-    "cli": {
-        "heal",
-        "tune",
-        "sweep",
-        "frontend",
-        "pipeline",
-        "originals",
-        "foreign",
-        *ROOMS,
-        "backends",
-        "plugins",
-        "proof",
-        "core",
-    },
+    "cli": {"heal", *BELOW_DOORS},
 }
 # Package -> the parts that may import it at all.
 OWNERS = {

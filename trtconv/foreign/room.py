@@ -15,6 +15,7 @@ from trtconv.core.errors import AccuracyError
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, model_files, save_model, set_metadata
+from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
 from trtconv.core.tolerance import NO_LIMITS
@@ -102,7 +103,7 @@ def _manifest(
     import onnxruntime
 
     sources = model_files(request.original, load_model(request.original))
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    opset = opset_of(model)
     return {
         "schema": SCHEMA,
         "kind": "onnx",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trtconv.core.listing import list_names
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
 from trtconv.core.progress import Progress
 from trtconv.heal.trial import CureTrial, Diagnosis, Variant, Workbench
@@ -58,14 +59,9 @@ def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     def measure(groups: tuple[str, ...]) -> CureTrial:
         rest = [name for name in diagnosis.groups if name not in groups]
         nodes = tuple(node for name in rest for node in diagnosis.groups[name])
-        return bench.try_variant(Variant(FP32.name, f"in fp32: {_named(rest)}", keep_fp32=nodes))
+        return bench.try_variant(Variant(FP32.name, f"in fp32: {list_names(rest)}", keep_fp32=nodes))
 
     yield from largest_that_holds(tuple(diagnosis.groups), measure, lambda trial: trial.holds)
-
-
-def _named(modules: list[str]) -> str:
-    shown = ", ".join(f"'{m}'" for m in modules[:4])
-    return shown + (f" and {len(modules) - 4} more" if len(modules) > 4 else "")
 
 
 def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def heal_engine(
             files = publish(chosen.folder, request.output) if chosen.folder is not None else ()
             write_json(request.output / LEDGER, result.as_dict())
             repro = _repro(request, diagnosis, progress)
-        return HealResult(diagnosis, trials, chosen, result.before_seconds, (*files, request.output / LEDGER), repro)
+        return replace(result, files=(*files, request.output / LEDGER), repro=repro)
 
 
 def _workbench(check: CheckRequest, folder: Path, progress: Progress) -> Workbench:

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-# The kinds of cures, in the order in which they are tried.
 from trtconv.core.precision import FP32
 
+# The kinds of cures, in the order in which they are tried.
 KINDS = ("fusion", "form", FP32.name, "opt level", "tactics", "all fp32")
 
 

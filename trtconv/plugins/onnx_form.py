@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.json_text import parse_json
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.opset import opset_of
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
 
@@ -123,7 +124,7 @@ def add_functions(
     """
     from onnx import helper
 
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), LOWEST_OPSET)
+    opset = opset_of(model, LOWEST_OPSET)
     described = {p.op_type: p for p in (*PLUGINS, *plugins)}
     undescribed = {f.name: f for f in (*model.functions, *bodies) if f.domain == NAMESPACE and f.name not in described}
     used = {node.op_type for node in walk_nodes(model.graph.node) if node.domain == NAMESPACE}

@@ -13,6 +13,7 @@ from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.model.file import load_model, model_files, save_model
+from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
@@ -28,7 +29,6 @@ from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_r
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
 from trtconv.rewrite.engine.whole import InitialGraph, unreadable
-from trtconv.rewrite.graph.facts import opset_of
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy

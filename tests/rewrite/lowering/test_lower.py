@@ -8,11 +8,11 @@ import pytest
 
 from tests.rewrite.harness import SIZES, Case, _assert_equal, all_nodes, model_of
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.model.opset import opset_of
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
-from trtconv.rewrite.graph.facts import opset_of
 
 AXES = "int64[1] two = {2}, int64[2] hw = {2, 3}"
 CASES = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.opset import opset_of
 
 if TYPE_CHECKING:
     import onnx
@@ -28,7 +29,7 @@ def with_exact_sigmoids(model: onnx.ModelProto) -> bool:
 
     Those of a SiLU too: a channel that lies at -15 is nothing but tail.
     """
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    opset = opset_of(model, 0)
     if opset < OLDEST_OPSET:
         return False
     return sum(_compose(graph) for graph in graphs_of(model.graph)) > 0

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_NAMES = {
+# TensorRT's name of an element type -> NumPy's, where it has one.
+NUMPY_NAMES = {
     "FLOAT": "float32",
     "HALF": "float16",
     "BF16": "bfloat16",
@@ -43,9 +44,9 @@ def _tensor(trt: Any, engine: Any, name: str) -> EngineTensor:
 
 
 def _dtype(dtype: Any, name: str) -> DType:
-    if dtype.name not in _NAMES:
+    if dtype.name not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' has the element type {dtype.name}, which NumPy does not know")
-    return parse_dtype(_NAMES[dtype.name])
+    return parse_dtype(NUMPY_NAMES[dtype.name])
 
 
 def numpy_type(dtype: Any, name: str) -> np.dtype[Any]:

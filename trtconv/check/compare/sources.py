@@ -13,6 +13,7 @@ from typing import Any
 from trtconv.check.compare.reference_fit import recorded_reference
 from trtconv.core.artifacts import beside, read_json, sha256_file
 from trtconv.core.files.source_record import SourceChange, changed_sources, exported_manifest, is_record
+from trtconv.core.listing import list_first
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 
@@ -109,9 +110,8 @@ def _gone(changes: Sequence[SourceChange], model: Path) -> tuple[Finding, ...]:
     """One line, also for an artifact that was moved away from all of its sources."""
     if not changes:
         return ()
-    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-    subject = f"{changes[0].name}{more}, from which {_from_here(model)} was exported,"
-    return (Finding("error", "usage", f"{subject} {'are' if more else 'is'} gone", SKIP),)
+    subject = f"{list_first([c.name for c in changes], 1)}, from which {_from_here(model)} was exported,"
+    return (Finding("error", "usage", f"{subject} {'are' if len(changes) > 1 else 'is'} gone", SKIP),)
 
 
 def _from_here(path: Path) -> str:

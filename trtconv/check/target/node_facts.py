@@ -11,6 +11,7 @@ from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import bodies_of, graphs_of
 from trtconv.core.model.file import external_files
+from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import Origin, origin_of
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def read_facts(model: onnx.ModelProto) -> GraphFacts:
         used |= {n for node in graph.node for n in node.input} | {v.name for v in graph.output}
         constants |= {n.output[0]: _constant(n) for n in graph.node if n.op_type == "Constant"}
     nodes = list(_nodes(model.graph, types))
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    opset = opset_of(model, 0)
     fed = frozenset(v.name for v in model.graph.input) - constants.keys()
     return GraphFacts(opset, tuple(nodes), constants, types, frozenset(used), fed)
 

@@ -16,6 +16,7 @@ from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.dim_names import axis_name, name_dims
 from trtconv.core.model.form import require_form
+from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import Dim, TensorSpec, parse_tensor
@@ -236,6 +237,6 @@ def signature(model: onnx.ModelProto) -> Signature:
     initializers = {t.name for t in model.graph.initializer}
     recorded = {s.name: s for s in (parse_tensor(t) for t in props.get(INPUTS_KEY, "").splitlines() if t)}
     inputs = [recorded.get(v.name) or tensor_spec(v) for v in model.graph.input if v.name not in initializers]
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    opset = opset_of(model)
     space = parse_space([props.get(SPACE_KEY, "")])
     return Signature(tuple(inputs), tuple(tensor_spec(v) for v in model.graph.output), space, opset)

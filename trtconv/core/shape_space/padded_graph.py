@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import set_metadata
+from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, PADDING_KEY, SPACE_KEY
 from trtconv.core.shape_space.padding import CroppedAxis, PaddedInput, Padding
 from trtconv.core.shape_space.space import ShapeSpace
@@ -33,7 +34,7 @@ def insert_padding(
 
     if any(p.key == PADDING_KEY for p in model.metadata_props):
         raise InvalidRequestError("the model pads its inputs already", hint="start from the model before that")
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    opset = opset_of(model)
     if opset < OLDEST_OPSET:
         raise InvalidRequestError(
             f"opset {opset} has no Pad with amounts that are computed", hint="convert the model to opset 11 or newer"

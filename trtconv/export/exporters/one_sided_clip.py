@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.opset import opset_of
 
 if TYPE_CHECKING:
     import onnx
@@ -18,7 +19,7 @@ SINCE = 11
 
 def write_one_sided_clips(model: onnx.ModelProto) -> int:
     """Make each Clip of floats with a lower bound alone a Max, with an upper one a Min; returns how many."""
-    opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    opset = opset_of(model, 0)
     if opset < SINCE:
         return 0
     changed = 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
 from trtconv.core.files.nearby import file_hint, import_hint
+from trtconv.core.listing import list_names
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.user_code import blame
 
@@ -68,9 +69,8 @@ def _require_values(module: nn.Module, spec: str) -> None:
     tensors = [*module.named_parameters(), *module.named_buffers()]
     empty = [name for name, tensor in tensors if tensor.is_meta]
     if empty:
-        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         raise InvalidRequestError(
-            f"'{spec}' has weights without values: '{empty[0]}'{more} lie on torch's meta device",
+            f"'{spec}' has weights without values: {list_names(empty, 1)} lie on torch's meta device",
             hint="make the module on the CPU, or call to_empty() and load its weights in the factory",
         )
 

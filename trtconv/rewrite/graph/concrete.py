@@ -15,9 +15,10 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.opset import opset_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.graph.bodies import body_model, types_after
-from trtconv.rewrite.graph.facts import Inferred, infer, opset_of, types_in
+from trtconv.rewrite.graph.facts import Inferred, infer, types_in
 from trtconv.rewrite.graph.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Array, ValueType, type_of
 from trtconv.rewrite.graph.result_size import require_affordable

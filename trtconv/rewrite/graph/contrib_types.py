@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import onnx
 
+from trtconv.core.model.bodies import walk_nodes
+
 DOMAIN = "com.microsoft"
 Inputs = Callable[[list[str]], list[str]]
 
@@ -42,10 +44,7 @@ FLOAT_RESULT = 8
 
 def stand_in(graph: onnx.GraphProto) -> None:
     """Put the stand-ins into a graph and its bodies, in place."""
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                stand_in(attribute.g)
+    for node in walk_nodes(graph.node):
         if node.domain == DOMAIN and node.op_type in STAND_INS and not _is_other(node):
             _replace(node)
 

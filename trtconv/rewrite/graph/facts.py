@@ -12,16 +12,12 @@ from onnx import shape_inference
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import signature
 from trtconv.core.model.inference import infer_propagated
+from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.contrib_types import stand_in
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
 
 SMALL_BYTES = 4096
-
-
-def opset_of(model: onnx.ModelProto) -> int:
-    """The version of the default domain."""
-    return next((int(o.version) for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

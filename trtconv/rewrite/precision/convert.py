@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 import onnx
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import BF16, FP32
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.graph.facts import Types, opset_of, types_in
+from trtconv.rewrite.graph.facts import Types, types_in
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.half import half_format

@@ -16,10 +16,11 @@ from onnx import helper, numpy_helper
 
 from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import RULE_KEY
 from trtconv.core.precision import FP8, INT8, Precision, typed_as
 from trtconv.core.targets import Target
-from trtconv.rewrite.graph.facts import index_model, opset_of
+from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.graph.index import Array, Graph
 
 RULE = "quantize"

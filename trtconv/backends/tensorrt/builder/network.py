@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities, NodeProblem
 from trtconv.backends.tensorrt.builder.problems import unsupported_error
+from trtconv.backends.tensorrt.engine_io import NUMPY_NAMES
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.errors import TrtconvError
 
 if TYPE_CHECKING:
     import onnx
 
-_ELEMENT_NAMES = {
-    "FLOAT": "float32",
-    "HALF": "float16",
-    "BF16": "bfloat16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "INT8": "int8",
-    "UINT8": "uint8",
-    "BOOL": "bool",
-    "FP8": "float8",
-}
+_ELEMENT_NAMES = {**NUMPY_NAMES, "FP8": "float8"}
 
 
 @dataclass(frozen=True)

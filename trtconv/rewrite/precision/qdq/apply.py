@@ -12,10 +12,11 @@ from onnx import numpy_helper
 from trtconv.core.data.samples import Batch
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.bodies import values_read
+from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import FP32, HALF_NAMES, INT8, Precision
 from trtconv.core.progress import Progress
 from trtconv.core.targets import Target
-from trtconv.rewrite.graph.facts import index_model, opset_of
+from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.graph.index import Array, Graph
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.precision.convert import convert_precision

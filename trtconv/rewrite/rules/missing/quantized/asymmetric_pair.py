@@ -12,9 +12,10 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS, INT8
 
-UINT8, INT8, UINT16, INT16, INT32 = 2, 3, 4, 5, 6
-BOUNDS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0), UINT16: (0.0, 65535.0), INT16: (-32768.0, 32767.0)}
+UINT16, INT16, INT32 = 4, 5, 6
+BOUNDS = {**BYTE_BOUNDS, UINT16: (0.0, 65535.0), INT16: (-32768.0, 32767.0)}
 MOST_ELEMENTS = 1 << 28
 
 

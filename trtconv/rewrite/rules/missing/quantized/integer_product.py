@@ -14,6 +14,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS, INT8, UINT8
 
 FLOAT_OPS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 MOST_ELEMENTS = 1 << 28
@@ -39,7 +40,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _bounds(dtype: int) -> tuple[float, float]:
-    return (0.0, 255.0) if dtype == 2 else (-128.0, 127.0)
+    return BYTE_BOUNDS[UINT8 if dtype == UINT8 else INT8]
 
 
 def _build(g: Replacement, product: Node, weights: Array | None, points: Array | None) -> Value:

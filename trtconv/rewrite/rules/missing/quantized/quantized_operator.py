@@ -13,9 +13,8 @@ from trtconv.rewrite.graph.contrib_types import DOMAIN
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS
 
-UINT8, INT8 = 2, 3
-BOUNDS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
 # Operator -> the one of ONNX and how many values it takes; what is left of the inputs is the scale of the result.
 FLOAT_OPS = {
     "QLinearAdd": ("Add", 2),
@@ -39,9 +38,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     result = tuple(node.inputs[:2]) if op == "Concat" else (node.input(3 * count), node.input(3 * count + 1))
     values = [(inputs[i], inputs[i + 1], node_input(inputs, i + 2)) for i in range(0, 3 * count or len(inputs), 3)]
     codes = {value: graph.dtype(value) for value, _, _ in values}
-    if any(code not in BOUNDS for code in codes.values()):
+    if any(code not in BYTE_BOUNDS for code in codes.values()):
         return Skip("its values are not bytes")
-    ranges = {value: BOUNDS[code] for value, code in codes.items() if not graph.is_constant(value)}
+    ranges = {value: BYTE_BOUNDS[code] for value, code in codes.items() if not graph.is_constant(value)}
     return Found((node,), partial(_build, node=node, op=op, values=values, result=result), ranges)
 
 

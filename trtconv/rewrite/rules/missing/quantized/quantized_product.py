@@ -16,9 +16,8 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS, INT8
 
-UINT8, INT8 = 2, 3
-BOUNDS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
 MOST_ELEMENTS = 1 << 28
 # Quantised operator -> the one in floats, and the places of the scale of the result and of the bias.
 FLOAT_OPS = {"QLinearConv": ("Conv", 6, 8), "QLinearMatMul": ("MatMul", 6, -1), "com.microsoft::QGemm": ("Gemm", 7, 6)}
@@ -52,7 +51,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match every product whose scales and zero points are constants, in FP32."""
     op, at, bias_at = FLOAT_OPS[node.key]
     codes = [graph.dtype(node.inputs[i]) for i in (0, 3)]
-    if any(code not in BOUNDS for code in codes):
+    if any(code not in BYTE_BOUNDS for code in codes):
         return Skip("its operands are not bytes")
     scales = _constants(graph, (node.inputs[1], node.inputs[4], node.input(at)), np.ones((), np.float32))
     points = _constants(graph, (node.input(2), node.input(5), node.input(at + 1)), np.zeros((), np.int32))
@@ -72,7 +71,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     rounds = bool(node.input(at))
     product = QuantizedProduct(node, op, scales, points, weights, bias, rounds)
     computed = [i for i in (0, 3) if not graph.is_constant(node.inputs[i])]
-    ranges = {node.inputs[i]: BOUNDS[codes[i // 3]] for i in computed}
+    ranges = {node.inputs[i]: BYTE_BOUNDS[codes[i // 3]] for i in computed}
     symmetric = codes == [INT8, INT8] and not points[0].any() and not points[1].any()
     build = _in_int8 if symmetric and rounds else _in_float32
     note = "INT8 by Q/DQ pairs" if build is _in_int8 else "FP32: no TensorRT multiplies bytes with a zero point"

@@ -10,9 +10,8 @@ from trtconv.core.tolerance import Tolerance
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.contrib_types import DOMAIN
 from trtconv.rewrite.graph.index import Graph, Node
+from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS
 
-UINT8, INT8 = 2, 3
-BOUNDS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
 OLD_SOFTMAX = 13
 
 
@@ -22,13 +21,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     code = graph.dtype(value)
     if node.attr("opset", 0) < OLD_SOFTMAX:
         return Skip("it flattens its axes, as Softmax did before opset 13")
-    if code not in BOUNDS:
+    if code not in BYTE_BOUNDS:
         return Skip("its values are not bytes")
     axis = node.attr("axis", -1)
     return Found(
         (node,),
         lambda g: g.op("QuantizeLinear", g.softmax(g.op("DequantizeLinear", value, scale, point), axis=axis), *result),
-        {value: BOUNDS[code]},
+        {value: BYTE_BOUNDS[code]},
     )
 
 
