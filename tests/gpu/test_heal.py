@@ -16,10 +16,24 @@ from tests.gpu.gate_files import call
 ROWS, WIDTH = 4096, 256
 
 
+def converted(folder, model, inputs, *rewriting):
+    """The engine of a conversion step by step: `convert` would set a wrong one aside."""
+    onnx.save(model, folder / "net.onnx")
+    files = folder / "set"
+    for words in (
+        ("export", folder / "net.onnx", "--input", inputs, "--dynamic", "N=1:16:64", "-o", files / "model.onnx"),
+        ("rewrite", files / "model.onnx", "--target", "tensorrt==8.6", *rewriting, "-o", files / "model.trt.onnx"),
+        ("check", files / "model.trt.onnx"),
+        ("build", files / "model.trt.onnx", "--backend", "tensorrt", "--dynamic", "-o", files / "model.engine"),
+    ):
+        code, _, told = call(*words)
+        assert code == 0, told
+    return files / "model.engine"
+
+
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory):
-    """The files of a conversion to fp16 step by step: `convert` would set the wrong engine aside."""
-    folder = tmp_path_factory.mktemp("heal")
+    """An fp16 engine whose products add up in half precision, where the builder likes such a kernel best."""
     text = (
         f"<ir_version: 8, opset_import: ['' : 17]> g (float[N,{ROWS}] x) => (float[N,{WIDTH}] y) {{ y = MatMul(x, w) }}"
     )
@@ -27,22 +41,33 @@ def wrong(tmp_path_factory):
     signs = np.repeat([1.0, -1.0], ROWS // 2)[:, None] * np.random.default_rng(0).choice([0.5, 1.0], (ROWS, WIDTH))
     model.graph.node[0].name = "product"
     model.graph.initializer.append(onnx.numpy_helper.from_array(signs.astype(np.float32), "w"))
-    onnx.save(model, folder / "net.onnx")
-    files = folder / "set"
-    ranges = ("--input", f"x:float32[N,{ROWS}]=50:100", "--dynamic", "N=1:16:64")
-    for words in (
-        ("export", folder / "net.onnx", *ranges, "-o", files / "model.onnx"),
-        ("rewrite", files / "model.onnx", "--target", "tensorrt==8.6", "--precision", "fp16", "-o",
-         files / "model.trt.onnx"),
-        ("check", files / "model.trt.onnx"),
-        ("build", files / "model.trt.onnx", "--backend", "tensorrt", "--dynamic", "-o", files / "model.engine"),
-    ):  # fmt: skip
-        code, _, told = call(*words)
-        assert code == 0, told
-    if call("check", files / "model.engine")[0] == 0:
+    engine = converted(tmp_path_factory.mktemp("heal"), model, f"x:float32[N,{ROWS}]=50:100", "--precision", "fp16")
+    if call("check", engine)[0] == 0:
         # Which kernel is the fastest is the builder's choice on this GPU; without a wrong engine nothing can be cured.
         pytest.skip("the builder chose a kernel that adds up in FP32: nothing is wrong here")
-    return files / "model.engine"
+    return engine
+
+
+@pytest.fixture(scope="module")
+def waves(tmp_path_factory):
+    """An FP32 engine with a sine of large arguments, which 8.6 computes wrongly without the rule that is left out."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[N,64] x) => (float[N,64] y) <float k = {4096.0}> {
+        [scale] a = Mul(x, k) [sine] b = Sin(a) [sum] y = Add(b, x) }"""
+    model = parser.parse_model(text)
+    return converted(tmp_path_factory.mktemp("waves"), model, "x:float32[N,64]=-1:1", "--skip", "sin-cos")
+
+
+def test_the_form_of_a_rule_cures_what_the_builder_computes_wrongly(waves):
+    assert call("check", waves)[0] == 3
+    out = waves.parent.parent / "healed"
+    code, _, told = call("check", waves, "--heal", out)
+    assert code == 0, told
+    assert call("check", out / "model.engine")[0] == 0
+    facts = json.loads((out / "heal.json").read_text())
+    assert facts["place"]["node"] == "sine"
+    assert facts["chosen"]["variant"]["kind"] == "form"
+    assert facts["chosen"]["variant"]["also"] == ["sin-cos"]
+    assert facts["price"] > 0
 
 
 def test_the_first_cure_that_holds_is_shipped(wrong):

@@ -14,7 +14,7 @@ from trtconv.heal.cures import LEVELS, try_cures
 from trtconv.heal.trial import KINDS, CureTrial, Diagnosis
 
 GROUPS = {f"layers.{i}": (f"a{i}", f"b{i}") for i in range(8)}
-HALF = Diagnosis("b5", "t5", True, "gelu", "net.py:5", "fp16", groups=GROUPS,
+HALF = Diagnosis("b5", "t5", True, "gelu", ("sin-cos", "erf"), "net.py:5", "fp16", groups=GROUPS,
                  sources=("EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"), words="a fusion is wrong")  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def test_each_cure_changes_what_it_says():
     for variant in bench.variants:
         by_kind.setdefault(variant.kind, []).append(variant)
     assert by_kind["fusion"][0].options == (("debug_outputs", "t5"),)
-    assert by_kind["form"][0].skip == ("gelu",)
+    assert [(v.skip, v.also) for v in by_kind["form"]] == [(("gelu",), ()), ((), ("sin-cos",)), ((), ("erf",))]
     assert by_kind["fp32"][0].keep_fp32 == ("b5",)
     assert [v.opt_level for v in by_kind["opt level"]] == list(LEVELS)
     assert [v.options for v in by_kind["tactics"]] == [

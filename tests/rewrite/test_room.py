@@ -17,6 +17,7 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import list_rules, rewrite_model
 from trtconv.rewrite.engine.explain import diff_lines, explain_lines
+from trtconv.rewrite.engine.ledger import same_rewrite
 
 NORM = Case(
     "norm and pool",
@@ -103,7 +104,26 @@ def test_only_and_skip(tmp_path):
     assert {e.rule for e in ask(model_of(NORM), tmp_path, skip=("l2norm",)).entries} == {"pool-whole-axis"}
 
 
-@pytest.mark.parametrize("option", ["only", "skip"])
+def test_a_rule_that_the_target_does_not_need_is_applied_when_asked_for(tmp_path):
+    gelu = model_of(Case("gelu", "y = Gelu(x)", "float[N,8] x", opset=20))
+    assert not ask(gelu, tmp_path).entries
+    result = ask(gelu, tmp_path, also=("gelu",))
+    assert {e.rule for e in result.entries} == {"gelu"}
+    assert result.whole.passed
+    again = same_rewrite(result.ledger, tmp_path / "m.onnx", tmp_path / "again.onnx")
+    assert again.also == ("gelu",)
+    assert {e.rule for e in ask(model_of(NORM), tmp_path, only=("l2norm",), also=("pool-whole-axis",)).entries} == {
+        "l2norm",
+        "pool-whole-axis",
+    }
+
+
+def test_a_rule_is_not_both_applied_and_left_out(tmp_path):
+    with pytest.raises(InvalidRequestError, match="--also and --skip both name 'l2norm'"):
+        ask(model_of(NORM), tmp_path, also=("l2norm",), skip=("l2norm",))
+
+
+@pytest.mark.parametrize("option", ["only", "skip", "also"])
 def test_an_unknown_rule_has_a_suggestion_and_no_file_is_written(option, tmp_path):
     with pytest.raises(InvalidRequestError, match="'l2norm'"):
         ask(model_of(NORM), tmp_path, **{option: ("l2nrom",)})

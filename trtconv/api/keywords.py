@@ -50,6 +50,7 @@ class EngineKeywords(SourceKeywords, total=False):
     target: str
     only: Texts
     skip: Texts
+    also: Texts
     no_proof: bool
     rules: Paths
     script: str

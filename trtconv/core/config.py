@@ -62,6 +62,7 @@ class RewriteSection:
     target: str | None = None
     only: list[str] = field(default_factory=list)
     skip: list[str] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
     proof: bool = True
     rules: list[str] = field(default_factory=list)
     script: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trtconv.core.listing import list_names
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
@@ -30,6 +30,14 @@ def try_cures(bench: Workbench, diagnosis: Diagnosis, progress: Progress) -> tup
     return tuple(trials)
 
 
+def _until_one_holds(bench: Workbench, variants: Iterable[Variant]) -> Iterator[CureTrial]:
+    for variant in variants:
+        trial = bench.try_variant(variant)
+        yield trial
+        if trial.holds:
+            return
+
+
 def _fusion(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """An output cannot be fused away: the engine gets one that nobody has to read."""
     if diagnosis.fused and diagnosis.tensor:
@@ -38,10 +46,11 @@ def _fusion(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
 
 
 def _form(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
-    """What a rule wrote is equal to what stood there before: the builder may get that form right."""
-    if diagnosis.rule:
-        what = f"the form before rule {diagnosis.rule}"
-        yield bench.try_variant(Variant("form", what, skip=(diagnosis.rule,)))
+    """A rule's two sides are equal, and the builder may get right the one that is not in the graph."""
+    rule = diagnosis.rule
+    before = [Variant("form", f"the form before rule {rule}", skip=(rule,))] if rule else []
+    others = [Variant("form", f"the form that rule {name} writes", also=(name,)) for name in diagnosis.forms]
+    return _until_one_holds(bench, (*before, *others))
 
 
 def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
@@ -65,23 +74,17 @@ def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
 
 
 def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
-    for level in LEVELS:
-        trial = bench.try_variant(Variant("opt level", f"optimization level {level}", opt_level=level))
-        yield trial
-        if trial.holds:
-            return
+    levels = (Variant("opt level", f"optimization level {level}", opt_level=level) for level in LEVELS)
+    return _until_one_holds(bench, levels)
 
 
 def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     """All sources but one, for each of them."""
+    variants = []
     for source in diagnosis.sources if len(diagnosis.sources) > 1 else ():
         others = ",".join(s for s in diagnosis.sources if s != source)
-        trial = bench.try_variant(
-            Variant("tactics", f"tactics without {source}", options=(("tactic_sources", others),))
-        )
-        yield trial
-        if trial.holds:
-            return
+        variants.append(Variant("tactics", f"tactics without {source}", options=(("tactic_sources", others),)))
+    return _until_one_holds(bench, variants)
 
 
 def _all_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:

@@ -16,8 +16,9 @@ KINDS = ("fusion", "form", FP32.name, "opt level", "tactics", "all fp32")
 class Variant:
     """How a build differs from that of the wrong engine; what is empty stays as it was.
 
-    `skip` names rewrite rules to leave out and `keep_fp32` nodes to keep in FP32, for which the graph is rewritten
-    again; `options` and `opt_level` are the builder's.
+    `skip` names rewrite rules to leave out, `also` those to apply although the target does not need them, and
+    `keep_fp32` nodes to keep in FP32; for all three the graph is rewritten again. `options` and `opt_level` are the
+    builder's.
     """
 
     kind: str
@@ -26,12 +27,13 @@ class Variant:
     opt_level: int | None = None
     precision: str = ""
     skip: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     keep_fp32: tuple[str, ...] = ()
 
     @property
     def rewrites(self) -> bool:
         """True where another graph is built."""
-        return bool(self.skip or self.keep_fp32 or self.precision)
+        return bool(self.skip or self.also or self.keep_fp32 or self.precision)
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,16 @@ class CureTrial:
 class Diagnosis:
     """Where an engine leaves its graph: a node, the tensor that it makes, and whether only a fusion around it is wrong.
 
-    `rule` made the node, if one did. `groups` are the modules that compute in half precision, with their nodes, in the
-    order of the graph. `precision` and `tf32` are those of the build; `sources` the tactic sources that it knows.
+    `rule` made the node, if one did; `forms` are the rules that would write its operator in another form. `groups` are
+    the modules that compute in half precision, with their nodes, in the order of the graph. `precision` and `tf32` are
+    those of the build; `sources` the tactic sources that it knows.
     """
 
     node: str = ""
     tensor: str = ""
     fused: bool = False
     rule: str = ""
+    forms: tuple[str, ...] = ()
     source: str = ""
     precision: str = FP32.name
     tf32: bool = False

@@ -17,7 +17,7 @@ from trtconv.core.model.file import load_model, tensor_spec
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.precision import HALF_NAMES, TF32
 from trtconv.core.progress import Progress
-from trtconv.core.requests import BuildRequest, CheckRequest
+from trtconv.core.requests import BuildRequest, CheckRequest, RewriteRequest
 from trtconv.core.requests.build import is_on
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.heal.trial import CureTrial, Diagnosis, Variant
@@ -92,9 +92,15 @@ class EngineWorkbench:
         if tensor is None:
             return replace(base, words=describe_failure(failed))
         made_by = {o: n for n in model.graph.node for o in n.output}[tensor.name]
-        rule = next((p.value for p in made_by.metadata_props if p.key == RULE_KEY), "")
-        fused = layers.first_off is None
-        return replace(base, node=tensor.node, tensor=tensor.name, fused=fused, rule=rule, source=tensor.origin.source)
+        return replace(
+            base,
+            node=tensor.node,
+            tensor=tensor.name,
+            fused=layers.first_off is None,
+            rule=next((p.value for p in made_by.metadata_props if p.key == RULE_KEY), ""),
+            forms=self._forms_of(made_by),
+            source=tensor.origin.source,
+        )
 
     def try_variant(self, variant: Variant) -> CureTrial:
         """As `Workbench` says."""
@@ -122,7 +128,7 @@ class EngineWorkbench:
 
         model = self._copied(folder)
         if variant.rewrites:
-            self._rewritten(variant, folder, model)
+            self._rewritten(variant, model)
         options = {**dict(self._manifest.options), **dict(variant.options)}
         request = BuildRequest(
             model,
@@ -146,25 +152,40 @@ class EngineWorkbench:
                 shutil.copyfile(path, folder / path.name)
         return folder / self._model.name
 
-    def _rewritten(self, variant: Variant, folder: Path, model: Path) -> None:
-        from trtconv.rewrite import rewrite_model
+    def _forms_of(self, node: onnx.NodeProto) -> tuple[str, ...]:
+        """The rules for the node's operator that its graph was rewritten without; none where that is not on record."""
+        try:
+            return unused_rules(node.op_type, self._recorded_rewrite(self._model))
+        except InvalidRequestError:
+            return ()
+
+    def _recorded_rewrite(self, model: Path) -> RewriteRequest:
+        """The request that wrote `model`, by the ledger beside it. Raises InvalidRequestError where there is none."""
         from trtconv.rewrite.engine.ledger import same_rewrite
 
-        ledger, exported = beside(folder / self._engine.name, ".rewrites.json"), beside(model, ".onnx")
+        ledger, exported = beside(model.with_name(self._engine.name), ".rewrites.json"), beside(model, ".onnx")
         if exported == model or not exported.exists() or not ledger.exists():
             raise InvalidRequestError("there is no exported model with a ledger beside the engine to rewrite again")
-        request = same_rewrite(ledger, exported, model)
+        return same_rewrite(ledger, exported, model)
+
+    def _rewritten(self, variant: Variant, model: Path) -> None:
+        from trtconv.rewrite import rewrite_model
+
+        request = self._recorded_rewrite(model)
         if request.quantised:
             raise UnsupportedError("rewriting a quantised graph again needs its data: `trtconv tune` has it")
         rewrite_model(
             replace(
                 request,
-                skip=(*request.skip, *variant.skip),
+                skip=(*(name for name in request.skip if name not in variant.also), *variant.skip),
+                also=(*(name for name in request.also if name not in variant.skip), *variant.also),
                 keep_fp32=(*request.keep_fp32, *variant.keep_fp32),
                 precision=variant.precision or request.precision,
             ),
             self._progress,
         )
+        if model.read_bytes() == self._model.read_bytes():
+            raise UnsupportedError("the graph is the same")
 
     def _proved(self, engine: Path) -> CheckReport:
         from trtconv.check import check_model
@@ -196,6 +217,21 @@ class EngineWorkbench:
             finally:
                 session.close()
         return self._seconds[engine]
+
+
+def unused_rules(op_type: str, request: RewriteRequest) -> tuple[str, ...]:
+    """The built-in rules for an operator that a rewrite left out, or did not need for its target; no plugins."""
+    from trtconv.rewrite import list_rules
+
+    return tuple(
+        rule.name
+        for rule in list_rules()
+        if op_type in rule.ops and not rule.plugin and not rule.native_of
+        if rule.name not in request.also
+        if rule.name in request.skip
+        or (request.only and rule.name not in request.only)
+        or not rule.needed(request.target)
+    )
 
 
 def half_modules(model: onnx.ModelProto, precision: str) -> dict[str, tuple[str, ...]]:

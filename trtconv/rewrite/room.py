@@ -165,20 +165,29 @@ def require_request(request: RewriteRequest) -> None:
 
 
 def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, ...]:
-    """The rules that the target needs, without those of `--skip`, only those of `--only`. Names must exist."""
+    """The rules that the target needs and those of `--also`, without those of `--skip`, only those of `--only`.
+
+    Raises InvalidRequestError for a name that is not there, and for one that is asked for and left out at once.
+    """
     names = [r.name for r in rules]
     double = next((n for n in names if names.count(n) > 1), None)
     if double:
         raise InvalidRequestError(f"the rule name '{double}' is given twice", hint="give your own rule another name")
-    for name in (*request.only, *request.skip):
+    for name in (*request.only, *request.skip, *request.also):
         if name not in names:
             raise InvalidRequestError(
                 f"no rule is called '{name}'{did_you_mean(name, names)}", hint="`trtconv rules` lists them"
             )
-    chosen = [r for r in rules if r.name not in request.skip and (not request.only or r.name in request.only)]
+    contradictory = next((name for name in request.also if name in request.skip), None)
+    if contradictory:
+        raise InvalidRequestError(f"--also and --skip both name '{contradictory}'", hint="leave one of them out")
+    only = {*request.only, *request.also} if request.only else set(names)
+    chosen = [r for r in rules if r.name in only and r.name not in request.skip]
     require_known(request, rules)
     folding = [FOLD_BATCH_NORM] if request.quantised or request.fold_norms else []
-    return with_plugin_rules([*folding, *(r for r in chosen if r.needed(request.target))], request)
+    return with_plugin_rules(
+        [*folding, *(r for r in chosen if r.name in request.also or r.needed(request.target))], request
+    )
 
 
 def _rewrite_and_prove(

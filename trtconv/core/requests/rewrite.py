@@ -77,6 +77,18 @@ class RewriteRequest:
             key="rewrite.skip",
         ),
     )
+    also: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--also",
+            help="Apply this rule too, although the target does not need it (repeatable).",
+            completes="rule",
+            group="Rewrite",
+            metavar="RULE",
+            many=True,
+            key="rewrite.also",
+        ),
+    )
     proof: bool = field(
         default=True,
         metadata=option(

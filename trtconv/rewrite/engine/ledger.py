@@ -14,6 +14,8 @@ from trtconv.core.targets import parse_target
 from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Rejected, RewriteResult, Skipped
 
 SCHEMA = 1
+# The options of a rewrite that are lists of names. Ledgers from before `also` lack it.
+LISTS = ("keep_fp32", "only", "skip", "also")
 
 
 def write_ledger(result: RewriteResult, path: Path, facts: dict[str, Any]) -> None:
@@ -28,6 +30,7 @@ def recorded_options(request: RewriteRequest) -> dict[str, Any]:
         "keep_fp32": list(request.keep_fp32),
         "only": list(request.only),
         "skip": list(request.skip),
+        "also": list(request.also),
         "plugins": request.plugins,
         "fold_norms": request.fold_norms,
         "align": request.align,
@@ -46,7 +49,7 @@ def same_rewrite(ledger: Path, model: Path, output: Path) -> RewriteRequest:
     try:
         options: dict[str, Any] = dict(facts["options"])
         files = options.pop("files")
-        lists: dict[str, Any] = {name: tuple(map(str, options.pop(name))) for name in ("keep_fp32", "only", "skip")}
+        lists: dict[str, Any] = {name: tuple(map(str, options.pop(name, ()))) for name in LISTS}
         request = RewriteRequest(model, output, parse_target(str(facts["target"])), **lists, **options)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidRequestError(
