@@ -51,9 +51,12 @@ def wrong(tmp_path_factory):
 @pytest.fixture(scope="module")
 def waves(tmp_path_factory):
     """An FP32 engine with a sine of large arguments, which 8.6 computes wrongly without the rule that is left out."""
-    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[N,64] x) => (float[N,64] y) <float k = {4096.0}> {
-        [scale] a = Mul(x, k) [sine] b = Sin(a) [sum] y = Add(b, x) }"""
-    model = parser.parse_model(text)
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[N,64] x) => (float[N,64] y) <float k = {4096.0}>
+        { a = Mul(x, k) b = Sin(a) y = Add(b, x) }"""
+    )
+    for node, name in zip(model.graph.node, ("scale", "sine", "sum"), strict=True):
+        node.name = name
     return converted(tmp_path_factory.mktemp("waves"), model, "x:float32[N,64]=-1:1", "--skip", "sin-cos")
 
 

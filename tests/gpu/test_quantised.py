@@ -18,11 +18,13 @@ from trtconv.rewrite.precision.qdq.step import decibels
 from trtconv.tune.engine_layers import read_engine_layers
 
 SEQUENCE = {"inputs": "float[N,4,32] x", "outputs": "float[a,b,c] y"}
+# 8.6 computes a small convolution with groups in FP32, which is faster there than INT8 with its conversions.
+WIDE = {"inputs": "float[N,64,56,56] x"}
 CONSTRUCTS = {
     "conv": {"text": "y = Conv<pads=[1,1,1,1]>(x, w)", "w": weight(32, 16, 3, 3)},
     "conv and relu": {"text": "a = Conv(x, w, b) y = Relu(a)", "w": weight(32, 16, 1, 1), "b": weight(32)},
-    "depthwise": {"text": "y = Conv<group=16, pads=[1,1,1,1]>(x, w)", "w": weight(16, 1, 3, 3)},
-    "grouped": {"text": "y = Conv<group=2>(x, w)", "w": weight(64, 8, 3, 3)},
+    "depthwise": {"text": "y = Conv<group=64, pads=[1,1,1,1]>(x, w)", "w": weight(64, 1, 3, 3), **WIDE},
+    "grouped": {"text": "y = Conv<group=2>(x, w)", "w": weight(64, 32, 3, 3), **WIDE},
     "residual": RESIDUAL,
     "shared by a pool": {"text": "p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) a = Conv(p, w) y = Relu(a)",
                          "w": weight(16, 16, 1, 1)},
@@ -53,9 +55,9 @@ def quantised(entry, rest):
     """The graph, its layers, what it computes on a CPU, and inputs."""
     entry = dict(entry)
     text = entry.pop("text")
-    shape = {"float[N,16,8,8] x": (4, 16, 8, 8), "float[N,32,8,8] x": (4, 32, 8, 8), "float[N,32] x": (4, 32)}
     inputs = entry.get("inputs", "float[N,16,8,8] x")
-    data = runs(*shape.get(inputs, (4, 4, 32)))
+    sizes = inputs.removeprefix("float[N,").removesuffix("] x").split(",")
+    data = runs(4, *map(int, sizes))
     result = quantise(model(text, opset=17, **entry), QuantisePlan(INT8, rest=rest), data, OLD, SilentProgress())
     return result, data[0].inputs
 

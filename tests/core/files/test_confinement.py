@@ -125,3 +125,27 @@ def test_the_command_that_reads_a_file_is_confined(folders, port):
     lines = run(PROGRAM, port, inside, outside, "inspect", inside / "model.onnx", folder=inside)
     assert [line.strip() for line in lines if line.strip() not in ("", "possible")] == ALLOWED
     assert (outside / "secret").read_text() == "secret"
+
+
+KERNEL_FILES = """
+child = "import threading; open(f'/proc/self/task/{threading.get_native_id()}/comm', 'w').write('worker')"
+confined = sys.argv[1] == "yes"
+if confined:
+    from trtconv.core.files.confinement import confine
+    assert confine([Path(sys.argv[2])])
+Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("main")
+subprocess.run([sys.executable, "-S", "-c", child], check=True)
+for path in ("/proc/sys/kernel/core_pattern", f"/proc/{os.getppid()}/mem"):
+    print(possible(lambda: open(path, "r+b", buffering=0).close()))
+assert Path("/proc/meminfo").read_text()
+"""
+
+
+def test_threads_are_named_and_the_kernel_is_not_changed(folders):
+    """CUDA names its threads, also in the process that builds, and does not start where that is denied."""
+    assert run(KERNEL_FILES, "yes", folders[0], folder=folders[0]) == ["False"] * 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/proc/sys/kernel/core_pattern", os.W_OK), reason="needs root")
+def test_root_could_change_the_kernel_without_confinement(folders):
+    assert run(KERNEL_FILES, "no", folders[0], folder=folders[0]) == ["True"] * 2

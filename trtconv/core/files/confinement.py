@@ -42,6 +42,9 @@ _NETWORK_VERSION, _SCOPE_VERSION = 4, 6
 # In a folder that may be written; devices, sockets and FIFOs are made nowhere.
 _IN_FOLDERS = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SYM | _REFER | _TRUNCATE
 _ON_DEVICES = _WRITE_FILE | _TRUNCATE | _MAKE_REG | _REMOVE_FILE
+_NEW_MOUNT_NAMESPACE = 0x20000
+_READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14, 1 << 18
+_PROC = Path("/proc")
 
 
 class _Ruleset(ctypes.Structure):
@@ -63,8 +66,9 @@ def landlock_version() -> int:
 def confine(folders: Iterable[Path]) -> bool:
     """From now on this thread writes only below `folders` (each with its parents, until one exists) and devices.
 
-    It opens no TCP connection, and signals no process that was there before. Returns False, with nothing changed, where
-    the kernel cannot do it.
+    In /proc it writes only into the folders of processes, where Landlock keeps it out of the memory of those that were
+    there before. It opens no TCP connection, and signals none of them. Returns False, with no right given up, where the
+    kernel cannot do it.
     """
     version = landlock_version()
     if not version:
@@ -81,12 +85,35 @@ def confine(folders: Iterable[Path]) -> bool:
         for folder in {_existing(f) for f in folders}:
             _allow(handle, folder, _IN_FOLDERS & files)
         _allow(handle, Path("/dev"), _ON_DEVICES & files)
-        _allow(handle, Path("/proc/self"), _WRITE_FILE)
+        # CUDA names its threads in /proc/self/task/*/comm, which it truncates, and does not start where it must not.
+        # The folders of processes that will be started later have no name yet, so the rule is for all of them.
+        _allow(handle, _PROC if _protect_kernel_files() else _PROC / "self", (_WRITE_FILE | _TRUNCATE) & files)
         if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
             return False
         return not libc.syscall(_RESTRICT, handle, 0)
     finally:
         os.close(handle)
+
+
+def _protect_kernel_files() -> bool:
+    """Make what lies in /proc beside the processes read-only for this process and those that it starts.
+
+    Returns False where root could still write there: `core_pattern` alone runs programs. Other users never can.
+    """
+    if os.geteuid():
+        return True
+    libc = _libc()
+    if libc.unshare(_NEW_MOUNT_NAMESPACE) == 0 and _mount(None, Path("/"), _RECURSIVE | _PRIVATE):
+        kernel_files = [p for p in _PROC.iterdir() if not p.name.isdigit() and not p.is_symlink()]
+        if all(_mount(p, p, _BIND) and _mount(None, p, _REMOUNT | _BIND | _READ_ONLY) for p in kernel_files):
+            return True
+    # A container that may not mount has the dangerous ones mounted read-only already.
+    return bool(os.statvfs(_PROC / "sys").f_flag & os.ST_RDONLY)
+
+
+def _mount(source: Path | None, target: Path, flags: int) -> bool:
+    path = None if source is None else os.fsencode(source)
+    return not _libc().mount(path, os.fsencode(target), None, ctypes.c_ulong(flags), None)
 
 
 def _allow(ruleset: int, folder: Path, rights: int) -> None:
