@@ -1,5 +1,6 @@
 // The kernels behind a C interface, so that measurements can call them on another program's memory without TensorRT.
 #include "adaptive_pool/kernel.h"
+#include "depthwise_conv_layer_norm/kernel.h"
 #include "instance_norm/kernel.h"
 #include "l2norm/kernel.h"
 #include "reflection_pad/kernel.h"
@@ -45,5 +46,14 @@ int trtconv_adaptive_pool(int type, void const* x, void* y, int64_t planes, int6
     trtconv::adaptive_pool::Problem const p{
         ElementType(type), planes, height, width, outHeight, outWidth, maximum != 0};
     return trtconv::adaptive_pool::launch(p, x, y, stream);
+}
+
+int trtconv_depthwise_conv_layer_norm(int type, void const* x, void const* weight, void const* bias, void const* scale,
+    void const* shift, void* y, int64_t batch, int64_t height, int64_t width, int64_t channels, int size, float epsilon,
+    int tile, int groups, cudaStream_t stream)
+{
+    trtconv::depthwise_conv_layer_norm::Problem const p{
+        ElementType(type), batch, height, width, channels, size, epsilon, tile, groups};
+    return trtconv::depthwise_conv_layer_norm::launch(p, x, weight, bias, scale, shift, y, stream);
 }
 }

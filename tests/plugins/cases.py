@@ -46,6 +46,12 @@ def pool(shape: tuple[int, ...], size: tuple[int, int], mode: str) -> Case:
     return Case("TrtconvAdaptivePool", (shape,), {"output_size": size, "mode": mode})
 
 
+def depthwise(shape: tuple[int, ...], size: int = 7, offset: float = 0.0, **attributes: Any) -> Case:
+    channels = shape[3]
+    shapes = (shape, (size, size, channels), *((channels,),) * 3)
+    return Case("TrtconvDepthwiseConvLayerNorm", shapes, {"channels": channels, **attributes}, offset)
+
+
 CASES: tuple[Case, ...] = (
     l2((2, 7, 5, 3)),
     l2((1, 64, 9, 11), eps_mode="inside", epsilon=1e-3),
@@ -67,4 +73,8 @@ CASES: tuple[Case, ...] = (
     pool((1, 2, 5, 6), (1, 1), "average"),
     pool((1, 2, 5, 6), (7, 11), "max"),
     pool((4, 7, 13), (7, 4), "average"),
+    depthwise((2, 9, 5, 32)),
+    depthwise((1, 4, 11, 6), 5, epsilon=1e-3),
+    depthwise((2, 3, 8, 7), 3, 20.0),
+    depthwise((0, 4, 4, 8)),
 )

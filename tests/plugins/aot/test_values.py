@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tests.plugins.aot.test_bindings import cuda_include
-from tests.plugins.cases import CASES, Array, Case, l2, norm, pad, pool
+from tests.plugins.cases import CASES, Array, Case, depthwise, l2, norm, pad, pool
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded_plugin
@@ -38,6 +38,7 @@ MORE: tuple[Case, ...] = (
     pad((1, 2, 40, 61), (3, 9, 0, 2)), pad((1, 1, 70, 64), (1, 1, 1, 1)),
     pool((1, 2, 40, 37), (3, 2), "max"), pool((1, 1, 150, 130), (1, 1), "average"),
     pool((2, 1, 9, 9), (12, 5), "average"),
+    depthwise((1, 5, 9, 96)), depthwise((1, 2, 10, 33), 5), depthwise((1, 2, 3, 1060), 3),
 )  # fmt: skip
 
 Run = Callable[[list[int], list[ctypes._SimpleCData]], None]  # type: ignore[type-arg]
@@ -47,7 +48,7 @@ def shared_dims(case: Case) -> int:
     """The axis whose size other inputs share, or that has to be fixed; -1 for none."""
     if case.op_type == "TrtconvL2Norm":
         return int(case.attributes.get("axis", 1))
-    return 1 if case.op_type == "TrtconvInstanceNorm" else -1
+    return {"TrtconvInstanceNorm": 1, "TrtconvDepthwiseConvLayerNorm": 3}.get(case.op_type, -1)
 
 
 def kernel_of(case: Case, dtype: str, *, fixed: bool) -> EmbeddedKernel:
