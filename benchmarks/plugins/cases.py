@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,6 +37,15 @@ def instance_norm(x: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
     return functional.relu(y) if relu else y
 
 
+def depthwise_conv_layer_norm(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """As ConvNeXt writes it, with x channels last in memory."""
+    weight, bias, scale, shift = (p.to(x.dtype) for p in parameters)
+    kernels = weight.permute(2, 0, 1).unsqueeze(1)
+    pad, channels = weight.shape[0] // 2, x.shape[3]
+    convolved = functional.conv2d(x.permute(0, 3, 1, 2), kernels, bias, padding=pad, groups=channels)
+    return functional.layer_norm(convolved.permute(0, 2, 3, 1), (channels,), scale, shift, 1e-6)
+
+
 def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, int] | None = None) -> Work:
     """The case's functions; `tuning` goes to our kernel (lanes; route and cluster)."""
     tuned = tuning or {}
@@ -56,6 +65,14 @@ def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, 
             kernels.instance_norm(x, scale, bias, y, workspace, 1e-5, relu, **tuned)
 
         return Work(shape, ours, expression, expression)
+    if case.op == "depthwise_conv_layer_norm":
+        size, channels = options["size"], shape[3]
+        shapes = ((size, size, channels), *((channels,),) * 3)
+        drawn = [torch.randn(s, device="cuda", dtype=dtype) / (size if len(s) == 3 else 1) for s in shapes]
+        expression = partial(depthwise_conv_layer_norm, parameters=drawn)
+        return Work(
+            shape, lambda x, y: kernels.depthwise_conv_layer_norm(x, drawn, y, 1e-6, **tuned), expression, expression
+        )
     if case.op == "reflection_pad":
         top, left, bottom, right = options["pads"]
         out = (*shape[:2], shape[2] + top + bottom, shape[3] + left + right)

@@ -124,6 +124,8 @@ def _tunings(case: Case) -> list[dict[str, int]]:
         return [*({"route": r} for r in (1, 4, 5, 7, 11, 14)), *({"route": 3, "cluster": n} for n in (2, 4, 8, 16))]
     if case.op == "reflection_pad":
         return [{"route": r} for r in (1, 7, 15)]
+    if case.op == "depthwise_conv_layer_norm":
+        return [{"tile": t, "groups": g} for t in range(1, 8) for g in (1, 2, 4)]
     return []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,17 @@ class Kernels:
             _I64(x.shape[-1]), y.shape[-2], y.shape[-1], int(maximum), _stream(),
         )  # fmt: skip
         self._check(status, "adaptive_pool")
+
+    def depthwise_conv_layer_norm(
+        self, x: torch.Tensor, parameters: Sequence[torch.Tensor], y: torch.Tensor, epsilon: float, tile: int = 0,
+        groups: int = 0,
+    ) -> None:  # fmt: skip
+        """`parameters` are weight [K, K, C], bias, scale and shift, of the type of x [N, H, W, C]."""
+        status = self.library.trtconv_depthwise_conv_layer_norm(
+            TYPES[x.dtype], _PTR(x.data_ptr()), *(_PTR(p.data_ptr()) for p in parameters), _PTR(y.data_ptr()),
+            *(_I64(d) for d in x.shape), parameters[0].shape[0], _FLOAT(epsilon), tile, groups, _stream(),
+        )  # fmt: skip
+        self._check(status, "depthwise_conv_layer_norm")
 
 
 def _stream() -> ctypes.c_void_p:

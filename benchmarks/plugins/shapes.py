@@ -40,4 +40,10 @@ CASES: tuple[Case, ...] = (
     Case("adaptive_pool", (16, 512, 64, 64), {"size": (7, 7), "maximum": False}),
     Case("adaptive_pool", (64, 2048, 32, 32), {"size": (1, 1), "maximum": False}),
     Case("adaptive_pool", (8, 256, 255, 253), {"size": (6, 5), "maximum": True}),
+    # ConvNeXt-T's stages; channels last.
+    *(
+        Case("depthwise_conv_layer_norm", (batch, 7 << (3 - i), 7 << (3 - i), 96 << i), {"size": 7})
+        for batch in (8, 1)
+        for i in range(4)
+    ),
 )

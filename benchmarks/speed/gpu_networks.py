@@ -1,14 +1,16 @@
-"""Engines of whole networks beside torch.compile: prepare OUT [NAME ...] | build CASES WORK NAME PRECISION BATCH |
-measure WORK JSON | torch JSON [NAME ...]
+"""Engines of whole networks beside torch.compile: prepare OUT [NAME ...] | build CASES WORK NAME PRECISION BATCH [LIB] |
+measure WORK JSON [LIB] | layers WORK JSON [LIB] | torch JSON [NAME ...]
 
 `prepare` (with torch and timm) exports and rewrites for TensorRT 8.6; the weights are drawn again where they are built.
-`build` and `measure` run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All
-latencies are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
+`PLUGINS=NAME,... prepare` puts plugins in; then LIB is the library that has them. `build`, `measure` and `layers` (the
+time of each layer) run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All latencies
+are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import statistics
 import sys
@@ -35,7 +37,7 @@ def prepare(out: Path, names: list[str]) -> None:
     from benchmarks.precision.recipes import strip_exact
     from networks.torchvision_operators import define_operators
 
-    operators = define_operators()
+    operators, plugins = define_operators(), os.environ.get("PLUGINS", "never")
     for name in names or NETWORKS:
         folder, network = out / name, make(name)
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,12 +56,12 @@ def prepare(out: Path, names: list[str]) -> None:
         model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
         onnx.save(model, str(folder / "model.onnx"))
         for precision in ("fp32", "fp16"):
-            strip_exact(rewrite(folder, precision, precision, proof=False), drawn_weights(network))
+            strip_exact(rewrite(folder, precision, precision, proof=False, plugins=plugins), drawn_weights(network))
         print(name, "is ready", flush=True)
     del operators
 
 
-def build(cases: Path, work: Path, name: str, precision: str, batch: str) -> None:
+def build(cases: Path, work: Path, name: str, precision: str, batch: str, library: str = "") -> None:
     """`WORK/NAME.PRECISION.bBATCH.engine`; precision is fp16, or tf32 for FP32 with TF32."""
     from benchmarks.precision.recipes import restore
     from trtconv.backends.tensorrt.backend import TensorRTBackend
@@ -74,25 +76,50 @@ def build(cases: Path, work: Path, name: str, precision: str, batch: str) -> Non
     request = BuildRequest(
         model, model.with_suffix(".engine"), dynamic=None, profiles=(parse_space([f"N={batch}"]),), backend="tensorrt",
         precision=typed, options=(("tf32", True),), timing_cache=work / f"{name}.{precision}.cache",
+        plugins=_libraries(library),
     )  # fmt: skip
     start = time.monotonic()
     build_engine(request)
     print(f"{model.stem}: {time.monotonic() - start:.0f} s", flush=True)
 
 
-def measure(work: Path, output: Path) -> None:
-    """Time all engines, those of one network and batch in turn, and compare them with the first of them."""
-    from trtconv.backends.runtime.latency import measure_engine
+def _libraries(library: str) -> tuple[Path, ...]:
+    return (Path(library),) if library else ()
+
+
+def _load(engine: Path, library: str) -> Any:
     from trtconv.backends.select import backend_of
+    from trtconv.core.trust.trust import EngineCode
+
+    return backend_of(engine).load(engine, plugins=_libraries(library), code=EngineCode(plugins=bool(library)))
+
+
+def layers(work: Path, output: Path, library: str = "") -> None:
+    """What each layer of each engine takes, in microseconds, outside of a CUDA graph."""
+    results: dict[str, Any] = machine("tensorrt")
+    for engine in sorted(work.glob("*.engine")):
+        session = _load(engine, library)
+        rows = session.layers(runs=20)
+        results[engine.stem] = [[r.name[:200], r.kind, r.tactic[:90], round(1e6 * r.seconds, 1)] for r in rows]
+        session.close()
+        write_result(output, results)
+
+
+def measure(work: Path, output: Path, library: str = "") -> None:
+    """Time all engines, those of one network and batch in turn, and compare them with the first of them.
+
+    What follows a `+` in a network's name tells forms of it apart.
+    """
+    from trtconv.backends.runtime.latency import measure_engine
 
     results: dict[str, Any] = machine("tensorrt", "onnx", "pycuda")
     groups: dict[tuple[str, str], list[Path]] = {}
     for engine in sorted(work.glob("*.engine")):
         name, _, batch = re.fullmatch(r"(.*)\.(.*)\.b(\d+)", engine.stem).groups()  # type: ignore[union-attr]
-        groups.setdefault((name, batch), []).append(engine)
+        groups.setdefault((name.partition("+")[0], batch), []).append(engine)
     for (_, batch), engines in groups.items():
         x = np.random.default_rng(1).standard_normal((int(batch), *SIZE), dtype=np.float32).clip(-2, 2)
-        sessions = {e.stem: backend_of(e).load(e) for e in engines}
+        sessions = {e.stem: _load(e, library) for e in engines}
         seconds: dict[str, list[float]] = {n: [] for n in sessions}
         for _ in range(ROUNDS):
             for name, session in sessions.items():
@@ -149,14 +176,16 @@ def _torch_ms(name: str, precision: str, batch: int, layout: Any) -> float:
 
 
 def main(words: list[str]) -> None:
-    """Run one of the four steps."""
+    """Run one of the steps."""
     step, rest = words[0], words[1:]
     if step == "prepare":
         prepare(Path(rest[0]), rest[1:])
     elif step == "build":
         build(Path(rest[0]), Path(rest[1]), *rest[2:])
     elif step == "measure":
-        measure(Path(rest[0]), Path(rest[1]))
+        measure(Path(rest[0]), Path(rest[1]), *rest[2:])
+    elif step == "layers":
+        layers(Path(rest[0]), Path(rest[1]), *rest[2:])
     else:
         run_torch(Path(rest[0]), rest[1:])
 

@@ -37,7 +37,9 @@ def output_shape(inputs: Sequence[Shape], attributes: Attributes) -> tuple[Shape
         raise InvalidRequestError(f"{OP_TYPE}: x has {x[3]} channels, and the attribute says {channels}")
     sizes = {d for d in weight[:2] if d is not None}
     if len(weight) != 3 or weight[2] not in (channels, None) or len(sizes) > 1 or not sizes <= set(SIZES):
-        raise InvalidRequestError(f"{OP_TYPE}: weight has shape {weight}, expected [K, K, {channels}], K one of {SIZES}")
+        raise InvalidRequestError(
+            f"{OP_TYPE}: weight has shape {weight}, expected [K, K, {channels}], K one of {SIZES}"
+        )
     for name, vector in zip(("bias", "scale", "shift"), vectors, strict=True):
         require_channels(OP_TYPE, name, vector, channels)
     return (x,)
