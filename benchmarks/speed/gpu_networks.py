@@ -1,10 +1,10 @@
-"""Engines of whole networks beside torch.compile: prepare OUT [NAME ...] | build CASES WORK NAME PRECISION BATCH [LIB] |
-measure WORK JSON [LIB] | layers WORK JSON [LIB] | torch JSON [NAME ...]
+"""Engines of whole networks beside torch.compile: prepare OUT [NAME ...] | build CASES WORK NAME PRECISION BATCH [LIB]
+| measure WORK JSON [LIB] | layers WORK JSON [LIB] | torch JSON [NAME ...]
 
 `prepare` (with torch and timm) exports and rewrites for TensorRT 8.6; the weights are drawn again where they are built.
 `PLUGINS=NAME,... prepare` puts plugins in; then LIB is the library that has them. `build`, `measure` and `layers` (the
-time of each layer) run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All latencies
-are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
+time of each layer) run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All
+latencies are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ def output_dims(inputs: Sequence[tuple[Size, ...]], attributes: Mapping[str, Any
 
 
 def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], target: KernelTarget) -> EmbeddedKernel:
-    """Tiles of 1 x 7 positions where a block takes them, else of 1 x 4. Raises UnsupportedError for a moving kernel size."""
+    """Tiles of 1 x 7 positions where a block takes them, else of 1 x 4.
+
+    Raises UnsupportedError for a convolution whose kernel's size moves, and for images of 2^31 elements.
+    """
     del target
     x, weight = inputs[:2]
     batch, height, width, _ = x.dims

@@ -1,4 +1,4 @@
-"""Depthwise convolution and layer normalisation over the channels, channels last (the first half of ConvNeXt's blocks)."""
+"""Depthwise convolution and layer normalisation over the channels, channels last (how ConvNeXt's blocks begin)."""
 
 from __future__ import annotations
 

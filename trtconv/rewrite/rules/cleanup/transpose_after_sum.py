@@ -1,4 +1,4 @@
-"""A residual sum after a Transpose, where the other summand has the other layout at hand: summed first, then transposed."""
+"""A residual sum after a Transpose: summed before it, where the other summand has that layout at hand."""
 
 from __future__ import annotations
 
