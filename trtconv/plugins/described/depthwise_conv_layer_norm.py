@@ -63,7 +63,10 @@ def reference(inputs: Sequence[Array], attributes: Attributes) -> tuple[Array, .
 
 
 def body(opset: int) -> str:
-    """The same in ONNX operators, float32 inside: a grouped Conv between Transposes, then the moments."""
+    """The same in ONNX operators, float32 inside: a grouped Conv between Transposes, then the moments.
+
+    The Reshape tells inference that the sizes are those of x.
+    """
     del opset  # sums take their axes as an input from opset 13 on, unlike ReduceMean
     return """
       xf = Cast <to = 1> (x)
@@ -99,7 +102,9 @@ def body(opset: int) -> str:
       unit = Div (centred, deviation)
       scaled = Mul (unit, sf)
       moved = Add (scaled, tf)
-      y = CastLike (moved, x)
+      x_shape = Shape (x)
+      shaped = Reshape <allowzero = 1> (moved, x_shape)
+      y = CastLike (shaped, x)
     """
 
 

@@ -65,8 +65,20 @@ def cut(graph: Graph, matched: Sequence[Node], replacement: Exported) -> Fragmen
     used = [bool(o) and (bool(graph.users.get(o)) or o in graph.outputs) for o in root.outputs]
     pairs = [(o, v) for o, v, is_used in zip(root.outputs, replacement.outputs, used, strict=False) if is_used]
     before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
-    after = _close(graph, list(replacement.nodes), list(replacement.constants), free=[v for _, v in pairs])
+    staying = [n.proto for n in _staying(matched, replacement)]
+    after = _close(graph, [*staying, *replacement.nodes], list(replacement.constants), free=[v for _, v in pairs])
     return _fragment((graph, graph), (before, after), pairs, replacement.opset)
+
+
+def _staying(matched: Sequence[Node], replacement: Exported) -> list[Node]:
+    """The matched nodes before the root whose values the replacement uses as they are, in order."""
+    names = {i for n in replacement.nodes for i in n.input} | set(replacement.outputs)
+    nodes: list[Node] = []
+    for node in sorted(matched[:-1], key=lambda n: n.order, reverse=True):
+        if names.intersection(node.outputs):
+            nodes.insert(0, node)
+            names.update(node.inputs)
+    return nodes
 
 
 def cut_between(before: Graph, removed: Sequence[Node], after: Graph, added: Sequence[Node]) -> Fragment:

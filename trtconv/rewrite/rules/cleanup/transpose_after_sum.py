@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,9 +25,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         perm = [int(axis) for axis in chain[0].attr("perm")]
         if graph.rank(node.inputs[other]) != len(perm):
             continue
-        residual = _before(graph, node.inputs[other], perm, node)
-        if residual:
-            return Found((*chain, node), lambda g, c=chain, r=residual, o=own: _build(g, graph, c, r, o))  # type: ignore[misc]
+        transpose = _transpose_of(graph, node.inputs[other], perm, node)
+        if transpose is not None:
+            residual = transpose.inputs[0] if transpose.output == node.inputs[other] else transpose.output
+            dims = graph.dims(node.inputs[other])
+            if graph.dims(residual) is None or dims is None or None in dims or dims != graph.dims(node.inputs[own]):
+                return Skip("the summands are not known to have one shape")
+            build = partial(_build, graph=graph, chain=chain, residual=residual, own=own)
+            return Found((transpose, *chain, node), build)
     return NOT_THIS
 
 
@@ -44,14 +50,14 @@ def _chain(graph: Graph, name: str) -> tuple[Node, ...] | None:
     return None
 
 
-def _before(graph: Graph, name: str, perm: Sequence[int], node: Node) -> str:
-    """The value of which `name` is the Transpose by `perm`, if the graph has it by then; else empty."""
+def _transpose_of(graph: Graph, name: str, perm: Sequence[int], node: Node) -> Node | None:
+    """The Transpose that made `name` by `perm`, or one before `node` that takes it back."""
     maker = graph.maker(name, "Transpose")
     if maker is not None and list(maker.attr("perm", ())) == list(perm):
-        return maker.inputs[0]
+        return maker
     back = [int(axis) for axis in np.argsort(perm)]
     users = (u for u in graph.uses(name) if u.key == "Transpose" and list(u.attr("perm", ())) == back)
-    return next((u.output for u in users if u.order < node.order), "")
+    return next((u for u in users if u.order < node.order), None)
 
 
 def _build(g: Replacement, graph: Graph, chain: Sequence[Node], residual: str, own: int) -> Value:
