@@ -1,6 +1,6 @@
 """ONNX files of the cases in plugins/shapes.py as an exporter writes them, rewritten for TensorRT 8.6 in both ways:
 
-python -m benchmarks plugins.engine_models FOLDER    ->  FOLDER/NUMBER_float32.{native,plugin}.onnx, and float16
+python -m benchmarks plugins.engine_models FOLDER [OP]   ->  FOLDER/NUMBER_float32.{native,plugin}.onnx, and float16
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.plugins.shapes import CASES, Case
 
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
-OPS = ("l2norm", "instance_norm", "reflection_pad")
-PLUGINS = "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad"
+OPS = ("l2norm", "instance_norm", "reflection_pad", "depthwise_conv_layer_norm")
+PLUGINS = "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad,TrtconvDepthwiseConvLayerNorm"
 
 
 def path_of(folder: Path, case: Case, dtype: str, form: str) -> Path:
@@ -25,14 +25,19 @@ def path_of(folder: Path, case: Case, dtype: str, form: str) -> Path:
     return folder / f"{CASES.index(case)}_{dtype}.{form}.onnx"
 
 
-def measured() -> list[Case]:
-    """The cases of which engines are made."""
-    return [c for c in CASES if c.op in OPS]
+def measured(folder: Path | None = None) -> list[Case]:
+    """The cases of which engines are made; those of which `folder` has the models."""
+    cases = [c for c in CASES if c.op in OPS]
+    return cases if folder is None else [c for c in cases if path_of(folder, c, "float32", "native").exists()]
 
 
 def parameters(case: Case, dtype: str) -> dict[str, Any]:
-    """Scale and bias of a case."""
+    """Scale and bias of a case; the weight of a convolution and the shift after it."""
     rng = np.random.default_rng(0)
+    if case.op == "depthwise_conv_layer_norm":
+        channels, size = case.shape[3], case.options["size"]
+        shapes = {"weight": (channels, 1, size, size), "bias": (channels,), "scale": (channels,), "shift": (channels,)}
+        return {n: (rng.standard_normal(s) / (size if n == "weight" else 1)).astype(dtype) for n, s in shapes.items()}
     channels = case.shape[1]
     return {
         "scale": rng.uniform(0.5, 1.5, channels).astype(dtype),
@@ -40,8 +45,32 @@ def parameters(case: Case, dtype: str) -> dict[str, Any]:
     }
 
 
-def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
-    """x -> y in plain ONNX operators of opset 17, static shapes."""
+def expected_of(case: Case, dtype: str, x: Any) -> Any:
+    """What the plugin's NumPy reference gives in float64 for the x of either form."""
+    from trtconv.plugins.described.registry import find_plugin
+
+    values = {n: v.astype(np.float64) for n, v in parameters(case, dtype).items()}
+    extra = {"l2norm": ["scale"], "instance_norm": ["scale", "bias"], "reflection_pad": []}.get(case.op, list(values))
+    name, attributes = {
+        "l2norm": ("TrtconvL2Norm", {"axis": 1, "epsilon": 1e-10}),
+        "instance_norm": ("TrtconvInstanceNorm", {"epsilon": 1e-5, "relu": int(bool(case.options.get("relu")))}),
+        "reflection_pad": ("TrtconvReflectionPad", {"pads": list(case.options.get("pads", (1, 1, 1, 1)))}),
+        "depthwise_conv_layer_norm": ("TrtconvDepthwiseConvLayerNorm", {"channels": case.shape[-1]}),
+    }[case.op]
+    if case.op == "depthwise_conv_layer_norm":
+        values["weight"] = values["weight"][:, 0].transpose(1, 2, 0)
+        x = x if x.shape[1:] == case.shape[1:] else x.transpose(0, 2, 3, 1)
+    plugin = find_plugin(name)
+    inputs = [x.astype(np.float64), *(values[n] for n in extra)]
+    return plugin.reference(inputs, plugin.checked_attributes(attributes))[0]
+
+
+def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelProto:
+    """x -> y in plain ONNX operators of opset 17, static shapes.
+
+    Each form of a depthwise convolution has the layout that it has in a network: of the native one x is [N, C, H, W].
+    """
+    shape = case.shape
     kind, values = KINDS[dtype], parameters(case, dtype)
     node = helper.make_node
     if case.op == "l2norm":
@@ -59,6 +88,16 @@ def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
         last = "n" if case.options.get("relu") else "y"
         nodes = [node("InstanceNormalization", ["x", "scale", "bias"], [last], name="norm", epsilon=1e-5)]
         nodes += [node("Relu", ["n"], ["y"], name="relu")] if last == "n" else []
+    elif case.op == "depthwise_conv_layer_norm":
+        weights, pad = values, case.options["size"] // 2
+        nodes = [node("Transpose", ["x"], ["p"], name="first", perm=[0, 3, 1, 2])] if form == "plugin" else []
+        shape = shape if form == "plugin" else (shape[0], shape[3], *shape[1:3])
+        source = "p" if nodes else "x"
+        nodes += [
+            node("Conv", [source, "weight", "bias"], ["c"], name="conv", group=case.shape[3], pads=[pad] * 4),
+            node("Transpose", ["c"], ["r"], name="last", perm=[0, 2, 3, 1]),
+            node("LayerNormalization", ["r", "scale", "shift"], ["y"], name="norm", epsilon=1e-6),
+        ]
     else:
         top, left, bottom, right = case.options["pads"]
         weights = {"pads": np.array([0, 0, top, left, 0, 0, bottom, right])}
@@ -66,7 +105,7 @@ def standard_model(case: Case, dtype: str) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", kind, case.shape)],
+        [helper.make_tensor_value_info("x", kind, shape)],
         [helper.make_tensor_value_info("y", kind, None)],
         [numpy_helper.from_array(v, n) for n, v in weights.items()],
     )
@@ -97,8 +136,8 @@ def write(folder: Path, case: Case, dtype: str) -> None:
     from trtconv.rewrite import rewrite_model
 
     plain = folder / f"{CASES.index(case)}_{dtype}.onnx"
-    onnx.save(standard_model(case, dtype), str(plain))
     for form, plugins in (("native", "never"), ("plugin", PLUGINS)):
+        onnx.save(standard_model(case, dtype, form), str(plain))
         path = path_of(folder, case, dtype, form)
         # The proof of a rewrite runs the whole model on the CPU; the rules are proved in tests/rewrite.
         request = RewriteRequest(plain, path, parse_target("tensorrt==8.6"), plugins=plugins, proof=False)
@@ -112,7 +151,7 @@ def write(folder: Path, case: Case, dtype: str) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for case in measured():
+    for case in (c for c in measured() if c.op in sys.argv[2:] or not sys.argv[2:]):
         for dtype in KINDS:
             write(folder, case, dtype)
 

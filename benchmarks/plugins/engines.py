@@ -3,7 +3,7 @@
     python -m benchmarks plugins.engine_models M                          onnx and trtconv, no GPU
     $PY310  -m benchmarks plugins.engines build M LIBRARY                  TensorRT 8.6 (Python 3.10)
     $PY310  -m benchmarks plugins.engines engines M LIBRARY engines.json
-    python -m benchmarks plugins.engines torch torch.json KERNELS         torch, libtrtconv_kernels.so
+    python -m benchmarks plugins.engines torch torch.json KERNELS [OP]    torch, libtrtconv_kernels.so
     $PY310  -m benchmarks plugins.engines build-nets NETS LIBRARY          NETS/NAME/{native,plugin}.onnx
     $PY310  -m benchmarks plugins.engines nets NETS LIBRARY nets.json
     python -m benchmarks plugins.engines table OUT engines.json torch.json nets.json
@@ -42,7 +42,7 @@ def build(folder: Path, library: Path) -> None:
     """Every engine of `folder`, each in a process of its own."""
     from benchmarks.plugins.engine_models import measured, path_of
 
-    models = [path_of(folder, c, d, f) for c in measured() for d in DTYPES for f in ("plugin", "native")]
+    models = [path_of(folder, c, d, f) for c in measured(folder) for d in DTYPES for f in ("plugin", "native")]
     _in_parallel([["build-one", str(m), str(library), str(m.with_suffix(".engine"))] for m in models])
 
 
@@ -105,7 +105,7 @@ def engines(folder: Path, library: Path, output: Path) -> None:
     from benchmarks.plugins.engine_models import measured
 
     record: dict[str, Any] = {**machine("tensorrt"), "rows": [], "copy_bytes_per_second": 0.0}
-    for case in measured():
+    for case in measured(folder):
         record["copy_bytes_per_second"] = max(record["copy_bytes_per_second"], _copy_rate(4 << 30))
         for dtype in DTYPES:
             row: dict[str, Any] = {"case": case.name, "table": case.table, "dtype": dtype, "engines": {}}
@@ -150,7 +150,7 @@ def _replayed(session: Any, case: Case, dtype: str) -> dict[str, Any]:
 
     rng = np.random.default_rng(1)
     some = rng.standard_normal(min(1 << 22, int(np.prod(case.shape)))).astype(dtype)
-    x = np.resize(some, case.shape)
+    x = np.resize(some, tuple(session.inputs[0].shape))  # of a native form perhaps in another layout
     lane = session.prepare({"x": x})
     execution, memory, stream = lane.execution, lane.memory, lane.stream
     result = lane.outputs()["y"]
@@ -183,20 +183,10 @@ def _relative_error(case: Case, dtype: str, x: Any, y: Any) -> float:
     """Against the plugin's NumPy reference in float64, of the first items of the batch (rows are independent)."""
     import numpy as np
 
-    from benchmarks.plugins.engine_models import parameters
-    from trtconv.plugins.described.registry import find_plugin
+    from benchmarks.plugins.engine_models import expected_of
 
     first = max(1, min(case.shape[0], (1 << 22) // int(np.prod(case.shape[1:]))))
-    values = parameters(case, dtype)
-    extra = {"l2norm": ["scale"], "instance_norm": ["scale", "bias"], "reflection_pad": []}[case.op]
-    name, attributes = {
-        "l2norm": ("TrtconvL2Norm", {"axis": 1, "epsilon": 1e-10}),
-        "instance_norm": ("TrtconvInstanceNorm", {"epsilon": 1e-5, "relu": int(bool(case.options.get("relu")))}),
-        "reflection_pad": ("TrtconvReflectionPad", {"pads": list(case.options.get("pads", ()))}),
-    }[case.op]
-    plugin = find_plugin(name)
-    inputs = [x[:first].astype(np.float64), *(values[n].astype(np.float64) for n in extra)]
-    expected = plugin.reference(inputs, plugin.checked_attributes(attributes))[0]
+    expected = expected_of(case, dtype, x[:first])
     actual = y[:first].astype(np.float64)
     if actual.shape != expected.shape or not np.isfinite(y).all():
         return float("inf")
@@ -233,7 +223,7 @@ def _copy_rate(total_bytes: int) -> float:
     return total_bytes / seconds
 
 
-def torch_side(output: Path, library: Path) -> None:
+def torch_side(output: Path, library: Path, only: str = "") -> None:
     import torch
 
     from benchmarks.plugins.cases import relative_error, work_of
@@ -243,8 +233,7 @@ def torch_side(output: Path, library: Path) -> None:
     kernels = Kernels(library)
     record: dict[str, Any] = {**machine("torch"), "copy_bytes_per_second": copy_rate(4 << 30)}
     record["rows"] = []
-    ops = ("l2norm", "instance_norm", "reflection_pad")
-    for case in (c for c in CASES if c.op in ops):
+    for case in (c for c in CASES if c.op != "adaptive_pool" and only in c.op):
         for dtype in DTYPES:
             kind = getattr(torch, dtype)
             work = work_of(case, kind, kernels)
@@ -324,9 +313,11 @@ def main() -> None:
     if command == "build-one":
         build_one(*paths[:3], *words[3:4], *paths[4:])
         return
-    run = {"build": build, "build-nets": build_nets, "engines": engines, "torch": torch_side, "nets": nets}
+    run = {"build": build, "build-nets": build_nets, "engines": engines, "nets": nets}
     if command == "table":
         table(paths[0], paths[1], paths[2], paths[3] if len(paths) > 3 else None)
+    elif command == "torch":
+        torch_side(*paths[:2], *words[2:])
     else:
         run[command](*paths)
 

@@ -24,6 +24,7 @@ OP_TYPES = {
     "instance_norm": "TrtconvInstanceNorm",
     "reflection_pad": "TrtconvReflectionPad",
     "adaptive_pool": "TrtconvAdaptivePool",
+    "depthwise_conv_layer_norm": "TrtconvDepthwiseConvLayerNorm",
 }
 
 

@@ -20,20 +20,24 @@ int32_t chooseGroups(Problem const& p, Tile const& tile)
 }
 
 // The largest tile with which every multiprocessor has work.
-int32_t chooseTile(Problem const& p, Device const& device)
+int32_t chooseTile(Problem const& p, Device const& device, bool pairs)
 {
+    if (!pairs)
+    {
+        return kAnyTile;
+    }
     for (int32_t const tile : {3, 2, 1})
     {
         Tile const& t = kTiles[tile];
         int64_t const threads = p.batch * ceilDiv(p.height, t.rows) * ceilDiv(p.width, t.columns) * (p.channels / t.pack);
         bool const there = p.size == 7 || smallToo(tile);
-        if (there && p.channels % t.pack == 0 && p.channels / t.pack <= t.threads && threads >= device.multiprocessors * 256
+        if (there && p.channels / t.pack <= t.threads && threads >= device.multiprocessors * 256
             && sharedBytes(t.rows * t.columns, p.channels / t.pack, 1) <= 48 * 1024)
         {
             return tile;
         }
     }
-    return p.channels % 2 == 0 ? 0 : kAnyTile;
+    return 0;
 }
 
 template <typename T>
@@ -44,7 +48,8 @@ cudaError_t launchTyped(Problem const& p, Tensors const& t, cudaStream_t stream)
     {
         return status;
     }
-    int32_t const tile = p.tile > 0 ? p.tile - 1 : chooseTile(p, device);
+    bool const pairs = p.channels % 2 == 0 && aligned(t, 2 * sizeof(T));
+    int32_t const tile = p.tile > 0 ? p.tile - 1 : chooseTile(p, device, pairs);
     if (tile >= kTileCount)
     {
         return cudaErrorInvalidConfiguration;

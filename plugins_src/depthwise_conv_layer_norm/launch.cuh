@@ -47,6 +47,17 @@ struct Tensors
     void* y;
 };
 
+// Whether every tensor begins where `bytes` may be moved at once.
+inline bool aligned(Tensors const& t, int64_t bytes)
+{
+    uint64_t bits = 0;
+    for (void const* const tensor : {t.x, t.weight, t.bias, t.scale, t.shift, static_cast<void const*>(t.y)})
+    {
+        bits |= reinterpret_cast<uint64_t>(tensor);
+    }
+    return bits % static_cast<uint64_t>(bytes) == 0;
+}
+
 template <typename T, int SIZE, int TILE>
 cudaError_t launchTile(Problem const& p, Tensors const& t, int32_t groups, cudaStream_t stream)
 {
@@ -57,7 +68,7 @@ cudaError_t launchTile(Problem const& p, Tensors const& t, int32_t groups, cudaS
     auto const lanes = static_cast<int32_t>(p.channels / tile.pack);
     int64_t const threads = roundUp(int64_t{lanes} * groups, 32);
     int64_t const shared = sharedBytes(tile.rows * tile.columns, lanes, groups);
-    if (p.channels % tile.pack != 0 || threads > tile.threads || shared > 48 * 1024 || count > kMaxGrid
+    if (p.channels % tile.pack != 0 || !aligned(t, tile.pack * sizeof(T)) || threads > tile.threads || shared > 48 * 1024 || count > kMaxGrid
         || p.width * p.channels > kMaxGrid || p.height > kMaxGrid)
     {
         return cudaErrorInvalidConfiguration;

@@ -44,6 +44,7 @@ CASES = {
     "reflection_pad": ("TrtconvReflectionPad", {"pads": [0, 4, 6, 3]}),
     "average_pool": ("TrtconvAdaptivePool", {"output_size": [7, 5], "mode": 0}),
     "max_pool": ("TrtconvAdaptivePool", {"output_size": [6, 6], "mode": 1}),
+    "depthwise": ("TrtconvDepthwiseConvLayerNorm", {"channels": CHANNELS, "epsilon": 1e-6}),
 }
 
 
@@ -64,11 +65,13 @@ def model_of(folder: Path, case: str, dtype) -> Path:
     """x -> plugin -> y, x of any N, H and W in `SPACE`; scale and bias are initialisers."""
     op_type, attributes = CASES[case]
     plugin = find_plugin(op_type)
-    last = attributes.get("axis") == 3
+    last = attributes.get("axis") == 3 or "channels" in attributes
     rng = np.random.default_rng(0)
     weights = {
         "scale": rng.uniform(0.5, 1.5, CHANNELS).astype(dtype),
         "bias": rng.standard_normal(CHANNELS).astype(dtype),
+        "shift": rng.standard_normal(CHANNELS).astype(dtype),
+        "weight": (rng.standard_normal((7, 7, CHANNELS)) / 7).astype(dtype),
     }
     used = [t.name for t in plugin.inputs if t.name in weights]
     dims = ["N", "H", "W", CHANNELS] if last else ["N", CHANNELS, "H", "W"]

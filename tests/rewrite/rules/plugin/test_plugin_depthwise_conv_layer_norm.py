@@ -76,7 +76,13 @@ def with_shapes(model):
 
 def test_between_blocks_no_transpose_is_left():
     constants = f"{weights(3)}, float[8,8] w = {values(64, 5)}, float[1,8,1,1] gamma = {values(8, 6)}"
-    case = Case("blocks", block("x", "x1") + block("x1", "x2") + block("x2", "y"), "float[N,8,9,7] x", constants=constants, edit=with_shapes)
+    case = Case(
+        "blocks",
+        block("x", "x1") + block("x1", "x2") + block("x2", "y"),
+        "float[N,8,9,7] x",
+        constants=constants,
+        edit=with_shapes,
+    )
     before = model_of(case)
     after = model_of(case)
     record = apply(after, (RULE, drop_identity.RULE, merge_transposes.RULE, transpose_after_sum.RULE), T)
