@@ -11,7 +11,7 @@ namespace
 int32_t chooseGroups(Problem const& p, Tile const& tile)
 {
     int64_t const lanes = p.channels / tile.pack;
-    int64_t groups = std::clamp<int64_t>(192 / std::max<int64_t>(lanes, 1), 1, 16);
+    int64_t groups = std::clamp<int64_t>(int64_t{96} / std::max<int64_t>(lanes, 1), 1, 16);
     while (groups > 1 && sharedBytes(tile.rows * tile.columns, lanes, groups) > 48 * 1024)
     {
         --groups;
@@ -26,7 +26,7 @@ int32_t chooseTile(Problem const& p, Device const& device, bool pairs)
     {
         return kAnyTile;
     }
-    for (int32_t const tile : {3, 2, 1})
+    for (int32_t const tile : {2, 1})
     {
         Tile const& t = kTiles[tile];
         int64_t const threads = p.batch * ceilDiv(p.height, t.rows) * ceilDiv(p.width, t.columns) * (p.channels / t.pack);

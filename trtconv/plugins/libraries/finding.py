@@ -26,9 +26,13 @@ def used_plugins(model: onnx.ModelProto) -> tuple[str, ...]:
 
 
 def plugins_in_library(library: Path, names: Iterable[str]) -> frozenset[str]:
-    """Those of the op types that a library holds: their names stand in it as C strings. Nothing is loaded."""
+    """Those of the op types that a library holds: their names stand in it as C strings. Nothing is loaded.
+
+    Before a string may lie whatever the linker put there: other constants, or the beginning of a longer string that
+    ends alike.
+    """
     content = require_file(library, "plugin library").read_bytes()
-    return frozenset(n for n in names if f"\0{n}\0".encode() in content)
+    return frozenset(n for n in names if f"{n}\0".encode() in content)
 
 
 def libraries_for_model(model: onnx.ModelProto, named_libraries: tuple[Path, ...], tensorrt: str) -> tuple[Path, ...]:
