@@ -88,7 +88,7 @@ inline void checkDepthwiseShapes(Tally& tally, ElementType type, bool quick)
         {
             checkDepthwise(tally, type, s, size, 0.0F, 0);
         }
-        for (int32_t tile = 1; tile <= 8; ++tile)
+        for (int32_t tile = 1; tile <= 4; ++tile)
         {
             for (int32_t const groups : {1, 3})
             {

@@ -15,6 +15,11 @@ constexpr bool l2normReloads(int32_t size)
     return size == 4;
 }
 
+// Threads that a block of the depthwise convolution has at least where its tiles are small, and threads on a multiprocessor
+// from which on a larger tile pays.
+inline constexpr int32_t kDepthwiseThreads = 96;
+inline constexpr int32_t kDepthwiseWork = 256;
+
 // The number of a reflection_pad::Route; plugins_src/aot/reflection_pad.cu launches the same.
 constexpr int32_t padRoute(int32_t size)
 {

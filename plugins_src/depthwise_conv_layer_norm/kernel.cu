@@ -1,6 +1,7 @@
 // Which tile takes a problem.
 #include "depthwise_conv_layer_norm/kernel.h"
 
+#include "common/measured.h"
 #include "depthwise_conv_layer_norm/launch.cuh"
 
 namespace trtconv::depthwise_conv_layer_norm
@@ -11,7 +12,7 @@ namespace
 int32_t chooseGroups(Problem const& p, Tile const& tile)
 {
     int64_t const lanes = p.channels / tile.pack;
-    int64_t groups = std::clamp<int64_t>(int64_t{96} / std::max<int64_t>(lanes, 1), 1, 16);
+    int64_t groups = std::clamp<int64_t>(measured::kDepthwiseThreads / std::max<int64_t>(lanes, 1), 1, 16);
     while (groups > 1 && sharedBytes(tile.rows * tile.columns, lanes, groups) > 48 * 1024)
     {
         --groups;
@@ -30,8 +31,7 @@ int32_t chooseTile(Problem const& p, Device const& device, bool pairs)
     {
         Tile const& t = kTiles[tile];
         int64_t const threads = p.batch * ceilDiv(p.height, t.rows) * ceilDiv(p.width, t.columns) * (p.channels / t.pack);
-        bool const there = p.size == 7 || smallToo(tile);
-        if (there && p.channels / t.pack <= t.threads && threads >= device.multiprocessors * 256
+        if (p.channels / t.pack <= t.threads && threads >= device.multiprocessors * measured::kDepthwiseWork
             && sharedBytes(t.rows * t.columns, p.channels / t.pack, 1) <= 48 * 1024)
         {
             return tile;

@@ -22,20 +22,11 @@ inline constexpr Tile kTiles[] = {
     {2, 1, 4, 1024},
     {2, 1, 7, 512},
     {2, 2, 7, 384},
-    {2, 4, 7, 256},
-    {2, 2, 4, 512},
-    {4, 1, 7, 256},
-    {4, 2, 4, 256},
     {1, 1, 4, 1024},
 };
 inline constexpr int32_t kTileCount = sizeof(kTiles) / sizeof(kTiles[0]);
 // The one that takes any number of channels that fits a block.
 inline constexpr int32_t kAnyTile = kTileCount - 1;
-// Of kernels smaller than 7 rows only these are there.
-inline constexpr bool smallToo(int32_t tile)
-{
-    return tile == 0 || tile == 2 || tile == kAnyTile;
-}
 
 struct Tensors
 {
@@ -87,12 +78,9 @@ cudaError_t dispatchTile(int32_t tile, Problem const& p, Tensors const& t, int32
 {
     if constexpr (TILE < kTileCount)
     {
-        if constexpr (SIZE == 7 || smallToo(TILE))
+        if (tile == TILE)
         {
-            if (tile == TILE)
-            {
-                return launchTile<T, SIZE, TILE>(p, t, groups, stream);
-            }
+            return launchTile<T, SIZE, TILE>(p, t, groups, stream);
         }
         return dispatchTile<T, SIZE, TILE + 1>(tile, p, t, groups, stream);
     }

@@ -104,3 +104,11 @@ def test_build_record_and_find(tmp_path: Path) -> None:
         pytest.skip(str(error))
     assert store.find_library(10, tmp_path) == build_result
     assert build_result.path.stat().st_size > 100_000
+
+
+def test_a_name_is_found_behind_whatever_the_linker_put_before_it(tmp_path):
+    """A float there may end in a byte that looks like a letter, and a longer string may end in the name."""
+    library = tmp_path / "lib.so"
+    library.write_bytes(b"\x7fELF\x37\x86\x35TrtconvL2Norm\0MyTrtconvInstanceNorm\0TrtconvReflectionPadding\0")
+    names = ("TrtconvL2Norm", "TrtconvInstanceNorm", "TrtconvReflectionPad")
+    assert plugins_in_library(library, names) == {"TrtconvL2Norm", "TrtconvInstanceNorm"}

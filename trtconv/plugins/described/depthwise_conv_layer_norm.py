@@ -111,7 +111,7 @@ def body(opset: int) -> str:
 DEPTHWISE_CONV_LAYER_NORM = PluginDescription(
     op_type=OP_TYPE,
     folder="depthwise_conv_layer_norm",
-    summary="Depthwise convolution, then layer normalisation over the channels, channels last; x is read once.",
+    summary="Depthwise convolution, then layer normalisation over the channels, channels last, in one pass.",
     inputs=(
         Tensor("x", "T", "[N, H, W, C]"),
         Tensor("weight", "T", "[K, K, C], K one of 3, 5, 7"),
