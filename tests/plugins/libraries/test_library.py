@@ -10,6 +10,7 @@ import pytest
 from tests.plugins.conftest import headers_10
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError
 from trtconv.plugins.libraries import library as store
+from trtconv.plugins.libraries.finding import plugins_in_library
 
 
 def put(folder: Path, version: str, sources: str, data: bytes = b"library") -> Path:

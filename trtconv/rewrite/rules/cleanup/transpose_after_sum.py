@@ -17,7 +17,10 @@ WITH_CONSTANT = ("Add", "Div", "Mul", "Sub")
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match Add(r, Transpose(y)), perhaps with constants between, where r is a Transpose or is transposed elsewhere."""
+    """Match Add(r, Transpose(y)), perhaps with constants between, where r is a Transpose or is transposed elsewhere.
+
+    It has to be worth while: a sum that only convolutions read stays as it is.
+    """
     for own, other in ((0, 1), (1, 0)):
         chain = _chain(graph, node.inputs[own])
         if chain is None:
@@ -31,6 +34,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
             dims = graph.dims(node.inputs[other])
             if graph.dims(residual) is None or dims is None or None in dims or dims != graph.dims(node.inputs[own]):
                 return Skip("the summands are not known to have one shape")
+            if not _saves(graph, node, transpose, perm):
+                return Skip("as many Transposes would be left as there are")
             build = partial(_build, graph=graph, chain=chain, residual=residual, own=own)
             return Found((transpose, *chain, node), build)
     return NOT_THIS
@@ -58,6 +63,27 @@ def _transpose_of(graph: Graph, name: str, perm: Sequence[int], node: Node) -> N
     back = [int(axis) for axis in np.argsort(perm)]
     users = (u for u in graph.uses(name) if u.key == "Transpose" and list(u.attr("perm", ())) == back)
     return next((u for u in users if u.order < node.order), None)
+
+
+def _saves(graph: Graph, node: Node, transpose: Node, perm: Sequence[int]) -> bool:
+    """True where fewer Transposes are left: that of the chain goes, and one is put after the sum.
+
+    On an H200 ConvNeXt-T took 1.22 ms and not 1.16 where the convolutions stayed channels first and sums did not.
+    """
+
+    def turns_back(user: Node) -> bool:
+        return user.key == "Transpose" and list(user.attr("perm", ())) == [int(axis) for axis in np.argsort(perm)]
+
+    users = graph.uses(node.output)
+    back = any(turns_back(u) for u in users)
+    stays = node.output in graph.outputs or any(not turns_back(u) for u in users)
+    made = transpose.output in node.inputs
+    alone = (
+        made
+        and transpose.output not in graph.outputs
+        and all(u is node or turns_back(u) for u in graph.uses(transpose.output))
+    )
+    return 1 + back + alone - stays > 0
 
 
 def _build(g: Replacement, graph: Graph, chain: Sequence[Node], residual: str, own: int) -> Value:
