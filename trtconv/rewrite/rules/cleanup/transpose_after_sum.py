@@ -77,12 +77,8 @@ def _saves(graph: Graph, node: Node, transpose: Node, perm: Sequence[int]) -> bo
     users = graph.uses(node.output)
     back = any(turns_back(u) for u in users)
     stays = node.output in graph.outputs or any(not turns_back(u) for u in users)
-    made = transpose.output in node.inputs
-    alone = (
-        made
-        and transpose.output not in graph.outputs
-        and all(u is node or turns_back(u) for u in graph.uses(transpose.output))
-    )
+    alone = transpose.output in node.inputs and transpose.output not in graph.outputs
+    alone = alone and all(u is node or turns_back(u) for u in graph.uses(transpose.output))
     return 1 + back + alone - stays > 0
 
 
