@@ -13,6 +13,7 @@ from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import RememberedRuns, prove
 from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.rounding import MANY_SEEDS
 from trtconv.proof.sampling import own_errors, run_samples, with_rounding
 from trtconv.proof.sizes import Budget
 
@@ -58,11 +59,12 @@ def sample_at(values: str) -> ReferenceSample:
 def test_own_errors_grow_and_end_with_what_a_point_of_its_kind_can_tell() -> None:
     original = CountedSquare()
     stages = list(own_errors(original, sample_at("unit")))
-    assert original.runs == ["exact", "perturbed 0", "perturbed 1", "perturbed 2"]
-    assert [int((s["y"] > 5e-4).sum()) for s in stages] == [1, 2, 3, 4]
+    draws = [f"perturbed {seed}" for seed in range(MANY_SEEDS)]
+    assert original.runs == ["exact", *draws]
+    assert [int((s["y"] > 5e-4).sum()) for s in stages] == list(range(1, MANY_SEEDS + 2))
     at_random = CountedSquare()
-    assert len(list(own_errors(at_random, sample_at("random")))) == 1
-    assert at_random.runs == ["exact"]
+    assert len(list(own_errors(at_random, sample_at("random")))) == MANY_SEEDS + 1
+    assert at_random.runs == ["exact", *draws]
 
 
 @pytest.mark.parametrize(("last", "runs"), [(0, 1), (1, 2), (3, 4)])

@@ -40,6 +40,22 @@ class Counting(Protocol):
         """Run once: the outputs, and the floating point operations of the run. Raises TrtconvError."""
 
 
+@runtime_checkable
+class Summing(Protocol):
+    """An original whose normalisations can be run with their means added up in another order."""
+
+    def resummed(self, exact: Run) -> Run:
+        """Its FP64 `exact`, with the means that FP32 gives when it adds in a row."""
+
+
+@runtime_checkable
+class Perturbing(Protocol):
+    """A graph that can run with its weights moved by a rounding."""
+
+    def perturbed(self, seed: int) -> Run | None:
+        """The same with each weight moved by a few units in its last place; None when that cannot be had."""
+
+
 class Original(Protocol):
     """The original, with what its own rounding can be measured by."""
 

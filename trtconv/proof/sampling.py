@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors
-from trtconv.proof.original import Counting, MakeInputs, Original, Run
+from trtconv.proof.original import Counting, MakeInputs, Original, Run, Summing
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import breaks_down, flush_errors, jump_errors, jumps, larger, measured_errors, spreads
+from trtconv.proof.rounding import (
+    MANY_SEEDS,
+    breaks_down,
+    flush_errors,
+    jump_errors,
+    jumps,
+    larger,
+    measured_errors,
+    rounding_errors,
+    spreads,
+)
 from trtconv.proof.sizes import OPERATIONS_PER_SECOND, Budget, affordable, input_bytes
 
 if TYPE_CHECKING:
@@ -287,18 +297,20 @@ def own_errors(
 def _own_changes(
     original: Original, sample: ReferenceSample, before: Mapping[str, Array], sorts: bool
 ) -> Iterator[dict[str, Array]]:
-    first: Mapping[str, Array] = before
+    first, exact = before, original.exact()
     if not before:
-        first = measured_errors(original, original.exact(), sample.inputs, sample.outputs)
+        first = measured_errors(original, exact, sample.inputs, sample.outputs)
         yield dict(first)
-    if sample.point.values == "random":
-        return
-    # Special values are where an original may be ill conditioned (a softmax of large ones): one draw of its rounding
-    # leaves out the elements that came out well.
+    # One draw of the rounding leaves out the elements that came out well in it: few at random values, and most where
+    # an original is ill conditioned (a softmax of large values).
     flips = _has_flips(first, sample.outputs)
-    for change in spreads(original, sample.inputs, sample.outputs):
+    for change in spreads(original, sample.inputs, sample.outputs, MANY_SEEDS):
         flips = flips or _has_flips(change, sample.outputs)
         yield change
+    if sample.point.values == "random":
+        return
+    if exact is not None and isinstance(original, Summing):
+        yield rounding_errors(original.resummed(exact), sample.inputs, sample.outputs)
     accidents = sorts if sample.point.probes else sample.point.values in TIES or flips
     if accidents:
         yield from jumps(original, sample.inputs, sample.outputs)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+# A copy and its session take the weights' memory twice more.
+LARGEST_COPY = 1 << 28
+
+
 def open_model(model: onnx.ModelProto, *, exact: bool = True) -> tuple[Run, str]:
     """ONNX Runtime, or the reference evaluator where it lacks an op. Raises TrtconvError when both refuse.
 
@@ -46,6 +50,16 @@ class GraphRunner:
         """Run once. Raises TrtconvError."""
         return self._run(inputs)
 
+    def perturbed(self, seed: int) -> Run | None:
+        """The graph with its FP32 weights moved; None for one that is too large to copy, and without any."""
+        if self._model.ByteSize() > LARGEST_COPY:
+            return None
+        copy = type(self._model)()
+        copy.CopyFrom(self._model)
+        if not move_weights(copy, seed, ULPS):
+            return None
+        return OnnxRuntimeRunner(copy.SerializeToString(), threads=1, exact=self._exact)
+
     def resampled(self, exact: Run | None = None) -> Sequence[Run]:
         """The graph with its coordinates moved to either side and its scales moved; empty when it has neither."""
         return self._resampled
@@ -65,6 +79,28 @@ def _with_moved_scales(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
     copy.CopyFrom(model)
     move_scales(copy, seed, ULPS)
     return copy
+
+
+def move_weights(model: onnx.ModelProto, seed: int, ulps: float) -> bool:
+    """Move each FP32 initializer by up to so many units in its last place, in place; False where there is none.
+
+    One that lies outside the model is left as it is.
+    """
+    import numpy as np
+    from onnx import TensorProto, numpy_helper
+
+    chance, some = np.random.default_rng(seed), False
+    step = np.float32(ulps * np.finfo(np.float32).eps)
+    for tensor in model.graph.initializer:
+        if tensor.data_type != TensorProto.FLOAT or tensor.data_location == TensorProto.EXTERNAL:
+            continue
+        values = numpy_helper.to_array(tensor)
+        noise = chance.uniform(-1.0, 1.0, values.shape).astype(np.float32)
+        # A zero stays one, and an infinity.
+        change = np.where(np.isfinite(values), values, 0) * step * noise
+        tensor.CopyFrom(numpy_helper.from_array((values + change).astype(np.float32), tensor.name))
+        some = True
+    return some
 
 
 class ReferenceRunner:

@@ -15,6 +15,7 @@ from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs,
 from trtconv.export.module.twins import (
     INTERPOLATING,
     Resampled,
+    Resummed,
     denormals_flushed,
     exact_twin,
     perturbed_twin,
@@ -93,6 +94,10 @@ class ModuleRunner:
     def resampled(self, exact: Run | None = None) -> tuple[Resampled, ...]:
         """`exact` with the coordinates of its interpolations moved; empty once it is seen to have none."""
         return () if exact is None or not self.interpolates else (Resampled(self, exact),)
+
+    def resummed(self, exact: Run) -> Resummed:
+        """`exact` with the means of its normalisations added up in FP32, one term after the other."""
+        return Resummed(exact)
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them."""

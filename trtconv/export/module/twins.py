@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from trtconv.proof.coordinates import MOVED_BY
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from torch import nn
 
     from trtconv.export.module.runner import ModuleRunner
@@ -31,6 +33,10 @@ UPSAMPLING = {
 }
 SAMPLING = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler")
 INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
+# aten's operators that subtract a mean of one input and divide by its deviation, by how that mean lies over the input.
+NORMALISING = ("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit")
+# The partial sums of what adds in a row: the FP32 numbers in one register of AVX.
+LANES = 8
 
 
 def weight_bytes(module: nn.Module) -> int:
@@ -143,3 +149,78 @@ def _upsampled(run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, 
             slope = torch.diff(x, dim=axis, append=x.narrow(axis, length - 1, 1))
             result = result + MOVED_BY * length * run(slope, *rest, **keywords)
     return result
+
+
+class Resummed:
+    """A module in FP64 whose normalisations take the mean that FP32 gives when its terms are added in a row.
+
+    torch adds in pairs, others in a row in each lane of a register: of many equal terms each sum is then rounded to the
+    same side. Where the deviation is small beside the mean (a constant image), that error is divided by it.
+    """
+
+    def __init__(self, exact: Run) -> None:
+        self._exact = exact
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        with _added_in_a_row():
+            return self._exact(inputs)
+
+
+def _added_in_a_row() -> Any:
+    """A dispatch mode under which normalisations, means and variances use sums made in a row."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class AddedInARow(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(
+            self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        ) -> Any:
+            result = func(*args, **dict(kwargs or {}))
+            name = func.overloadpacket.__name__
+            if name in NORMALISING:
+                return _with_mean_in_a_row(name, args, result)
+            if name == "mean" and len(args) > 1 and args[1] and args[0].is_floating_point():
+                return result + _mean_error(args[0], args[1]).reshape(result.shape)
+            return result
+
+    return AddedInARow()
+
+
+def _with_mean_in_a_row(name: str, args: Sequence[Any], result: Sequence[Any]) -> Any:
+    """The outputs of a normalisation: its first one moved by the mean's error over the deviation, times the factor."""
+    x, weight = args[0], None
+    normal, mean, inverse = result
+    if name == "native_layer_norm":
+        weight = args[2]
+        axes = list(range(x.dim() - len(args[1]), x.dim()))
+        moved = _mean_error(x, axes) * inverse
+    elif name == "native_group_norm":
+        weight, groups = args[1], args[6]
+        rows = x.reshape(x.shape[0], groups, -1)
+        moved = (_mean_error(rows, [2]) * inverse[..., None]).expand_as(rows).reshape(x.shape)
+        weight = None if weight is None else weight.reshape(1, -1, *[1] * (x.dim() - 2))
+    else:
+        if not mean.numel():  # the running ones are used
+            return result
+        axes = [0, *range(2, x.dim())]
+        moved = _mean_error(x, axes) * inverse.reshape(1, -1, *[1] * (x.dim() - 2))
+        weight = None if args[1] is None else args[1].reshape(1, -1, *[1] * (x.dim() - 2))
+    return (normal - (moved if weight is None else moved * weight), mean, inverse)
+
+
+def _mean_error(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """By group the mean that FP32 gives when it adds in a row less the true one; the axes are kept with size 1."""
+    import numpy as np
+    import torch
+
+    axes = sorted(a % x.dim() for a in axes)
+    rest = [a for a in range(x.dim()) if a not in axes]
+    count = math.prod(x.shape[a] for a in axes)
+    true = x.mean(axes, keepdim=True)
+    if not count:
+        return torch.zeros_like(true)
+    rows = x.detach().permute(*rest, *axes).reshape(-1, count).numpy().astype(np.float32)
+    whole = np.pad(rows, ((0, 0), (0, -count % LANES))).reshape(len(rows), -1, LANES)
+    # numpy's `sum` adds in pairs, its `accumulate` in a row; torch's cumsum accumulates in FP64.
+    sums = np.add.accumulate(whole, axis=1)[:, -1].astype(np.float64).sum(axis=1)
+    return torch.from_numpy(sums).to(x.dtype).reshape(true.shape) / count - true
