@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,12 @@ import pytest
 from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import ModuleSource
 from trtconv.export.branches.value_exits import exits_in_words, value_exits
+from trtconv.export.exporters.choice import reading_line
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.source import load_module
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.proving import ProofVerdict
+from trtconv.proof.reference import ReferenceSample
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
 # The line of `forward` that lets a value out is line 7 of the file.
@@ -86,3 +91,18 @@ def test_the_numbers_in_the_code_are_fed(write_module, export, line):
     with pytest.raises(AccuracyError) as caught:
         export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
     assert caught.value.where == "net.py:7"
+
+
+def test_a_line_that_reads_the_same_numbers_at_both_points_is_not_blamed(write_module):
+    body = (
+        "        y = [x.new_full((2,), s) for s in torch.tensor([8.0, 16.0])]\n"
+        "        return x * y[0].sum() * float(x.max())\n"
+    )
+    path = write_module(HEAD + body)
+    runner = runner_of(path)
+    points = [SamplePoint(label, (), seed=v) for label, v in (("a", 1), ("b", 2), ("c", 1))]
+    items = [ReferenceSample(p, {"x": np.full((2, 3), p.seed, np.float32)}, {}) for p in points]
+    job = SimpleNamespace(runner=runner, samples=SimpleNamespace(items=items), request=SimpleNamespace())
+    job.request.source = ModuleSource(f"{path}:Net", base=path.parent)
+    verdicts = [ProofVerdict((), None, p, 0.0) for p in points[1:]]
+    assert [reading_line(job, v) for v in verdicts] == ["net.py:8", None]

@@ -47,6 +47,11 @@ class Exit:
     low: float = math.inf
     high: float = -math.inf
 
+    @property
+    def numbers(self) -> bool:
+        """True when what left were numbers, or bools."""
+        return self.low <= self.high
+
     def add(self, value: Any) -> None:
         """Widen the range by a number that left; other things leave it as it is."""
         if isinstance(value, (int, float)) and math.isfinite(value):
@@ -166,6 +171,6 @@ def exits_in_words(exits: Mapping[Frame, Exit], base: Path) -> tuple[str, ...]:
 
 
 def _describe(frame: Frame, leaving: Exit, base: Path) -> str:
-    numbers = not leaving.decides and leaving.low <= leaving.high
-    span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if numbers else ""
+    shown = leaving.numbers and not leaving.decides
+    span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if shown else ""
     return f"`{linecache.getline(*frame).strip()}` at {format_path(frame[0], base)}:{frame[1]}{span}"

@@ -281,8 +281,9 @@ def reading_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
     failing = next((s.inputs for s in job.samples.items[1:] if s.point == wrong.at), None)
     if failing is None:
         return None
-    exits = value_exits(job.runner, [job.samples.items[0].inputs, failing])
-    lines = [frame for frame, leaving in exits.items() if leaving.decides or leaving.low != leaving.high]
+    usual, exits = (value_exits(job.runner, [inputs]) for inputs in (job.samples.items[0].inputs, failing))
+    # A list or an array that leaves is not compared. A loop over strides reads another number in each turn.
+    lines = [frame for frame, leaving in exits.items() if not leaving.numbers or leaving != usual.get(frame)]
     return format_frame(lines[0], job.request.source.base) if lines else None
 
 
