@@ -6,7 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from trtconv.core.errors import TrtconvError
+from trtconv.export.module.binding import bind_inputs
+from trtconv.export.module.flat_module import flat_module
 from trtconv.export.symbolic import linear_algebra, numerics, order, resize, short_time, windows
+from trtconv.export.symbolic import mode as symbolic_mode
 from trtconv.export.symbolic.adaptive import pool_to
 from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear
 from trtconv.export.symbolic.mode import handlers
@@ -262,3 +266,17 @@ def test_calls_with_other_keywords_than_a_handler_has():
         # `out` is a keyword that no handler has.
         torch.log1p(x.abs(), out=out)
     torch.testing.assert_close(out, torch.log1p(x.abs()))
+
+
+def test_sizes_of_long_formulas_are_refused(monkeypatch):
+    class Windows(torch.nn.Module):
+        def forward(self, x):
+            return F.pad(x, (0, -x.shape[2] % 7)).reshape(x.shape[0], x.shape[1], -1, 7).amax(3)
+
+    flat, x = flat_module(Windows(), bind_inputs(Windows().forward, ["x"])), torch.ones(2, 3, 40)
+    shapes = (({2: torch.export.Dim.DYNAMIC},),)
+    torch.export.export(flat, (x,), dynamic_shapes=shapes, strict=False)
+    monkeypatch.setattr(symbolic_mode, "DEEPEST_SIZE", 2)
+    with pytest.raises(TrtconvError, match=r"more than the 2 that torch\.export can follow") as refused:
+        torch.export.export(flat, (x,), dynamic_shapes=shapes, strict=False)
+    assert "multiples" in refused.value.hint

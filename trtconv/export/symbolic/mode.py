@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from trtconv.core.errors import TrtconvError
 from trtconv.export.symbolic import (
     convolution,
     division,
@@ -24,6 +26,9 @@ from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
 
 Handler = Callable[..., Any]
+# Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such
+# sizes, and minutes for a network: windows are padded at every stage of a Swin, each by the remainder of the last.
+DEEPEST_SIZE = 128
 
 
 def handlers() -> dict[str, Handler]:
@@ -88,13 +93,39 @@ def _signature(handler: Handler) -> inspect.Signature:
     return inspect.signature(handler)
 
 
+@dataclass
+class SizeBound:
+    """Refuses tensors whose symbolic sizes are formulas of more than `DEEPEST_SIZE` operations; looks once at each."""
+
+    _seen: set[Any] = field(default_factory=set)
+
+    def check(self, tensor: Any) -> None:
+        """Raise TrtconvError for such a tensor; sizes that are numbers cost nothing."""
+        import torch
+
+        for size in tensor.shape:
+            if not isinstance(size, torch.SymInt):
+                continue
+            formula = size.node.expr
+            if formula in self._seen:
+                continue
+            self._seen.add(formula)
+            operations = int(formula.count_ops())
+            if operations > DEEPEST_SIZE:
+                raise TrtconvError(
+                    f"a size is computed from others in {operations} operations, more than the {DEEPEST_SIZE} that "
+                    "torch.export can follow in a sensible time",
+                    hint="give ranges with --dynamic that are multiples of what the network pads its sizes to",
+                )
+
+
 @contextmanager
 def symbolic_functions() -> Iterator[None]:
     """Trace with the handlers for the time of the block."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    table, unfold = handlers(), torch.Tensor.unfold
+    table, unfold, bound = handlers(), torch.Tensor.unfold, SizeBound()
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -104,7 +135,10 @@ def symbolic_functions() -> Iterator[None]:
                 result = handler(func, *args, **named)
                 if result is not NotImplemented:
                     return result
-            return func(*args, **named)
+            result = func(*args, **named)
+            if isinstance(result, torch.Tensor):
+                bound.check(result)
+            return result
 
     with convolution.unchecked_output_size(), SymbolicFunctions():
         yield
