@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.artifacts import beside, require_writable, sha256_file
-from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.model.file import load_model, model_files, save_model
@@ -213,13 +213,26 @@ def _rewrite_and_compare(
     fired = list(dict.fromkeys(e.rule for e in record.entries))
     for guilty in [[name] for name in reversed(fired)] + [fired]:
         remaining = [r for r in rules if r.name not in guilty]
-        model, again = rewrite_graph(original, remaining, setting, progress)
+        try:
+            model, again = rewrite_graph(original, remaining, setting, progress)
+        except UnsupportedError:
+            # Without it the target computes something else: it cannot be left out.
+            continue
         second = before.compare(model)
         if second.passed is not False:
             again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
             return model, again, second
     # Without any rewrite the target may take the graph and compute something else.
-    refuse_silently_wrong(original, setting.target, [])
+    try:
+        refuse_silently_wrong(original, setting.target, [])
+    except UnsupportedError as error:
+        raise AccuracyError(
+            f"the rewritten graph differs from the original: {whole.note}",
+            hint=f"{setting.target} cannot do without the rewrites; choose a newer target, or leave out one of them "
+            "with --skip",
+            details=[f"without rewrites: {error.message}", f"rewrites: {', '.join(fired)}"],
+            where=error.where,
+        ) from error
     return original, RewriteRecord(rejected=[_taken_back(e, whole) for e in record.entries]), None
 
 
