@@ -27,9 +27,11 @@ def enliven(module: nn.Module) -> nn.Module:
 
     with torch.no_grad():
         for part in module.modules():
-            for parameter in part.parameters(recurse=False):
+            for name, parameter in part.named_parameters(recurse=False):
                 if parameter.is_floating_point() and parameter.numel() > 1:
                     _vary(parameter, "Norm" in type(part).__name__)
+                    if "BatchNorm" in type(part).__name__ and name == "weight":
+                        _lift(parameter)
     module.eval()
     for part in module.modules():
         if _keeps_statistics(part):
@@ -56,6 +58,12 @@ def _vary(parameter: torch.Tensor, normalises: bool) -> None:
     parameter.copy_(base + torch.randn_like(parameter) * SPREAD)
 
 
+def _lift(factor: torch.Tensor) -> None:
+    """Give a norm's factor that starts near zero, at random values, the size that a trained one has."""
+    if float(factor.abs().max()) < NEGLIGIBLE:
+        factor.add_(0.5)
+
+
 def _keeps_statistics(part: nn.Module) -> bool:
     import torch
 
@@ -70,7 +78,9 @@ def _settle(part: Any, inputs: tuple[torch.Tensor, ...]) -> None:
     x = inputs[0].detach()
     axes = [a for a in range(x.dim()) if a != 1]
     part.running_mean.copy_(x.mean(axes))
-    part.running_var.copy_(CONTRACTION * x.var(axes, unbiased=False) + 1e-3)
+    variance = x.var(axes, unbiased=False)
+    # For channels that are constant; small beside the others', or what small weights give would be lost beside it.
+    part.running_var.copy_(CONTRACTION * variance + 1e-3 * variance.mean().clamp(max=1.0))
     part._trtconv_settled = True
 
 

@@ -38,7 +38,7 @@ NETWORKS = (
     ),
     Network(
         "mobile_vit",
-        _of("kornia.models.vit_mobile", "MobileViT", mode="xxs", image_size=(64, 64), patch_size=(2, 2)),
+        _of("kornia.models.vit_mobile", "MobileViT", mode="xxs", patch_size=(2, 2)),
         ("x:float32[N,3,64,64]",),
         "N=1:1:4",
     ),

@@ -36,6 +36,15 @@ def test_no_part_is_idle_any_more():
     torch.testing.assert_close(module.norm.running_mean, inputs_of_norm.mean((0, 2, 3)))
 
 
+def test_a_norm_that_starts_near_zero_passes_what_small_weights_give():
+    torch.manual_seed(0)
+    conv, norm, x = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), torch.randn(5, 3, 8, 8)
+    nn.init.normal_(conv.weight, std=1e-3)
+    nn.init.normal_(norm.weight, std=1e-2)
+    module = settled(enliven(nn.Sequential(conv, norm).eval()), (x,), {})
+    assert module(x).std((0, 2, 3)).min() > 0.1
+
+
 def test_suppression():
     boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 10, 5]])
     scores = torch.tensor([0.5, 0.9, 0.1, 0.4])
