@@ -28,7 +28,7 @@ from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_poo
 Handler = Callable[..., Any]
 # Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such
 # sizes, and minutes for a network: windows are padded at every stage of a Swin, each by the remainder of the last.
-DEEPEST_SIZE = 128
+DEEPEST_SIZE = 256
 
 
 def handlers() -> dict[str, Handler]:
