@@ -168,6 +168,7 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     from trtconv.proof.proving import compare_at
     from trtconv.proof.reference import ReferenceSample
     from trtconv.proof.rounding import measured_errors
+    from trtconv.proof.sampling import own_errors
 
     chance = random.Random(name)
     specs, space = [parse_tensor(t) for t in network.inputs], parse_space([network.space])
@@ -182,8 +183,14 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     errors = [measured_errors(module, exact, s.inputs, s.outputs) for s in samples]
     floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
     runner = OnnxRuntimeRunner(model)
-    for sample, floor in zip(samples, floors, strict=True):
+    for index, (sample, floor) in enumerate(zip(samples, floors, strict=True)):
         failure = first_failure(compare_at(runner, replace(sample, floors=floor)))
+        if failure and failure.max_abs is not None:
+            # As in an export: an element may have come out well in the one draw of its noise.
+            for drawn in own_errors(module, sample, errors[index]):
+                errors[index] = drawn
+            floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
+            failure = first_failure(compare_at(runner, replace(sample, floors=floors[index])))
         if failure:
             return describe_failure(failure)
         actual = runner(sample.inputs)
