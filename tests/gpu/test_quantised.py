@@ -18,13 +18,13 @@ from trtconv.rewrite.precision.qdq.step import decibels
 from trtconv.tune.engine_layers import read_engine_layers
 
 SEQUENCE = {"inputs": "float[N,4,32] x", "outputs": "float[a,b,c] y"}
-# 8.6 computes a small convolution with groups in FP32, which is faster there than INT8 with its conversions.
-WIDE = {"inputs": "float[N,64,56,56] x"}
 CONSTRUCTS = {
     "conv": {"text": "y = Conv<pads=[1,1,1,1]>(x, w)", "w": weight(32, 16, 3, 3)},
     "conv and relu": {"text": "a = Conv(x, w, b) y = Relu(a)", "w": weight(32, 16, 1, 1), "b": weight(32)},
-    "depthwise": {"text": "y = Conv<group=64, pads=[1,1,1,1]>(x, w)", "w": weight(64, 1, 3, 3), **WIDE},
-    "grouped": {"text": "y = Conv<group=2>(x, w)", "w": weight(64, 32, 3, 3), **WIDE},
+    # By itself, with a float output, 8.6 computes a depthwise convolution in FP32.
+    "depthwise": {"text": "a = Conv(x, u) d = Conv<group=16, pads=[1,1,1,1]>(a, w) y = Conv(d, v)",
+                  "u": weight(16, 16, 1, 1), "w": weight(16, 1, 3, 3), "v": weight(16, 16, 1, 1, seed=3)},
+    "grouped": {"text": "y = Conv<group=2>(x, w)", "w": weight(64, 32, 3, 3), "inputs": "float[N,64,56,56] x"},
     "residual": RESIDUAL,
     "shared by a pool": {"text": "p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) a = Conv(p, w) y = Relu(a)",
                          "w": weight(16, 16, 1, 1)},
