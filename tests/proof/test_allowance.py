@@ -3,7 +3,7 @@ import pytest
 
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import ENGINE_SPREAD, Arithmetic, allow, resolve_tolerance
-from trtconv.proof.noise_floor import profile
+from trtconv.proof.noise_floor import NoiseFloor, profile
 
 VALUES = np.random.default_rng(0).standard_normal((4, 6, 100)).astype(np.float32)
 ERRORS = np.abs(np.random.default_rng(1).standard_normal((4, 6, 100)) * 1e-7).astype(np.float32)
@@ -60,3 +60,21 @@ def test_integers_are_exact():
     ids = np.arange(12).reshape(3, 4)
     assert not np.any(allow(ids).limit)
     assert np.all(allow(ids, tolerance=Tolerance(rtol=0.0, atol=1.0)).limit == 1.0)
+
+
+def logits(scale, noise):
+    """What half precision is allowed in eight columns, of which the last has this magnitude and noise."""
+    scales, errors = np.full((1, 8), 0.4, np.float32), np.full((1, 8), 1e-6, np.float32)
+    scales[0, -1], errors[0, -1] = scale, noise
+    floor = NoiseFloor(errors, scales, np.zeros((1, 8), bool))
+    return allow(np.zeros((1, 8), np.float32), floor, None, Arithmetic("fp16")).limit[0]
+
+
+def test_a_column_that_cancels_is_as_far_off_in_half_precision_as_its_neighbours():
+    limits = logits(scale=0.02, noise=1e-6)
+    assert limits[-1] == pytest.approx(limits[0], rel=0.2)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 2e-5])
+def test_a_column_of_another_kind_is_held_to_its_own_magnitude(noise):
+    assert logits(scale=0.02, noise=noise)[-1] <= 0.07 * 0.02

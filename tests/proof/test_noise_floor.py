@@ -259,3 +259,21 @@ def test_columns_of_unlike_elements_do_not_count():
     wrong = want.copy()
     wrong[0, 40, 7] *= 1.001
     assert differs(floor, want, wrong)
+
+
+def test_a_number_that_cancels_is_as_noisy_as_the_rest_of_an_output_that_is_large_at_a_point():
+    generator = np.random.default_rng(0)
+    values = [generator.standard_normal((4, 50)).astype(np.float32) for _ in range(6)]
+    noise = profile(values, [np.abs(v) * 0 + 1e-7 for v in values])
+    bright = 60 * generator.standard_normal((2, 50)).astype(np.float32)
+    bright[:, 7] = 1e-3
+    floor = noise.floor(bright, random=False)
+    assert floor.scale[:, 7].min() > 20
+    assert floor.error[:, 7].min() > 20 * np.median(noise.floor(values[0]).error)
+
+
+def test_a_column_that_alone_is_small_stays_small_where_the_output_has_its_usual_size():
+    generator = np.random.default_rng(0)
+    values = [generator.standard_normal((4, 50)).astype(np.float32) * ([1.0] * 49 + [1e-3]) for _ in range(6)]
+    noise = profile([v.astype(np.float32) for v in values], [(np.abs(v) * 1e-7).astype(np.float32) for v in values])
+    assert noise.floor(values[0].astype(np.float32)).scale[:, 49].max() < 0.01

@@ -40,6 +40,9 @@ ENGINE_SPREAD = 4.0
 # unit roundoffs is allowed, but never more than this share of the magnitude.
 AMPLIFIED = 4.0
 MOST_AMPLIFIED = 0.05
+# Columns whose noise is within this factor of the output's typical one are sums of terms of one size. One that is small
+# because its terms cancel (one logit among a thousand) is as far off as its neighbours in half precision as well.
+ALIKE = 8.0
 # Numbers below the smallest normal FP32 count as zero on GPUs.
 TINY = 2.0**-126
 UNIT_ROUNDOFF = {p.name: p.unit_roundoff for p in PRECISIONS}
@@ -121,7 +124,7 @@ def allow(
             fixed = grows * scale + UNITS * TINY
             if arithmetic.precision != FP32.name:
                 amplified = AMPLIFIED * arithmetic.unit / unit * floor.error
-                fixed = np.maximum(fixed, np.minimum(amplified, MOST_AMPLIFIED * scale))
+                fixed = np.maximum(fixed, np.minimum(amplified, MOST_AMPLIFIED * _magnitude_of_terms(floor)))
         else:
             fixed = named.atol * np.maximum(1.0, scale)
         relative = grows if named.rtol is None else named.rtol
@@ -145,6 +148,17 @@ def _allow_quantised(expected: Array, floor: NoiseFloor, named: Tolerance) -> Al
     cosine = named.cosine if named.cosine is not None else least_cosine(expected, floor)
     why = f"quantisation was measured to be off by up to {floor.reach:.0f} times its typical error"
     return Allowance(limit + fixed + relative * magnitude, scale, cosine, named.mismatched or 0.0, why)
+
+
+def _magnitude_of_terms(floor: NoiseFloor) -> Array:
+    """The scale of each element, but that of its neighbours where it is smaller and just as noisy."""
+    import numpy as np
+
+    scale, noise = np.broadcast_arrays(floor.scale.astype(np.float64), floor.error.astype(np.float64))
+    typical = np.median(noise[noise > 0.0]) if (noise > 0.0).any() else 0.0
+    alike = (noise >= typical / ALIKE) & (noise <= typical * ALIKE)
+    neighbours = np.median(scale[alike]) if alike.any() else 0.0
+    return np.where(alike, np.maximum(scale, neighbours), scale)
 
 
 def _held(floor: NoiseFloor, named: Tolerance) -> Array:

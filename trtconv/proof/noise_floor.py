@@ -260,7 +260,9 @@ def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tu
 
     rows = rows_of(output, part.axis)
     own = magnitudes(rows)
-    scale = np.maximum(own, part.scale / (LEAST_SHARE if rows.shape[1] >= ENOUGH else 1.0))
+    # Two numbers that happen to cancel are as far off as the rest of an output that is large at this point.
+    least = part.scale / LEAST_SHARE if rows.shape[1] >= ENOUGH else part.scale * _growth(own, part.scale)
+    scale = np.maximum(own, least)
     # What is left of a column that is cut off says little of its own.
     scale = np.where(part.cut_off, np.maximum(scale, np.median(scale) / SMALLER_BY), scale)
     # A column that is nearly zero at random values has errors as large as itself. Where it is large, and errors were
@@ -270,6 +272,14 @@ def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tu
     if errors is not None:
         noise = np.maximum(noise, typical_errors(rows_of(errors, part.axis), scale))
     return np.where(part.cut_off, np.maximum(noise, np.median(noise)), noise), scale
+
+
+def _growth(own: Array, typical: Array) -> float:
+    """How many times as large as at random values an output's columns are at a point, by their median; 1 at least."""
+    import numpy as np
+
+    used = typical > 0
+    return max(1.0, float(np.median(own[used] / typical[used]))) if used.any() else 1.0
 
 
 def _with_own(noise: Array, errors: Array, exact: Array, random: bool) -> Array:
