@@ -22,6 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--file", default="", help="the attacks of one file")
+    parser.add_argument("--sizes", type=int, default=6, help="how many odd sizes the judge looks at in modules")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -29,7 +30,7 @@ def main() -> int:
     chosen = [e for e in entries if e.name in (options.names or [e.name]) and e.file.endswith(options.file)]
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     unexpected = []
-    for entry, outcome in _run_all(chosen):
+    for entry, outcome in _run_all(chosen, options.sizes):
         counts[entry.file.rpartition(".")[2]][outcome.result] += 1
         expected = outcome.result == entry.outcome and entry.says in outcome.says
         unexpected += [] if expected else [outcome.name]
@@ -43,11 +44,14 @@ def main() -> int:
     return 1 if unexpected else 0
 
 
-def _run_all(entries: list[ModuleAttack | GraphAttack]) -> Iterator[tuple[ModuleAttack | GraphAttack, Outcome]]:
+def _run_all(
+    entries: list[ModuleAttack | GraphAttack], sizes: int
+) -> Iterator[tuple[ModuleAttack | GraphAttack, Outcome]]:
     for entry in entries:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                outcome = (run if isinstance(entry, ModuleAttack) else run_graph)(entry, Path(folder))
+                module = isinstance(entry, ModuleAttack)
+                outcome = run(entry, Path(folder), sizes) if module else run_graph(entry, Path(folder))
             except Exception as error:
                 outcome = Outcome(entry.name, "TRACEBACK", f"{type(error).__name__}: {error}"[:500], 0.0)
         yield entry, outcome

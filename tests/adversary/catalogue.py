@@ -13,9 +13,9 @@ FOLDER = Path(__file__).with_name("modules")
 
 def load_modules() -> dict[str, ModuleAttack]:
     """Importing their files registers them."""
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         if path.stem != "__init__":
-            importlib.import_module(f"tests.adversary.modules.{path.stem}")
+            importlib.import_module(".".join(("tests.adversary.modules", *path.relative_to(FOLDER).with_suffix("").parts)))
     return MODULES
 
 

@@ -31,8 +31,8 @@ class Outcome:
     seconds: float
 
 
-def run(attack: ModuleAttack, folder: Path) -> Outcome:
-    """Convert, then judge. Anything but a TrtconvError is raised."""
+def run(attack: ModuleAttack, folder: Path, sizes: int = 6) -> Outcome:
+    """Convert, then judge at the corners and at so many other sizes. Anything but a TrtconvError is raised."""
     import torch
 
     started = time.monotonic()
@@ -45,7 +45,7 @@ def run(attack: ModuleAttack, folder: Path) -> Outcome:
     except TrtconvError as error:
         text = " | ".join([error.message, *error.details, f"hint: {error.hint}", f"at {error.where}"])
         return Outcome(attack.name, REFUSED, text, time.monotonic() - started)
-    result, says = judge(fresh, path, attack, notes)
+    result, says = judge(fresh, path, attack, notes, sizes)
     return Outcome(attack.name, result, says, time.monotonic() - started)
 
 
@@ -71,11 +71,13 @@ def convert(module: object, attack: ModuleAttack, folder: Path) -> tuple[Path, t
     return request.output, (*exported.notes, *rewritten.notes, *findings)
 
 
-def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ...]) -> tuple[str, str]:
+def judge(
+    module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ...], sizes: int = 6
+) -> tuple[str, str]:
     """`equal`, or `noted` and `WRONG` with the first point that differs."""
     eager, file = Eager(module), File(path)
     points = [(f"own {i}", make()) for i, make in enumerate(attack.feeds)]
-    points += feeds(attack.inputs, attack.dims, attack.kinds)
+    points += feeds(attack.inputs, attack.dims, attack.kinds, sizes)
     noted = ""
     with np.errstate(all="ignore"):
         for label, feed in points:

@@ -1,0 +1,1 @@
+"""Parts of networks as they are shipped, by field."""

@@ -1,0 +1,1 @@
+"""What a malicious reviewer writes, by class."""
