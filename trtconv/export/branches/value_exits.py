@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.core.listing import list_first
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.sizes.work import watching_mode
 from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
 
 if TYPE_CHECKING:
@@ -104,7 +105,6 @@ def value_exits(runner: ModuleRunner, inputs: Iterable[Mapping[str, Array]]) -> 
 @contextmanager
 def _watched(exits: Exits) -> Iterator[None]:
     from torch.overrides import TorchFunctionMode
-    from torch.utils._python_dispatch import TorchDispatchMode
 
     class Functions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -118,9 +118,9 @@ def _watched(exits: Exits) -> Iterator[None]:
                 exits.note(False, result)
             return result
 
-    class Operations(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
+    class Operations(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
             if getattr(func, "name", lambda: "")().split(".")[0] in LEAVING:
                 exits.note(False, result)
             return result

@@ -28,6 +28,6 @@ class PaddedRunner(ModuleRunner):
         """Pad, run, cut."""
         return self.padding.around(self.inner)(inputs)
 
-    def with_module(self, module: nn.Module) -> PaddedRunner:
+    def with_module(self, module: nn.Module, wide: bool = False) -> PaddedRunner:
         """Another module run in the same way."""
-        return PaddedRunner(self.inner.with_module(module), self.padding)
+        return PaddedRunner(self.inner.with_module(module, wide), self.padding)

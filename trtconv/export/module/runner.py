@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from trtconv.export.module.twins import (
     exact_twin,
     perturbed_twin,
     weight_bytes,
+    wide_floats,
 )
 from trtconv.export.module.user_code import blame
 from trtconv.export.sizes.shape_caches import ShapeCaches
@@ -46,9 +47,11 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation.
+    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation. `wide` runs take
+    # float32 for float64.
     interpolates = True
     caches = ShapeCaches()
+    wide = False
 
     def __init__(
         self,
@@ -72,10 +75,10 @@ class ModuleRunner:
         self.names = tuple(names)
         self.binding = bind_inputs(forward_of(self.module), parameters or self.names)
 
-    def with_module(self, module: nn.Module) -> ModuleRunner:
-        """Another module run in the same way."""
+    def with_module(self, module: nn.Module, wide: bool = False) -> ModuleRunner:
+        """Another module run in the same way, or with float64 for float32."""
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
-        other.names, other.binding = self.names, self.binding
+        other.names, other.binding, other.wide = self.names, self.binding, wide
         return other
 
     @property
@@ -124,7 +127,7 @@ class ModuleRunner:
         if not self.names:
             self._bind(list(inputs))
         tensors = {name: to_tensor(inputs[name]) for name in self.names}
-        with torch.no_grad(), redirect_stdout(StringIO()):
+        with torch.no_grad(), redirect_stdout(StringIO()), wide_floats() if self.wide else nullcontext():
             outputs = self._run(tensors)
         return {name: to_array(value) for name, value in outputs.items()}
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.sizes.work import watching_mode
 from trtconv.proof.coordinates import MOVED_BY
 
 if TYPE_CHECKING:
@@ -50,9 +51,38 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
     if copied is None:
         return None
     try:
-        return runner.with_module(copied.double())
+        return runner.with_module(copied.double(), wide=True)
     except (RuntimeError, TypeError, NotImplementedError, AttributeError):
         return None
+
+
+@contextmanager
+def wide_floats() -> Iterator[None]:
+    """What a module names float32 is float64 during the block, and so is what torch makes of whole numbers.
+
+    Without it a module that takes bytes and says `x.float() / 255` computes in FP32 in its FP64 twin too, and no
+    rounding of its own is seen. Half and bfloat16 stay: what they round away is meant.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    def widened(value: Any) -> Any:
+        return torch.float64 if value is torch.float32 else value
+
+    class WideFloats(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = {name: widened(value) for name, value in (kwargs or {}).items()}
+            if getattr(func, "__name__", "") == "float":
+                return args[0].to(torch.float64, **named)
+            return func(*(widened(value) for value in args), **named)
+
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if default is torch.float32 else default)
+    try:
+        with WideFloats():
+            yield
+    finally:
+        torch.set_default_dtype(default)
 
 
 def perturbed_twin(runner: ModuleRunner, seed: int) -> ModuleRunner | None:
@@ -115,24 +145,20 @@ class Resampled:
 
 def _moved_coordinates() -> Any:
     """A dispatch mode under which what interpolates reads beside its coordinates; `count` says how often."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class MovedCoordinates(TorchDispatchMode):  # type: ignore[misc]
+    class MovedCoordinates(watching_mode()):  # type: ignore[misc]
         count = 0
 
-        def __torch_dispatch__(
-            self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-        ) -> Any:
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
             name = func.overloadpacket.__name__
             if name in UPSAMPLING:
                 self.count += 1
-                return _upsampled(func, UPSAMPLING[name], args, dict(kwargs or {}))
+                return _upsampled(func, UPSAMPLING[name], args, kwargs)
             # Nearest (1) decides, and is not noise.
             if name in SAMPLING and args[2] != 1:
                 self.count += 1
                 x, grid, *rest = args
-                return func(x, grid + MOVED_BY, *rest, **dict(kwargs or {}))
-            return func(*args, **dict(kwargs or {}))
+                return func(x, grid + MOVED_BY, *rest, **kwargs)
+            return func(*args, **kwargs)
 
     return MovedCoordinates()
 

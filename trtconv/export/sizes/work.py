@@ -33,21 +33,47 @@ class Work:
     names: frozenset[str] = frozenset()
 
 
+def watching_mode() -> type:
+    """The class of modes whose `watch(func, args, kwargs)` is called for each operator of aten.
+
+    torch.cond and its kin run as a whole. What torch compiles for them under a mode fails at the next size without it,
+    so it is forgotten.
+    """
+    import torch
+    from torch._ops import HigherOrderOperator
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watching(TorchDispatchMode):  # type: ignore[misc]
+        supports_higher_order_operators = True
+        compiled = False
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if isinstance(func, HigherOrderOperator):
+                self.compiled = True
+                return func(*args, **(kwargs or {}))
+            return self.watch(func, args, kwargs or {})
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            if self.compiled:
+                torch._dynamo.reset()
+
+    return Watching
+
+
 @contextmanager
 def counted_work() -> Iterator[Work]:
     """Count what torch runs in the block; the result is complete at its end."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     work = Work()
     names: set[str] = set()
 
-    class Counter(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
+    class Counter(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
             names.add(func.overloadpacket.__name__)
             # A nested tensor has no sizes: what it costs is not counted.
             with suppress(RuntimeError, TypeError, ValueError, AttributeError):
-                work.operations += _operations(func, args, kwargs or {}, result)
+                work.operations += _operations(func, args, kwargs, result)
             return result
 
     try:

@@ -25,15 +25,36 @@ def reversed_floor_divide(func: Any, x: Any, other: Any) -> Any:
 
 
 def divide(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
-    """torch.div; only with `rounding_mode="floor"` of floats is it another thing than ONNX's."""
-    if rounding_mode != "floor" or out is not None:
+    """torch.div; ONNX's is another thing of floats rounded down, and the exporters cut integers off as FP32."""
+    if rounding_mode is None or out is not None:
         return NotImplemented
+    if rounding_mode == "trunc":
+        return _cut_off(x, other) if _of_integers(x, other) else NotImplemented
     return _floored(x, other) if _of_floats(x, other) else NotImplemented
 
 
 def divide_in_place(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """x.div_(other, rounding_mode="floor")."""
     return floor_divide_in_place(func, x, other) if rounding_mode == "floor" else NotImplemented
+
+
+def _of_integers(x: Any, other: Any) -> bool:
+    import torch
+
+    operands = [v for v in (x, other) if isinstance(v, torch.Tensor)]
+    whole = all(isinstance(v, (torch.Tensor, int)) and not isinstance(v, bool) for v in (x, other))
+    return whole and bool(operands) and not any(
+        v.dtype.is_floating_point or v.dtype.is_complex or v.dtype == torch.bool for v in operands
+    )
+
+
+def _cut_off(x: Any, other: Any) -> Any:
+    """The quotient of integers without its fraction: rounded down, one more where that lost a negative one's."""
+    import torch
+
+    whole = torch.div(x, other, rounding_mode="floor")
+    lossy = torch.logical_and(whole < 0, whole * other != x)
+    return whole + lossy.to(whole.dtype)
 
 
 def _of_floats(x: Any, other: Any) -> bool:

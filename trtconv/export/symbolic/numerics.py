@@ -72,6 +72,54 @@ def logaddexp(func: Any, x: Any, y: Any) -> Any:
     return torch.maximum(x, y) + _log1p_of_small(torch.exp(gap))
 
 
+def logaddexp2(func: Any, x: Any, y: Any) -> Any:
+    """log2(2^x + 2^y), from the larger of both as `logaddexp`."""
+    import torch
+
+    gap = torch.where(x == y, torch.zeros_like(x), -(x - y).abs())
+    return torch.maximum(x, y) + _log1p_of_small(torch.exp2(gap)) / math.log(2.0)
+
+
+def fmax(func: Any, x: Any, y: Any) -> Any:
+    """The larger of both; where one is NaN, the other."""
+    import torch
+
+    return _number_of_two(x, y, torch.maximum)
+
+
+def fmin(func: Any, x: Any, y: Any) -> Any:
+    """The smaller of both; where one is NaN, the other."""
+    import torch
+
+    return _number_of_two(x, y, torch.minimum)
+
+
+def _number_of_two(x: Any, y: Any, extreme: Any) -> Any:
+    import torch
+
+    if not (x.dtype.is_floating_point and y.dtype.is_floating_point):
+        return extreme(x, y)
+    return torch.where(x != x, y, torch.where(y != y, x, extreme(x, y)))
+
+
+def signbit(func: Any, x: Any) -> Any:
+    """Whether a number is negative, a zero too; no NaN is."""
+    import torch
+
+    if not x.dtype.is_floating_point:
+        return x < 0 if x.dtype.is_signed else torch.zeros_like(x, dtype=torch.bool)
+    return torch.logical_or(x < 0, torch.logical_and(x == 0, torch.reciprocal(x) < 0))
+
+
+def rrelu(
+    func: Any, x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """Outside of training the slope is the mean of its bounds."""
+    from torch.nn import functional
+
+    return NotImplemented if training or inplace else functional.leaky_relu(x, (lower + upper) / 2)
+
+
 def atan2(func: Any, y: Any, x: Any) -> Any:
     """The angle of (x, y) by the sign of y, that of a zero too: the exporters give -pi for (-1, 0).
 

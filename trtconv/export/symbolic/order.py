@@ -196,9 +196,17 @@ def argsort(func: Any, x: Any, dim: int = -1, descending: bool = False, stable: 
 
 
 def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """The mean of what is scattered: the sum over the count; the exporters write the last value or the sum."""
+    """The mean of what is scattered: the sum over the count; the exporters write the last value or the sum.
+
+    Extremes without the element's own value start from infinity; the exporters start from the largest finite number.
+    """
     import torch
 
+    if reduce in ("amax", "amin") and not include_self and x.dtype.is_floating_point:
+        neutral = torch.full_like(x, -math.inf if reduce == "amax" else math.inf)
+        extremes = neutral.scatter_reduce(dim, index, src, reduce)
+        own = torch.ones_like(x).scatter(dim, index, 0.0)
+        return torch.where(own > 0, x, extremes)
     if reduce != "mean":
         return NotImplemented
     sums = (x if include_self else torch.zeros_like(x)).scatter_add(dim, index, src)
@@ -206,6 +214,36 @@ def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: st
     counts = own.scatter_add(dim, index, torch.ones_like(src))
     means = sums / counts.clamp(min=1.0)
     return means if include_self else torch.where(counts > 0, means, x)
+
+
+def index_reduce(func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """The same with one index for whole slices."""
+    axis = dim % x.dim()
+    spread = index.reshape([-1 if i == axis else 1 for i in range(x.dim())]).expand_as(source)
+    # By its method, so that the handler above sees it.
+    return x.scatter_reduce(axis, spread, source, reduce, include_self=include_self)
+
+
+def put(func: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """Elements written by their index in the flat tensor, which may count from the end."""
+    flat = x.reshape(-1)
+    return flat.index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+def mode(func: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent value along an axis, the smallest of equally frequent ones; the index is of its last place."""
+    import torch
+
+    last = x.transpose(dim, -1)
+    same = last.unsqueeze(-1) == last.unsqueeze(-2)
+    counts = same.to(torch.int64).sum(-1)
+    frequent = counts == counts.amax(-1, keepdim=True)
+    high = math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).max
+    values = torch.where(frequent, last, torch.full((), high, dtype=x.dtype, device=x.device)).amin(-1, keepdim=True)
+    places = arange(last.shape[-1], x)
+    indices = torch.where(last == values, places, torch.zeros_like(places)).amax(-1, keepdim=True)
+    pair = (values.transpose(dim, -1), indices.transpose(dim, -1))
+    return ValuesIndices(*(pair if keepdim else (v.squeeze(dim) for v in pair)))
 
 
 def tensor_split(
@@ -221,17 +259,14 @@ def tensor_split(
 
 
 def roll(func: Any, x: Any, shifts: Any, dims: Any = None) -> Any:
-    """roll by a shift that is read from a shape: the axis is cut and joined the other way round."""
-    import torch
-
+    """roll by a shift that is read from a shape, by index: cutting the axis asks whether a part is empty."""
     moves = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     axes = list(dims) if isinstance(dims, (list, tuple)) else [dims]
     if not any_symbolic(moves) or len(moves) != len(axes) or None in axes:
         return NotImplemented
     for shift, axis in zip(moves, axes, strict=True):
         length = x.shape[axis]
-        cut = shift % length
-        x = torch.cat([x.narrow(axis, length - cut, cut), x.narrow(axis, 0, length - cut)], axis)
+        x = x.index_select(axis, (arange(length, x) - shift) % length)
     return x
 
 
