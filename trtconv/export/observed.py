@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
+from trtconv.export.branches.callers import require_no_use_of_callers
 from trtconv.export.module.outputs import require_same_outputs
 from trtconv.export.module.repeatable import (
     require_independent_of_first_call,
@@ -85,5 +86,6 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
     require_same_outputs(samples.items)
     runner.caches = find_shape_caches(runner, observed.untouched, samples.items)
     require_repeatable(runner, samples.cheapest)
+    require_no_use_of_callers(runner, samples.cheapest.inputs)
     require_independent_of_first_call(runner, observed.untouched, samples.items)
     return samples

@@ -38,7 +38,7 @@ def fake_by_name(self, x):
     return x.sin() if "Fake" in type(x).__name__ or "Functional" in repr(type(x)) else x.cos()
 
 
-@forward(X, dims=N, refused="")
+@forward(X, dims=N, refused="asks which code calls it")
 def module_on_the_stack(self, x):
     names = set()
     frame = sys._getframe()
