@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from trtconv.export.symbolic import numerics, order, short_time
+from trtconv.export.symbolic import division, numerics, order, short_time
+from trtconv.export.symbolic.mode import symbolic_functions
 
 X = torch.tensor([[1.0, -math.inf, 2.0, math.inf, 0.5], [-math.inf, -math.inf, 3.0, 100.0, -2.0]])
 
@@ -39,8 +41,59 @@ def test_xlog1py_keeps_its_digits_near_zero(scale):
     ],
 )
 def test_windows_of_a_size(name, coefficients, length, periodic):
-    """TorchScript gives a size as a tensor."""
+    """TorchScript gives a size as a tensor; a number makes a constant."""
     torchs = getattr(torch, name)
     own = short_time.cosine_window(*coefficients)
     torch.testing.assert_close(own(torchs, torch.tensor(length), periodic), torchs(length, periodic=periodic))
-    assert own(torchs, length, periodic) is NotImplemented
+    torch.testing.assert_close(own(torchs, length, periodic), torchs(length, periodic=periodic))
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin", "mean", "prod"])
+@pytest.mark.parametrize("own", [True, False])
+def test_reductions_by_index(reduce, own):
+    torch.manual_seed(0)
+    x, base, index = torch.randn(5, 6), torch.full((5, 6), 2.0), torch.randint(0, 6, (5, 6))
+    x[0, 0], x[1, 1] = math.inf, -math.inf
+
+    def both():
+        rows = torch.ones(4, 6).index_reduce(0, index[:, 0] % 4, x, reduce, include_self=own)
+        return base.scatter_reduce(1, index, x, reduce, include_self=own), rows
+
+    with symbolic_functions():
+        written = both()
+    torch.testing.assert_close(written, both(), equal_nan=True)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_most_frequent(dim, keep):
+    torch.manual_seed(0)
+    for x in (torch.randn(5, 6).round(), torch.randint(-2, 3, (6, 5))):
+        own, torchs = order.mode(torch.mode, x, dim, keep), x.mode(dim, keep)
+        assert torch.equal(own.values, torchs.values)
+        assert torch.equal(own.indices, torchs.indices)
+
+
+def test_whole_quotients_are_cut_off_exactly():
+    a = torch.tensor([2147483647, -2147483648, 621491000, -7, 7, 0], dtype=torch.int32)
+    for b in (torch.tensor([3, 5, -7, 2, -2, 4], dtype=torch.int32), 9, -9):
+        assert torch.equal(division.divide(torch.div, a, b, rounding_mode="trunc"), torch.div(a, b, rounding_mode="trunc"))
+
+
+def test_signs_and_numbers_beside_nan():
+    x = torch.tensor([-0.0, 0.0, -1.0, 2.0, math.inf, -math.inf, math.nan, 1e-40, -1e-40])
+    assert torch.equal(numerics.signbit(torch.signbit, x), torch.signbit(x))
+    for own, torchs in ((numerics.fmax, torch.fmax), (numerics.fmin, torch.fmin)):
+        torch.testing.assert_close(own(torchs, x, x.flip(0)), torchs(x, x.flip(0)), equal_nan=True)
+    y = x * 100
+    torch.testing.assert_close(numerics.logaddexp2(None, x, y), torch.logaddexp2(x, y), equal_nan=True)
+    assert torch.equal(numerics.rrelu(F.rrelu, x[:6]), F.rrelu(x[:6]))
+    assert numerics.rrelu(F.rrelu, x, training=True) is NotImplemented
+
+
+def test_put_and_roll():
+    x = torch.arange(12.0).view(3, 4)
+    index, values = torch.tensor([0, -1, 0]), torch.tensor([1.0, 2.0, 4.0])
+    torch.testing.assert_close(order.put(None, x, index, values, True), x.put(index, values, accumulate=True))
+    shift = torch.tensor(-5)
+    assert torch.equal(order.roll(None, x, (shift, 1), (1, 0)), x.roll((-5, 1), (1, 0)))

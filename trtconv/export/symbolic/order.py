@@ -260,13 +260,16 @@ def tensor_split(
 
 def roll(func: Any, x: Any, shifts: Any, dims: Any = None) -> Any:
     """roll by a shift that is read from a shape, by index: cutting the axis asks whether a part is empty."""
+    import torch
+
     moves = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     axes = list(dims) if isinstance(dims, (list, tuple)) else [dims]
     if not any_symbolic(moves) or len(moves) != len(axes) or None in axes:
         return NotImplemented
     for shift, axis in zip(moves, axes, strict=True):
         length = x.shape[axis]
-        x = x.index_select(axis, (arange(length, x) - shift) % length)
+        index = arange(length, x) - shift % length
+        x = x.index_select(axis, torch.where(index < 0, index + length, index))
     return x
 
 

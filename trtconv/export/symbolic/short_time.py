@@ -70,9 +70,9 @@ def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[An
 
 
 def cosine_window(*coefficients: float) -> Callable[..., Any]:
-    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length is a size: torch makes it of one number.
+    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length may be a size: torch makes it of one number.
 
-    The angle `a` goes once round in the length (`periodic`), or in one less; a window of one element is 1.
+    Of a number it is a constant: ONNX's HammingWindow has 25/46 where torch has 0.54. The angle `a` goes once round in the length (`periodic`), or in one less; a window of one element is 1.
     """
 
     def window(
@@ -89,7 +89,11 @@ def cosine_window(*coefficients: float) -> Callable[..., Any]:
         import torch
 
         dtype = torch.get_default_dtype() if dtype is None else dtype
-        if not is_symbolic(window_length) or not dtype.is_floating_point:
+        if not dtype.is_floating_point:
+            return NotImplemented
+        if isinstance(window_length, int):
+            return _fixed_window(window_length, periodic, coefficients).to(device=device, dtype=dtype)
+        if not is_symbolic(window_length):
             return NotImplemented
         length = torch.full((), window_length, dtype=dtype, device=device)
         turn = (length if periodic else length - 1.0).clamp(min=1.0)
@@ -98,3 +102,12 @@ def cosine_window(*coefficients: float) -> Callable[..., Any]:
         return torch.where(length == 1.0, torch.ones_like(angle), values)
 
     return window
+
+
+def _fixed_window(length: int, periodic: bool, coefficients: tuple[float, ...]) -> Any:
+    import numpy as np
+    import torch
+
+    angle = np.arange(length) * (2.0 * np.pi) / max(1, length if periodic else length - 1)
+    values = sum((-1) ** k * c * np.cos(k * angle) for k, c in enumerate(coefficients))
+    return torch.from_numpy(np.ones(1) if length == 1 else np.asarray(values))
