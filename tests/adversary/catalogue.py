@@ -15,7 +15,9 @@ def load_modules() -> dict[str, ModuleAttack]:
     """Importing their files registers them."""
     for path in sorted(FOLDER.rglob("*.py")):
         if path.stem != "__init__":
-            importlib.import_module(".".join(("tests.adversary.modules", *path.relative_to(FOLDER).with_suffix("").parts)))
+            importlib.import_module(
+                ".".join(("tests.adversary.modules", *path.relative_to(FOLDER).with_suffix("").parts))
+            )
     return MODULES
 
 

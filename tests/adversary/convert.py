@@ -71,9 +71,7 @@ def convert(module: object, attack: ModuleAttack, folder: Path) -> tuple[Path, t
     return request.output, (*exported.notes, *rewritten.notes, *findings)
 
 
-def judge(
-    module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ...], sizes: int = 6
-) -> tuple[str, str]:
+def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ...], sizes: int = 6) -> tuple[str, str]:
     """`equal`, or `noted` and `WRONG` with the first point that differs."""
     eager, file = Eager(module), File(path)
     points = [(f"own {i}", make()) for i, make in enumerate(attack.feeds)]
@@ -89,6 +87,8 @@ def judge(
             if not note:
                 return WRONG, f"{label}: {wrong} | notes: {notes}"
             noted = noted or f"{label}: {wrong} | {note}"
+    if not eager.ran:
+        return WRONG, "the judge could run the module at no point"
     return (NOTED, noted) if noted else (EQUAL, "")
 
 

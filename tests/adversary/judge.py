@@ -45,7 +45,9 @@ def _wide_casts() -> Any:
             if getattr(function, "__name__", "") in ("half", "float", "bfloat16"):
                 return args[0].double()
             wide = [torch.float64 if isinstance(a, torch.dtype) and a in narrow else a for a in args]
-            more = {n: torch.float64 if isinstance(a, torch.dtype) and a in narrow else a for n, a in (kwargs or {}).items()}
+            more = {
+                n: torch.float64 if isinstance(a, torch.dtype) and a in narrow else a for n, a in (kwargs or {}).items()
+            }
             return function(*wide, **more)
 
     return WideCasts()
@@ -56,6 +58,7 @@ class Eager:
 
     def __init__(self, module: Any) -> None:
         self._module = module.eval()
+        self.ran = 0
         try:
             self._exact = copy.deepcopy(self._module).double()
         except Exception:  # whatever a module raises when it is copied
@@ -64,6 +67,7 @@ class Eager:
     def __call__(self, feed: Feed) -> tuple[list[Array], list[Array]]:
         """The outputs, and those of FP64 (the same where it cannot be had)."""
         plain = self._run(self._module, feed, False)
+        self.ran += 1
         try:
             exact = self._run(self._exact, feed, True) if self._exact is not None else plain
         except Exception:  # a module that casts: its casts keep FP64
@@ -82,7 +86,10 @@ class Eager:
         if wide:
             tensors = {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()}
         with torch.no_grad():
-            outputs = module(**tensors)
+            try:
+                outputs = module(**tensors)
+            except (TypeError, IndexError):  # its parameters have other names, or a hook takes them by position
+                outputs = module(*tensors.values())
         return [np.asarray(o.detach().cpu() if hasattr(o, "detach") else o) for o in flatten(outputs)]
 
 

@@ -37,9 +37,7 @@ def sizes(dims: str, count: int = 6) -> list[dict[str, int]]:
     return [dict(zip(ranges, c, strict=True)) for c in dict.fromkeys(chosen)]
 
 
-def feeds(
-    inputs: Sequence[str], dims: str, kinds: Sequence[str] = (), count: int = 6
-) -> Iterator[tuple[str, Feed]]:
+def feeds(inputs: Sequence[str], dims: str, kinds: Sequence[str] = (), count: int = 6) -> Iterator[tuple[str, Feed]]:
     """Each size with ordinary values, and each kind of values at some sizes; `count` sizes are odd ones."""
     points = sizes(dims, count)
     wanted = kinds or FLOAT_KINDS

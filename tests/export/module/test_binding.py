@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, renaming_notes
+from trtconv.export.module.runner import ModuleRunner
 
 
 @dataclass
@@ -106,3 +108,14 @@ def test_an_output_named_as_an_input_is_renamed():
         "the output 'sample' is called 'sample_out': an input has its name"
     ]
     assert renaming_notes(["mean_out"], ["sample"]) == []
+
+
+def test_leading_inputs_by_position_for_hooks_that_take_nothing_else():
+    assert bind_inputs(plain, ["mask", "x"], leading=True).arguments([0, 1]) == ([1], {"mask": 0})
+    module = torch.nn.Sequential(torch.nn.ReLU())
+    module.register_forward_hook(lambda m, inputs, output: output + inputs[0])
+    runner = ModuleRunner(module)
+    x = np.array([-1.0, 2.0], np.float32)
+    assert next(iter(runner({"input": x}).values())).tolist() == [-1.0, 4.0]
+    module.register_forward_hook(lambda m, inputs, named, output: output * named.get("none", 2), with_kwargs=True)
+    assert next(iter(ModuleRunner(module)({"input": x}).values())).tolist() == [-2.0, 8.0]

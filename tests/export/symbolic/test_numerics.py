@@ -77,7 +77,9 @@ def test_the_most_frequent(dim, keep):
 def test_whole_quotients_are_cut_off_exactly():
     a = torch.tensor([2147483647, -2147483648, 621491000, -7, 7, 0], dtype=torch.int32)
     for b in (torch.tensor([3, 5, -7, 2, -2, 4], dtype=torch.int32), 9, -9):
-        assert torch.equal(division.divide(torch.div, a, b, rounding_mode="trunc"), torch.div(a, b, rounding_mode="trunc"))
+        assert torch.equal(
+            division.divide(torch.div, a, b, rounding_mode="trunc"), torch.div(a, b, rounding_mode="trunc")
+        )
 
 
 def test_signs_and_numbers_beside_nan():

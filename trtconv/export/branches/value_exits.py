@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.core.listing import list_first
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.sizes.work import watching_mode
 from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
+from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
     import numpy as np

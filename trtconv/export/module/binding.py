@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,8 +59,10 @@ class Binding:
         return positional, keywords
 
 
-def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
+def bind_inputs(forward: Callable[..., Any], names: Sequence[str], leading: bool = False) -> Binding:
     """Match input names with forward's parameters by name, and what is left over by position.
+
+    `leading`: the parameters before the first one that has a default or no input are passed by position.
 
     Raises InvalidRequestError for an input that forward does not take, one given twice, or a parameter without a
     default that has no input.
@@ -80,11 +83,12 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str]) -> Binding:
     hints = _annotations(forward)
     slots: list[InputSlot] = []
     positional = rest is not None and bool(loose)
+    first = list(itertools.takewhile(lambda n: n in trees and named[n].default is inspect.Parameter.empty, named))
     for name, parameter in named.items():
         if name not in trees:
             continue
         by_keyword = parameter.kind is parameter.KEYWORD_ONLY or (
-            parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not positional
+            parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not positional and not (leading and name in first)
         )
         slots.append(InputSlot(name, by_keyword, trees[name], hints.get(name)))
     slots += [InputSlot(name, rest is None, tree, None) for name, tree in loose.items()]

@@ -73,7 +73,9 @@ class ModuleRunner:
 
     def _bind(self, names: Sequence[str], parameters: Sequence[str] | None = None) -> None:
         self.names = tuple(names)
-        self.binding = bind_inputs(forward_of(self.module), parameters or self.names)
+        self.binding = bind_inputs(
+            forward_of(self.module), parameters or self.names, _hooks_take_positions(self.module)
+        )
 
     def with_module(self, module: nn.Module, wide: bool = False) -> ModuleRunner:
         """Another module run in the same way, or with float64 for float32."""
@@ -152,6 +154,12 @@ def forward_of(module: nn.Module) -> Callable[..., Any]:
     named = getattr(module, "named_forward", None)
     chosen: Callable[..., Any] = named if callable(named) else module.forward
     return chosen
+
+
+def _hooks_take_positions(module: nn.Module) -> bool:
+    """True when a hook is given the positional arguments alone: inputs passed by name would not reach it."""
+    hooks = ("_forward_pre_hooks", "_forward_hooks")
+    return any(set(getattr(module, h, {})) - set(getattr(module, f"{h}_with_kwargs", {})) for h in hooks)
 
 
 def set_eval(module: nn.Module) -> bool:

@@ -145,6 +145,7 @@ class Resampled:
 
 def _moved_coordinates() -> Any:
     """A dispatch mode under which what interpolates reads beside its coordinates; `count` says how often."""
+
     class MovedCoordinates(watching_mode()):  # type: ignore[misc]
         count = 0
 

@@ -43,8 +43,10 @@ def _of_integers(x: Any, other: Any) -> bool:
 
     operands = [v for v in (x, other) if isinstance(v, torch.Tensor)]
     whole = all(isinstance(v, (torch.Tensor, int)) and not isinstance(v, bool) for v in (x, other))
-    return whole and bool(operands) and not any(
-        v.dtype.is_floating_point or v.dtype.is_complex or v.dtype == torch.bool for v in operands
+    return (
+        whole
+        and bool(operands)
+        and not any(v.dtype.is_floating_point or v.dtype.is_complex or v.dtype == torch.bool for v in operands)
     )
 
 

@@ -216,7 +216,9 @@ def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: st
     return means if include_self else torch.where(counts > 0, means, x)
 
 
-def index_reduce(func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+def index_reduce(
+    func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
     """The same with one index for whole slices."""
     axis = dim % x.dim()
     spread = index.reshape([-1 if i == axis else 1 for i in range(x.dim())]).expand_as(source)

@@ -70,9 +70,10 @@ def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[An
 
 
 def cosine_window(*coefficients: float) -> Callable[..., Any]:
-    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length may be a size: torch makes it of one number.
+    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length may be a size.
 
-    Of a number it is a constant: ONNX's HammingWindow has 25/46 where torch has 0.54. The angle `a` goes once round in the length (`periodic`), or in one less; a window of one element is 1.
+    Of a number it is a constant: ONNX's HammingWindow has 25/46 where torch has 0.54. The angle `a` goes once round in
+    the length (`periodic`), or in one less; a window of one element is 1.
     """
 
     def window(

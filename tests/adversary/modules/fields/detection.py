@@ -19,7 +19,7 @@ class AnchorsOfLevels(nn.Module):
     """Centres by arange with a step of a half, sizes by powers, decoded with a clamp."""
 
     def forward(self, x):
-        n, _, h, w = x.shape
+        h, w = x.shape[2:]
         ys = (torch.arange(0, h) + 0.5) * 8
         xs = torch.arange(0.5, w, 1.0) * 8
         sizes = torch.tensor([8.0 * 2 ** (i / 3) for i in range(3)])

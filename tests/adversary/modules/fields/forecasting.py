@@ -59,7 +59,11 @@ def exponential_smoothing(self, x):
 @forward(SERIES, dims=T)
 def quantiles_of_window(self, x):
     q = torch.tensor([0.0, 0.1, 0.5, 0.77, 1.0])
-    return x.quantile(q, dim=1), x.quantile(0.3, dim=1, interpolation="lower"), x.quantile(0.5, dim=1, interpolation="nearest")
+    return (
+        x.quantile(q, dim=1),
+        x.quantile(0.3, dim=1, interpolation="lower"),
+        x.quantile(0.5, dim=1, interpolation="nearest"),
+    )
 
 
 @forward(SERIES, dims=T)
@@ -101,7 +105,9 @@ def searched_rows(self, x, v):
 
 @forward("x:float32[N,4]", dims="N=1:2:5", kinds=("normal", "unit", "halves", "zeros"))
 def histogram(self, x):
-    return torch.histc(x, bins=5, min=-1, max=1), torch.bincount((x.flatten() * 2).abs().long().clamp(max=6), minlength=7)
+    return torch.histc(x, bins=5, min=-1, max=1), torch.bincount(
+        (x.flatten() * 2).abs().long().clamp(max=6), minlength=7
+    )
 
 
 @attack(IDS, dims=B)
@@ -169,7 +175,12 @@ class FactorisedCrossings(nn.Module):
 
 @forward("x:float32[N,5]", dims="N=1:3:7")
 def normalised_over_batch(self, x):
-    return (x - x.mean(0)) / (x.std(0, correction=0) + 1e-3), x.softmax(0), x.var(0, correction=0), F.normalize(x, p=1, dim=0)
+    return (
+        (x - x.mean(0)) / (x.std(0, correction=0) + 1e-3),
+        x.softmax(0),
+        x.var(0, correction=0),
+        F.normalize(x, p=1, dim=0),
+    )
 
 
 @forward("x:float32[N,5]", dims="N=2:3:7")
@@ -181,4 +192,9 @@ def correlation_of_features(self, x):
 def nearest_items(self, u, v):
     distance = torch.cdist(u, v)
     near = distance.topk(3, largest=False)
-    return near.values, v[near.indices].mean(1), F.cosine_similarity(u[:, None], v[None], dim=-1), torch.cdist(u, v, p=1)
+    return (
+        near.values,
+        v[near.indices].mean(1),
+        F.cosine_similarity(u[:, None], v[None], dim=-1),
+        torch.cdist(u, v, p=1),
+    )

@@ -52,7 +52,9 @@ def spectra_of_named_size(self, x):
 def decibels_of_top(self, x):
     power = x.abs().clamp_min(1e-5)
     db = 20 * torch.log10(power)
-    return torch.maximum(db, db.amax(-1, keepdim=True) - 80), 10.0 * torch.log10(power) - 10.0 * math.log10(power.shape[1])
+    return torch.maximum(db, db.amax(-1, keepdim=True) - 80), 10.0 * torch.log10(power) - 10.0 * math.log10(
+        power.shape[1]
+    )
 
 
 @forward(WAVE, dims=SAMPLES)
@@ -179,7 +181,8 @@ class AlibiSlopes(nn.Module):
     def forward(self, x):
         t = x.shape[1]
         bias = -(torch.arange(t)[:, None] - torch.arange(t)).abs() * self.slopes(6)[:, None, None]
-        return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], attn_mask=bias[None], scale=0.7)
+        heads = x[:, None].expand(-1, 6, -1, -1)
+        return F.scaled_dot_product_attention(heads, heads, heads.flip(2), attn_mask=bias[None], scale=0.7)
 
 
 @forward("q:float32[N,2,T,4]", "k:float32[N,2,U,4]", dims="N=1:1:2 T=1:3:9 U=1:5:9")

@@ -14,7 +14,7 @@ IMAGE, HW = "x:float32[N,3,H,W]", "N=1:1:2 H=5:9:21 W=6:9:22"
 MAP = "x:float32[N,4,H,W]"
 
 
-@forward("x:uint8[N,H,W,3]=0:255", dims=HW)
+@forward("x:uint8[N,H,W,3]=0:255", dims=HW, refused="differs from the module")
 def camera_bytes_letterboxed(self, x):
     image = x.permute(0, 3, 1, 2).float() / 255
     h, w = image.shape[-2:]
@@ -39,7 +39,7 @@ def short_side_resized(self, x):
     return F.interpolate(x, size=(int(h * scale), int(w * scale)), mode="bilinear", align_corners=False)
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, noted="infinity")
 def antialiased_half(self, x):
     return F.interpolate(x, scale_factor=0.5, mode="bilinear", antialias=True)
 
@@ -57,7 +57,7 @@ def aligned_corners_of_one(self, x):
     return a, F.interpolate(a, size=(3, 1), mode="bicubic", align_corners=True)
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, noted="infinity")
 def area_and_exact(self, x):
     a = F.interpolate(x, size=(4, 5), mode="area")
     return a, F.interpolate(x, size=(x.shape[3], x.shape[2]), mode="nearest-exact")
@@ -226,7 +226,7 @@ def sine_positions_of_mask(self, x):
 @forward(IMAGE, dims=HW)
 def five_crops(self, x):
     h, w = x.shape[-2:]
-    ch, cw = int(0.875 * h), int(round(0.875 * w))
+    ch, cw = int(0.875 * h), round(0.875 * w)
     top, left = round((h - ch) / 2.0), int((w - cw) * 0.5)
     crops = (x[..., :ch, :cw], x[..., h - ch :, w - cw :], x[..., top : top + ch, left : left + cw])
     return torch.stack([c.mean((2, 3)) for c in crops], 1), crops[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ LINE, T = "x:float32[N,T,4]", "N=1:2:3 T=2:5:12"
 IMAGE, HW = "x:float32[N,2,H,W]", "N=1:1:3 H=4:6:13 W=4:7:13"
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def halving_tournament(self, x):
     while x.shape[1] > 1:
         if x.shape[1] % 2:
@@ -28,7 +29,7 @@ def halving_tournament(self, x):
     return x[:, 0]
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def last_two_steps(self, x):
     outputs, h = [], x[:, 0]
     for i in range(x.shape[1] - 1, -1, -2):
@@ -37,10 +38,10 @@ def last_two_steps(self, x):
     return torch.stack(outputs[-2:], 1), h
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def pairs_by_zip(self, x):
     steps = x.unbind(1)
-    return sum((a * b for a, b in zip(steps, steps[1:], strict=False)), torch.zeros_like(steps[0]))
+    return sum((a * b for a, b in itertools.pairwise(steps)), torch.zeros_like(steps[0]))
 
 
 @forward(IMAGE, dims=HW)
@@ -58,18 +59,26 @@ def square_root_of_tokens(self, x):
     return tokens[:, :, : side * side].reshape(x.shape[0], 2, side, side)
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="differs from the module")
 def float_of_sizes(self, x):
     h, w = x.shape[2:]
-    return x * (h / w) ** 0.5, x / math.sqrt(h * w), x * (1 - h / 13), x + math.exp(-w / 3), x[:, :, : int(h * 0.6 + 0.5)], x * math.pow(w, 1.5), x * float(h // 2)
+    return (
+        x * (h / w) ** 0.5,
+        x / math.sqrt(h * w),
+        x * (1 - h / 13),
+        x + math.exp(-w / 3),
+        x[:, :, : int(h * 0.6 + 0.5)],
+        x * math.pow(w, 1.5),
+        x * float(h // 2),
+    )
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def tall_is_turned(self, x):
     return x.transpose(2, 3) if x.shape[2] > x.shape[3] else x
 
 
-@forward(IMAGE, dims=HW)
+@forward(IMAGE, dims=HW, refused="depends on the size")
 def one_branch_for_equal(self, x):
     if x.shape[2] == x.shape[3]:
         return x + x.transpose(2, 3)
@@ -103,7 +112,7 @@ def broadcast_where_one(self, x):
     return x + row, torch.where(x > row, x, row), x.mean(0) @ x[-1].transpose(1, 2)
 
 
-@attack(LINE, dims=T, refused="")
+@attack(LINE, dims=T)
 class CacheOfPositions(nn.Module):
     """A buffer that is made longer when it is too short, sliced else; the same values at any time."""
 
@@ -120,7 +129,7 @@ class CacheOfPositions(nn.Module):
         return x * self.table[: x.shape[1]].repeat(1, 2)
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="differs from the module")
 class TrainedInside(nn.Module):
     """A child is put in training mode by forward, and back."""
 
@@ -129,11 +138,13 @@ class TrainedInside(nn.Module):
         self.norm = nn.BatchNorm1d(4, momentum=0.0)
 
     def forward(self, x):
-        y = F.batch_norm(x.repeat(2, 1) + torch.arange(2.0)[:, None].repeat_interleave(x.shape[0], 0), None, None, training=True)
+        y = F.batch_norm(
+            x.repeat(2, 1) + torch.arange(2.0)[:, None].repeat_interleave(x.shape[0], 0), None, None, training=True
+        )
         return self.norm(x) + y[: x.shape[0]]
 
 
-@attack(X, dims=N, refused="")
+@attack(X, dims=N, refused="on the same inputs")
 class LateDropout(nn.Module):
     """Monte-Carlo dropout of the head only."""
 
@@ -158,7 +169,7 @@ class WeightsShared(nn.Module):
         return self.b(self.a(x)) @ self.table.weight.T + self.table(x.argmax(1))
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="cannot be exported")
 class Orthogonal(nn.Module):
     """A parametrization over a linear layer, and a symmetric one made here."""
 
@@ -274,7 +285,7 @@ def scripted_functions():
     return Calls()
 
 
-@attack(X, dims=N)
+@attack(X, dims=N, refused="the module itself raises Index")
 def global_and_buffer_hooks():
     module = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
     module[1].register_forward_hook(lambda m, i, o: o + i[0], prepend=True)
@@ -301,7 +312,7 @@ class EarlyReturnOfConfig(nn.Module):
         return states[-1], torch.stack(states).amax(0), states[1][:, -1]
 
 
-@attack(X, dims=N, refused="")
+@attack(X, dims=N, refused="forward changes")
 class BufferWrittenInPart(nn.Module):
     """A row of a buffer is written in each call, and only that row is read."""
 
@@ -314,7 +325,7 @@ class BufferWrittenInPart(nn.Module):
         return x - self.memory[1] + self.memory[0]
 
 
-@attack(X, dims=N, refused="")
+@attack(X, dims=N, refused="on the same inputs")
 class BufferReadBeforeWrite(nn.Module):
     """A residual against the last frame, which is kept when it is large only."""
 
