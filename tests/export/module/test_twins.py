@@ -1,0 +1,47 @@
+"""The FP64 twin of a module computes in FP64 throughout, also where the module itself names FP32."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from trtconv.export.module.runner import ModuleRunner
+
+CASTS = {
+    "float": lambda x: x.float() / 255,
+    "to": lambda x: x.to(torch.float32) / 255,
+    "to-by-keyword": lambda x: x.to(dtype=torch.float32) / 255,
+    "division-of-integers": lambda x: x / 255,
+    "mean": lambda x: x.mean(dtype=torch.float32) + x / 255,
+}
+
+
+def module_of(function):
+    return type("Net", (nn.Module,), {"forward": lambda self, x: function(x)})()
+
+
+@pytest.mark.parametrize("cast", CASTS)
+def test_casts_of_bytes(cast):
+    x = {"x": np.arange(200, dtype=np.uint8)}
+    runner = ModuleRunner(module_of(CASTS[cast]))
+    plain, exact = (next(iter(r(x).values())) for r in (runner, runner.exact()))
+    assert (plain.dtype, exact.dtype) == (np.float32, np.float64)
+    assert 0 < np.abs(plain - exact).max() < 1e-7 * np.abs(plain).max()
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_what_is_rounded_to_half_stays_rounded():
+    x = {"x": np.linspace(-3, 3, 50, dtype=np.float32)}
+    runner = ModuleRunner(module_of(lambda x: (x.half() + 2048).float() - 2048))
+    plain, exact = (next(iter(r(x).values())) for r in (runner, runner.exact()))
+    np.testing.assert_array_equal(plain, exact)
+
+
+def test_a_counted_run_leaves_conditions_of_torch_as_they_were():
+    """What torch compiles for torch.cond under a mode is not used at the next size."""
+    runner = ModuleRunner(module_of(lambda x: torch.cond(x.sum() > 0, lambda v: v * 2, lambda v: v - 1, (x,))))
+    ones = {n: {"x": np.ones((n, 4), np.float32)} for n in (3, 1)}
+    assert next(iter(runner.counted(ones[3])[0].values())).shape == (3, 4)
+    np.testing.assert_array_equal(next(iter(runner(ones[1]).values())), 2 * ones[1]["x"])
