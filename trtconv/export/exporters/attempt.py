@@ -190,7 +190,7 @@ def requirements(text: str) -> str:
     constraints = []
     for line in text.split("Suggested fixes:", 1)[1].splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))
-        if not equals or name.startswith("_"):
+        if not equals or name.startswith(("_", 'File "')):
             continue
         multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
         if value.isdigit():

@@ -18,8 +18,10 @@ from trtconv.export.exporters.graph_cleanup import clean_up
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import (
+    Frame,
     format_frame,
     innermost_user_frame,
+    is_library,
     is_machinery,
     is_tracing_root,
     python_frames,
@@ -54,11 +56,19 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> ExportCandid
 def program_of(trace: Trace) -> torch.export.ExportedProgram:
     """The exported program over the whole shape space."""
     import torch
-    from torch._dynamo.exc import UserError
+    from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), _whole_stacks():
-            program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+        with torch.no_grad(), _whole_stacks(), fixing_lines() as fixing:
+            try:
+                program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
+            except UserError as error:
+                if not fixing:
+                    raise
+                # torch says which size was fixed, and not where.
+                kind = error.error_type or UserErrorType.CONSTRAINT_VIOLATION
+                at = f'  File "{fixing[0][0]}", line {fixing[0][1]}, in forward'
+                raise UserError(kind, f"{error}\n{at}") from None
         require_guards(program, trace)
         return program
 
@@ -113,6 +123,25 @@ def hinted_shapes(trace: Trace) -> Any:
 
     named = [{i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs]
     return (tuple(named),)
+
+
+@contextmanager
+def fixing_lines() -> Iterator[list[Frame]]:
+    """The user's lines at which a size was made a number in the block: `int(h)`, or an operator that takes no symbol."""
+    from torch.fx.experimental.sym_node import SymNode
+
+    lines: list[Frame] = []
+    fix = SymNode.guard_int
+
+    def noting(self: Any, file: str, line: int) -> int:
+        if not self.is_constant() and self.expr.free_symbols:
+            frames = [(f.filename, f.lineno or 0) for f in traceback.extract_stack()]
+            at = innermost_user_frame([f for f in frames if not is_machinery(f[0])])
+            lines.extend([at] if at is not None and not is_library(at[0]) else [])
+        return int(fix(self, file, line))
+
+    with mock.patch.object(SymNode, "guard_int", noting):
+        yield lines
 
 
 @contextmanager
