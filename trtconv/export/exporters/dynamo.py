@@ -127,7 +127,7 @@ def hinted_shapes(trace: Trace) -> Any:
 
 @contextmanager
 def fixing_lines() -> Iterator[list[Frame]]:
-    """The user's lines at which a size was made a number in the block: `int(h)`, or an operator that takes no symbol."""
+    """The user's lines that make a number of a size in the block: `int(h)`, or an operator that takes no symbol."""
     from torch.fx.experimental.sym_node import SymNode
 
     lines: list[Frame] = []
