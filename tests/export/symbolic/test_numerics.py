@@ -90,6 +90,10 @@ def test_signs_and_numbers_beside_nan():
     y = x * 100
     torch.testing.assert_close(numerics.logaddexp2(None, x, y), torch.logaddexp2(x, y), equal_nan=True)
     assert torch.equal(numerics.rrelu(F.rrelu, x[:6]), F.rrelu(x[:6]))
+    for other in (x.nan_to_num(2.0).flip(0), -0.0, 3.0):
+        torch.testing.assert_close(
+            numerics.copysign(None, x, other), torch.copysign(x, torch.as_tensor(other)), equal_nan=True
+        )
     assert numerics.rrelu(F.rrelu, x, training=True) is NotImplemented
 
 

@@ -54,7 +54,7 @@ def _cut_off(x: Any, other: Any) -> Any:
     """The quotient of integers without its fraction: rounded down, one more where that lost a negative one's."""
     import torch
 
-    whole = torch.div(x, other, rounding_mode="floor")
+    whole = torch.floor_divide(x, other)
     lossy = torch.logical_and(whole < 0, whole * other != x)
     return whole + lossy.to(whole.dtype)
 

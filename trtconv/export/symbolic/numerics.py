@@ -111,6 +111,17 @@ def signbit(func: Any, x: Any) -> Any:
     return torch.logical_or(x < 0, torch.logical_and(x == 0, torch.reciprocal(x) < 0))
 
 
+def copysign(func: Any, x: Any, other: Any) -> Any:
+    """The magnitude of x with the sign of the other, a zero's too; no NaN's."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point:
+        return NotImplemented
+    negative = signbit(func, other) if isinstance(other, torch.Tensor) else math.copysign(1.0, other) < 0
+    size = x.abs()
+    return torch.where(negative, -size, size) if isinstance(negative, torch.Tensor) else -size if negative else size
+
+
 def rrelu(
     func: Any, x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
