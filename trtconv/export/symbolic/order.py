@@ -222,7 +222,10 @@ def index_reduce(
     """The same with one index for whole slices."""
     axis = dim % x.dim()
     spread = index.reshape([-1 if i == axis else 1 for i in range(x.dim())]).expand_as(source)
-    # By its method, so that the handler above sees it.
+    # No mode is active within a handler.
+    written = scatter_reduce(func, x, axis, spread, source, reduce, include_self=include_self)
+    if written is not NotImplemented:
+        return written
     return x.scatter_reduce(axis, spread, source, reduce, include_self=include_self)
 
 
