@@ -103,3 +103,15 @@ def test_put_and_roll():
     torch.testing.assert_close(order.put(None, x, index, values, True), x.put(index, values, accumulate=True))
     shift = torch.tensor(-5)
     assert torch.equal(order.roll(None, x, (shift, 1), (1, 0)), x.roll((-5, 1), (1, 0)))
+
+
+def test_the_remainder_by_a_size_is_one_by_a_tensor():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.arange(20) % x.shape[0] + x.long().sum()
+
+    with symbolic_functions():
+        program = torch.export.export(Net(), (torch.ones(5),), dynamic_shapes=({0: torch.export.Dim("N", min=2)},))
+    targets = {n.target for n in program.graph.nodes}
+    assert torch.ops.aten.remainder.Tensor in targets
+    assert torch.ops.aten.remainder.Scalar not in targets

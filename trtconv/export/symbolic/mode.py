@@ -43,6 +43,7 @@ def handlers() -> dict[str, Handler]:
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": order.roll, "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
         "__setitem__": order.set_item, "diagonal": order.diagonal, "remainder": numerics.remainder,
+        "__mod__": numerics.remainder,
         "__rshift__": numerics.shift_right, "bitwise_right_shift": numerics.shift_right,
         "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
         "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,

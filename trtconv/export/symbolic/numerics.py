@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from trtconv.export.symbolic.sizes import is_symbolic
+
 # Up to here `atanh` and `tanh` give log1p and expm1 to the last digits; beyond, nothing cancels in the plain forms.
 SMALL = 0.5
 
@@ -214,11 +216,17 @@ def instance_norm(
 
 
 def remainder(func: Any, x: Any, other: Any) -> Any:
-    """Of floats: the exact remainder, moved to the divisor's sign; `x - floor(x / y) * y` is off by y near whole."""
+    """Of floats: the exact remainder, moved to the divisor's sign; `x - floor(x / y) * y` is off by y near whole.
+
+    By a size: by a tensor of it, as the exporter takes numbers only.
+    """
     import torch
 
-    if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point:
+    if not isinstance(x, torch.Tensor):
         return NotImplemented
+    if not x.dtype.is_floating_point:
+        by_size = is_symbolic(other) and not isinstance(other, torch.Tensor)
+        return torch.remainder(x, torch.full((), other, dtype=x.dtype, device=x.device)) if by_size else NotImplemented
     rest = torch.fmod(x, other)
     return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)
 
