@@ -58,23 +58,20 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
 
 @contextmanager
 def wide_floats() -> Iterator[None]:
-    """What a module names float32 is float64 during the block, and so is what torch makes of whole numbers.
+    """What a module casts to float32 is float64 during the block, and so is what torch makes of whole numbers.
 
     Without it a module that takes bytes and says `x.float() / 255` computes in FP32 in its FP64 twin too, and no
-    rounding of its own is seen. Half and bfloat16 stay: what they round away is meant.
+    rounding of its own is seen. Half and bfloat16 stay: what they round away is meant. The casts are caught below
+    torch's functions: under a mode for functions nn.TransformerEncoder would go another way.
     """
     import torch
-    from torch.overrides import TorchFunctionMode
 
     def widened(value: Any) -> Any:
         return torch.float64 if value is torch.float32 else value
 
-    class WideFloats(TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            named = {name: widened(value) for name, value in (kwargs or {}).items()}
-            if getattr(func, "__name__", "") == "float":
-                return args[0].to(torch.float64, **named)
-            return func(*(widened(value) for value in args), **named)
+    class WideFloats(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            return func(*(widened(v) for v in args), **{name: widened(v) for name, v in kwargs.items()})
 
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if default is torch.float32 else default)

@@ -55,7 +55,7 @@ def matrix_suppression(self, boxes, scores):
     return scores[order] * decay
 
 
-@forward(BOXES, "scores:float32[N]", dims=N)
+@forward(BOXES, "scores:float32[N]", dims=N, refused="depends on the size")
 def suppression_in_a_loop(self, boxes, scores):
     order = scores.sort(descending=True, stable=True).indices
     keep = torch.ones(boxes.shape[0], dtype=torch.bool)
@@ -69,7 +69,7 @@ def suppression_in_a_loop(self, boxes, scores):
     return keep
 
 
-@forward(MAP, dims=HW, kinds=("normal", "unit", "large", "mixed-scales"))
+@forward(MAP, dims=HW, kinds=("normal", "unit", "large", "mixed-scales"), refused="differs from the module")
 def peaks_of_heatmap(self, x):
     heat = x.sigmoid()
     heat = heat * (F.max_pool2d(heat, 3, 1, 1) == heat)
@@ -118,7 +118,7 @@ def aligned_regions(self, x, boxes):
     return (at(y0, x0) * (1 - fx) + at(y0, x1) * fx) * (1 - fy) + (at(y1, x0) * (1 - fx) + at(y1, x1) * fx) * fy
 
 
-@forward("logits:float32[N,6]", "labels:int64[N]=-1:5", dims=N)
+@forward("logits:float32[N,6]", "labels:int64[N]=-1:5", dims=N, refused="differs from the module")
 def losses_of_ignored(self, logits, labels):
     a = F.cross_entropy(logits, labels, ignore_index=-1, reduction="none", label_smoothing=0.1)
     b = F.one_hot(labels.clamp(min=0), 6) * (labels >= 0)[:, None]

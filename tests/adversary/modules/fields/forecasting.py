@@ -38,14 +38,14 @@ def trend_and_season(self, x):
     return trend, x - trend
 
 
-@forward(SERIES, dims=T)
+@forward(SERIES, dims=T, noted="infinity")
 def auto_correlation(self, x):
     spectrum = torch.fft.rfft(x, dim=1)
     correlation = torch.fft.irfft(spectrum * spectrum.conj(), n=x.shape[1], dim=1)
     return correlation.mean(-1)
 
 
-@forward(SERIES, dims=T)
+@forward(SERIES, dims=T, refused="cannot be exported")
 def differences_and_growth(self, x):
     return x.diff(dim=1), x.diff(n=2, dim=1, prepend=x[:, :1]), torch.gradient(x, dim=1)[0]
 
@@ -66,7 +66,7 @@ def quantiles_of_window(self, x):
     )
 
 
-@forward(SERIES, dims=T)
+@forward(SERIES, dims=T, refused="cannot be exported")
 def medians(self, x):
     return x.median(1).values, x.nanmedian(1).values, x.kthvalue(2, 1).values, x.flatten(1).median(1).values
 
@@ -150,7 +150,7 @@ def hashed_crossings(self, ids):
     return crossed, (ids - 10) % -7, (ids - 10) // 3, -(ids // -3), torch.remainder(ids - 10, 4)
 
 
-@forward(IDS, dims=B)
+@forward(IDS, dims=B, refused="differs from the module")
 def hash_that_overflows(self, ids):
     h = ids * 6364136223846793005 + 1442695040888963407
     h = h ^ (h >> 33)
@@ -188,7 +188,7 @@ def correlation_of_features(self, x):
     return torch.cov(x.T), x.cummax(0).values, x.logcumsumexp(0), x.cumprod(1)
 
 
-@forward("u:float32[N,4]", "v:float32[M,4]", dims="N=1:3:7 M=3:4:9")
+@forward("u:float32[N,4]", "v:float32[M,4]", dims="N=1:3:7 M=3:4:9", noted="infinity")
 def nearest_items(self, u, v):
     distance = torch.cdist(u, v)
     near = distance.topk(3, largest=False)

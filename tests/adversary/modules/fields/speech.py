@@ -22,26 +22,26 @@ def preemphasis_and_frames(self, x):
     return frames.pow(2).mean(-1).clamp_min(1e-10).log10() * 10
 
 
-@forward(WAVE, dims=SAMPLES)
+@forward(WAVE, dims=SAMPLES, noted="infinity")
 def power_spectrogram(self, x):
     s = torch.stft(x, 16, 5, window=torch.hann_window(16), center=True, pad_mode="reflect", return_complex=True)
     return s.abs().pow(2)
 
 
-@forward(WAVE, dims=SAMPLES)
+@forward(WAVE, dims=SAMPLES, noted="infinity")
 def spectrum_not_centred(self, x):
     s = torch.stft(x, 15, 4, 12, torch.hamming_window(12), center=False, onesided=False, normalized=True,
                    return_complex=True)  # fmt: skip
     return s.real, s.imag
 
 
-@forward(WAVE, dims=SAMPLES)
+@forward(WAVE, dims=SAMPLES, noted="infinity")
 def odd_and_even_spectra(self, x):
     a = torch.fft.rfft(x, dim=1)
     return torch.fft.irfft(a, n=x.shape[1], dim=1), torch.fft.irfft(a, dim=1), torch.fft.fftshift(a.abs(), 1)
 
 
-@forward("x:float32[N,12]", dims="N=1:2:4")
+@forward("x:float32[N,12]", dims="N=1:2:4", refused="differs from the module")
 def spectra_of_named_size(self, x):
     a = torch.fft.rfft(x, n=9, norm="ortho")
     b = torch.fft.fft(x, n=16).abs()
@@ -66,7 +66,7 @@ def mu_law(self, x):
     return code, torch.sign(back) * (torch.exp(back.abs() * torch.log1p(mu)) - 1) / mu
 
 
-@attack(LINE, dims=T)
+@attack(LINE, dims=T, noted="infinity")
 class ChunkedStreamingMask(nn.Module):
     """Frames see their own chunk of 4 and one before."""
 
@@ -80,7 +80,7 @@ class ChunkedStreamingMask(nn.Module):
         return self.attention(x, x, x, attn_mask=(gap < 0) | (gap > 1))
 
 
-@attack(LINE, "lengths:int64[N]=1:19", dims=T)
+@attack(LINE, "lengths:int64[N]=1:19", dims=T, refused="differs from the module")
 class PackedLstm(nn.Module):
     """Unsorted lengths; those that are too long are cut."""
 
@@ -95,7 +95,7 @@ class PackedLstm(nn.Module):
         return nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=x.shape[1])[0], h
 
 
-@attack(LINE, dims=T)
+@attack(LINE, dims=T, refused="cannot be exported")
 class ProjectedLstm(nn.Module):
     def __init__(self):
         super().__init__()
@@ -185,14 +185,14 @@ class AlibiSlopes(nn.Module):
         return F.scaled_dot_product_attention(heads, heads, heads.flip(2), attn_mask=bias[None], scale=0.7)
 
 
-@forward("q:float32[N,2,T,4]", "k:float32[N,2,U,4]", dims="N=1:1:2 T=1:3:9 U=1:5:9")
+@forward("q:float32[N,2,T,4]", "k:float32[N,2,U,4]", dims="N=1:1:2 T=1:3:9 U=1:5:9", noted="infinity")
 def causal_unequal_topleft(self, q, k):
     a = F.scaled_dot_product_attention(q, k, k.flip(2), is_causal=True)
     mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
     return a, F.scaled_dot_product_attention(q, k, k, attn_mask=mask)
 
 
-@forward("q:float32[N,4,T,4]", "k:float32[N,2,T,4]", dims="N=1:1:2 T=1:3:9")
+@forward("q:float32[N,4,T,4]", "k:float32[N,2,T,4]", dims="N=1:1:2 T=1:3:9", noted="infinity")
 def grouped_queries(self, q, k):
     return F.scaled_dot_product_attention(q, k, k * 2, enable_gqa=True, is_causal=True, scale=0.3)
 
@@ -223,7 +223,7 @@ def greedy_ctc(self, x, lengths):
     return out.scatter_reduce(1, target, torch.where(keep, best, -1), "amax", include_self=False), keep.sum(1)
 
 
-@forward(LINE, dims=T)
+@forward(LINE, dims=T, refused="depends on the size")
 def viterbi(self, x):
     transition = torch.tensor([[0.0, -1.0, 0.5, 0.2], [0.3, 0.1, -0.2, 1.0], [-0.7, 0.0, 0.0, 0.4], [1.0, -1, 0.2, 0]])
     score = x[:, 0]

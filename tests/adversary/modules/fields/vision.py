@@ -14,7 +14,7 @@ IMAGE, HW = "x:float32[N,3,H,W]", "N=1:1:2 H=5:9:21 W=6:9:22"
 MAP = "x:float32[N,4,H,W]"
 
 
-@forward("x:uint8[N,H,W,3]=0:255", dims=HW, refused="differs from the module")
+@forward("x:uint8[N,H,W,3]=0:255", dims=HW)
 def camera_bytes_letterboxed(self, x):
     image = x.permute(0, 3, 1, 2).float() / 255
     h, w = image.shape[-2:]

@@ -11,7 +11,7 @@ X, N = "x:float32[N,6]", "N=1:3:5"
 CUBE, HW = "x:float32[N,H,W]", "N=1:2:4 H=2:4:7 W=3:4:8"
 
 
-@forward(X, "i:int64[N,6]=0:5", dims=N, noted="infinity")
+@forward(X, "i:int64[N,6]=0:5", dims=N)
 def scatter_reductions(self, x, i):
     base = torch.full_like(x, 2.0)
     return tuple(
@@ -21,14 +21,14 @@ def scatter_reductions(self, x, i):
     )
 
 
-@forward(X, "i:int64[N]=0:3", dims=N, refused="cannot be exported")
+@forward(X, "i:int64[N]=0:3", dims=N)
 def index_reductions(self, x, i):
     z = torch.zeros(4, 6)
     a = z.index_add(0, i, x, alpha=2)
     return a, z.index_reduce(0, i, x, "mean", include_self=False), torch.ones(4, 6).index_reduce(0, i, x, "prod")
 
 
-@forward(X, "i:int64[N]=-4:3", dims=N, refused="cannot be exported")
+@forward(X, "i:int64[N]=-4:3", dims=N)
 def put_accumulated(self, x, i):
     z = torch.zeros(4, 6)
     a = z.index_put((i, torch.arange(6)[:1]), x[:, 0], accumulate=True)
@@ -54,7 +54,7 @@ def masked_family(self, x):
     return y, x.masked_fill(m, -torch.inf).exp(), x.clone().index_fill(1, torch.tensor([1, -1]), 3.0), torch.where(m)[1]
 
 
-@forward(CUBE, dims=HW, refused="cannot be exported")
+@forward(CUBE, dims=HW)
 def rolled_and_turned(self, x):
     return (
         x.roll((-3, 5), (1, -1)),
@@ -141,7 +141,7 @@ def modes_and_uniques(self, x):
     return u, inverse, counts, torch.unique_consecutive(y.flatten())
 
 
-@forward(CUBE, dims=HW, refused="cannot be exported")
+@forward(CUBE, dims=HW)
 def mode_of_rows(self, x):
     return x.round().clamp(-2, 2).mode(1).values, x.round().long().clamp(-2, 2).mode(2).values
 

@@ -38,7 +38,7 @@ def fake_by_name(self, x):
     return x.sin() if "Fake" in type(x).__name__ or "Functional" in repr(type(x)) else x.cos()
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="asks which code calls it")
 def module_on_the_stack(self, x):
     names = set()
     frame = sys._getframe()
@@ -155,12 +155,12 @@ def walrus_of_any(self, x):
     return x - m if (m := x.max()) > 0.9 and not (x < -2).any() else x + m
 
 
-@forward(X, dims=N, refused="the module itself raises Unsup")
+@forward(X, dims=N)
 def condition_of_torch(self, x):
     return torch.cond(x.sum() > 0.75, lambda v: v * 2, lambda v: v - 1, (x,))
 
 
-@forward(X, dims=N, refused="the module itself raises Unsup")
+@forward(X, dims=N)
 def while_of_torch(self, x):
     from torch._higher_order_ops.while_loop import while_loop
 
