@@ -97,6 +97,13 @@ def test_signs_and_numbers_beside_nan():
     assert numerics.rrelu(F.rrelu, x, training=True) is NotImplemented
 
 
+def test_lerp_beside_infinities():
+    values = torch.tensor([-math.inf, -1.0, 0.0, 0.25, 0.5, 2.0, math.inf])
+    parts = torch.meshgrid(values, values, values, indexing="ij")
+    torch.testing.assert_close(numerics.lerp(torch.lerp, *parts), torch.lerp(*parts), equal_nan=True)
+    assert numerics.lerp(torch.lerp, values, values, 0.5) is NotImplemented
+
+
 def test_put_and_roll():
     x = torch.arange(12.0).view(3, 4)
     index, values = torch.tensor([0, -1, 0]), torch.tensor([1.0, 2.0, 4.0])

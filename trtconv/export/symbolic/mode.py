@@ -60,7 +60,7 @@ def handlers() -> dict[str, Handler]:
         "fft_fftshift": fourier.shift(False), "fft_ifftshift": fourier.shift(True),
         "logaddexp": numerics.logaddexp, "cov": numerics.covariance, "corrcoef": numerics.correlation,
         "logaddexp2": numerics.logaddexp2, "fmax": numerics.fmax, "fmin": numerics.fmin, "signbit": numerics.signbit,
-        "copysign": numerics.copysign, "rrelu": numerics.rrelu,
+        "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": order.index_reduce, "put": order.put, "mode": order.mode,
         "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,

@@ -124,6 +124,16 @@ def copysign(func: Any, x: Any, other: Any) -> Any:
     return torch.where(negative, -size, size) if isinstance(negative, torch.Tensor) else -size if negative else size
 
 
+def lerp(func: Any, start: Any, end: Any, weight: Any) -> Any:
+    """From the nearer end, as torch computes it: the other form has another NaN where an infinity comes in."""
+    import torch
+
+    if not isinstance(weight, torch.Tensor) or not start.dtype.is_floating_point:
+        return NotImplemented
+    gap = end - start
+    return torch.where(weight.abs() < 0.5, start + weight * gap, end - gap * (1.0 - weight))
+
+
 def rrelu(
     func: Any, x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
