@@ -113,7 +113,7 @@ class PyramidOfOdd(nn.Module):
         return x + F.interpolate(a, size=x.shape[2:], mode="bilinear", align_corners=True)
 
 
-@forward(MAP, dims=HW)
+@forward(MAP, dims=HW, refused="differs from the module")
 def pools_of_ceil(self, x):
     a = F.max_pool2d(x, 3, 2, 1, ceil_mode=True)
     b = F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)
@@ -128,7 +128,7 @@ def pool_dilated_with_indices(self, x):
     return a, indices, F.max_unpool2d(values, indices, 2, output_size=x.shape[2:])
 
 
-@forward(MAP, dims=HW)
+@forward(MAP, dims=HW, noted="infinity")
 def adaptive_pools_that_overlap(self, x):
     return F.adaptive_avg_pool2d(x, (3, 5)), F.adaptive_max_pool2d(x, (None, 4)), F.adaptive_avg_pool2d(x, (2, None))
 
@@ -161,7 +161,7 @@ class CircularSame(nn.Module):
         return self.a(x), self.b(x), self.c(x)
 
 
-@forward(MAP, dims=HW)
+@forward(MAP, dims=HW, refused="cannot be exported")
 def pixels_shuffled_back(self, x):
     h, w = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
     down = F.pixel_unshuffle(x[:, :, :h, :w], 2)
@@ -175,7 +175,7 @@ def unfolded_and_folded(self, x):
     return columns, F.fold(columns, size, (3, 2), dilation=(1, 2), padding=(2, 1), stride=(2, 1))
 
 
-@forward(MAP, "flow:float32[N,H,W,2]", dims=HW)
+@forward(MAP, "flow:float32[N,H,W,2]", dims=HW, noted="infinity")
 def warped_by_flow(self, x, flow):
     h, w = x.shape[2:]
     ys, xs = torch.meshgrid(torch.linspace(-1, 1, h), torch.linspace(-1, 1, w), indexing="ij")

@@ -195,7 +195,7 @@ def padded_every_way(self, x):
     )
 
 
-@forward(CUBE, dims=HW)
+@forward(CUBE, dims=HW, refused="cannot be exported")
 def split_joined(self, x):
     a = torch.cat([p.flip(0) for p in x.split([1, x.shape[1] - 1], 1)], 1)
     return (
@@ -220,7 +220,7 @@ def broadcast_of_three(self, a, b, c):
     )
 
 
-@forward("a:float32[N,H]", "b:float32[H,W]", dims=HW)
+@forward("a:float32[N,H]", "b:float32[H,W]", dims=HW, refused="cannot be exported")
 def matmul_spellings(self, a, b):
     return (
         a @ b,
@@ -244,7 +244,7 @@ def small_linear_algebra(self, a):
     )
 
 
-@forward(X, dims=N)
+@forward(X, dims=N, refused="cannot be exported")
 def parts_written_elsewhere(self, x):
     a = torch.slice_scatter(x, x[:, :2] * 2, 1, 1, 5, 2)
     b = torch.select_scatter(x, torch.zeros(x.shape[0]), 1, -2)
@@ -269,7 +269,7 @@ def written_views(self, x):
     return y, w.flatten(1).flip(1)
 
 
-@forward("x:float32[N,1,T]", dims="N=1:2:3 T=5:8:15")
+@forward("x:float32[N,1,T]", dims="N=1:2:3 T=5:8:15", noted="infinity")
 def line_operators(self, x):
     a = F.max_pool1d(x, 3, 2, ceil_mode=True)
     b = F.interpolate(x, scale_factor=1.7, mode="linear")
@@ -284,7 +284,7 @@ def line_operators(self, x):
     )
 
 
-@forward("x:float32[N,2,T,T,4]", dims="N=1:1:2 T=3:4:7")
+@forward("x:float32[N,2,T,T,4]", dims="N=1:1:2 T=3:4:7", noted="infinity")
 def volume_operators(self, x):
     w = torch.linspace(-1, 1, 2 * 2 * 8).view(2, 2, 2, 2, 2)
     a = F.conv3d(x, w, stride=(1, 2, 1), padding=(1, 0, 1), dilation=(1, 1, 2))
