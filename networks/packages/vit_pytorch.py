@@ -52,7 +52,7 @@ NETWORKS = (
             "crossformer",
             "CrossFormer",
             num_classes=10,
-            dim=(16, 32, 64, 64),
+            dim=(32, 64, 64, 128),
             depth=(1, 1, 1, 1),
             global_window_size=(4, 2, 2, 1),
             local_window_size=2,
