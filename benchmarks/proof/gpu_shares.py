@@ -7,7 +7,6 @@ built and checked as `speed.gpu_zoo run` does. `max_share` of a case is its larg
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,6 @@ from typing import Any
 from benchmarks.speed import gpu_zoo
 from trtconv.core.config import toml_reader
 from trtconv.core.precision import FP16, FP32
-
-JOBS = int(os.environ.get("ZOO_JOBS", "12"))
 
 
 def prepare(model: dict[str, Any], precision: str, base: Path, root: Path) -> dict[str, Any]:
@@ -46,7 +43,7 @@ def main(sweep: Path, output: Path, precisions: list[str]) -> None:
     """Prepare every model at every precision, then build and check the engines."""
     base, root = sweep.resolve().parent, output.with_suffix(".work").resolve()
     models = toml_reader().loads(sweep.read_text())["model"]
-    with ThreadPoolExecutor(JOBS) as pool:
+    with ThreadPoolExecutor(gpu_zoo.JOBS) as pool:
         work = [pool.submit(prepare, m, p, base, root) for p in precisions for m in models]
         for future in work:
             print(future.result(), flush=True)

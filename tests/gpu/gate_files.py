@@ -63,6 +63,7 @@ def exported(name: str, folder: Path) -> Path:
     if folder_name:
         return Path(folder_name) / name
     if find_spec("torch") is None:
+        # The Python that TensorRT 8.6 runs in may lack it: the exports are brought along then.
         pytest.skip(f"needs torch, or {FILES_VARIABLE} with what it exported (tests/gpu/gate_module.py)")
     words = ["export", f"{MODULE}:make_{name}", "-o", str(folder / name / "model.onnx")]
     words += ["--input", "images:float32[N,3,H,W]", "--dynamic", *SPACE]

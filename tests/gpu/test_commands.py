@@ -15,8 +15,13 @@ from tests.backends.onnx_models import conv_net
 
 def trtconv(*words, folder, **variables):
     """Exit code, stdout and stderr of one command in a process of its own."""
+    return python("-m", "trtconv", *words, folder=folder, **variables)
+
+
+def python(*words, folder, **variables):
+    """The same of one run of Python that finds what this one does."""
     path = os.pathsep.join(p for p in sys.path if p)
-    command = [sys.executable, "-m", "trtconv", *map(str, words)]
+    command = [sys.executable, *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": path, **variables}
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     return ended.returncode, ended.stdout, ended.stderr
@@ -74,9 +79,6 @@ def test_an_engine_is_loaded_in_a_script(engine):
         "session = trtconv.load(sys.argv[1])\n"
         "print(float(session(x=numpy.ones((2, 3, 32, 32), numpy.float32))['y'].sum()))\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    ended = subprocess.run(
-        [sys.executable, "-c", script, str(engine)], capture_output=True, text=True, env=environment, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert np.isfinite(float(ended.stdout))
+    code, out, told = python("-c", script, engine, folder=engine.parent)
+    assert code == 0, told
+    assert np.isfinite(float(out))

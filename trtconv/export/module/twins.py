@@ -192,14 +192,11 @@ class Resummed:
 
 
 def _added_in_a_row() -> Any:
-    """A dispatch mode under which normalisations, means and variances use sums made in a row."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+    """A mode under which normalisations, means and variances use sums made in a row."""
 
-    class AddedInARow(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(
-            self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-        ) -> Any:
-            result = func(*args, **dict(kwargs or {}))
+    class AddedInARow(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
             name = func.overloadpacket.__name__
             if name in NORMALISING:
                 return _with_mean_in_a_row(name, args, result)
