@@ -2,7 +2,8 @@
 
 Writes the atlas, and `sweep_N.json`: seconds in all, verdict and latencies of each cell, what each job took and which
 GPU it had. Another run with other GPUs has a store of its own, so that it builds everything again. With `--limit`
-the sweep is interrupted (as by Ctrl-C) after so many seconds; a further run goes on.
+the sweep is interrupted (as by Ctrl-C) after so many seconds; a further run goes on. With `--only` it is a part of the
+sweep, and `--name` gives it a store and a record of its own: so one GPU and two are compared in one lease.
 """
 
 from __future__ import annotations
@@ -65,10 +66,13 @@ def write_sweep(models: Path, gpu: str, count: int) -> Path:
     return path
 
 
-def run_sweep(sweep: Path, atlas: Path, gpus: int, workers: int, limit: float) -> tuple[int | None, float]:
+def run_sweep(
+    sweep: Path, atlas: Path, gpus: int, workers: int, limit: float, only: list[str]
+) -> tuple[int | None, float]:
     """Exit code (None: interrupted at the limit) and seconds of one sweep on the first so many GPUs."""
     visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))} if gpus else {}
     words = ["sweep", str(sweep), "-o", str(atlas), "--resume", "--workers", str(workers)]
+    words += [word for pattern in only for word in ("--only", pattern)]
     start = time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "trtconv", *words], env={**os.environ, **visible})
     try:
@@ -114,19 +118,23 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--limit", type=float, default=540.0)
+    parser.add_argument("--only", action="append", default=[], help="a pattern of cells, as `trtconv sweep` takes it")
+    parser.add_argument("--name", default="", help="of the atlas and the record (default: the number of GPUs)")
     arguments = parser.parse_args()
     kind = gpu_kind() if arguments.gpus else "none"
     sweep = write_sweep(arguments.models, kind, arguments.gpus)
-    atlas = arguments.models / f"atlas_{arguments.gpus}"
-    code, seconds = run_sweep(sweep, atlas, arguments.gpus, arguments.workers, arguments.limit)
+    label = arguments.name or str(arguments.gpus)
+    atlas = arguments.models / f"atlas_{label}"
+    code, seconds = run_sweep(sweep, atlas, arguments.gpus, arguments.workers, arguments.limit, arguments.only)
     # Beside the models too: a run that goes on adds its seconds to those of the one before.
-    name = f"sweep_{arguments.gpus}.json"
+    name = f"sweep_{label}.json"
     record = {
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "gpu": kind,
         "gpus": arguments.gpus,
         "cores": os.cpu_count(),
+        "only": arguments.only,
         "exit_code": code,
         "runs_s": [*read(arguments.models / name).get("runs_s", []), round(seconds, 1)],
         **facts_of(atlas),
