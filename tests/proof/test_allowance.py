@@ -78,3 +78,12 @@ def test_a_column_that_cancels_is_as_far_off_in_half_precision_as_its_neighbours
 @pytest.mark.parametrize("noise", [1e-9, 2e-5])
 def test_a_column_of_another_kind_is_held_to_its_own_magnitude(noise):
     assert logits(scale=0.02, noise=noise)[-1] <= 0.07 * 0.02
+
+
+def test_the_neighbours_of_a_number_that_cancels_are_those_of_its_own_sample():
+    scales = np.full((2, 40), 0.4, np.float32)
+    scales[1] *= 3.0
+    scales[:, -1] = 0.02
+    floor = NoiseFloor(np.full((2, 40), 1e-5, np.float32), scales, np.zeros((2, 40), bool))
+    limits = allow(np.zeros((2, 40), np.float32), floor, None, Arithmetic("fp16")).limit[:, -1]
+    assert limits[1] == pytest.approx(3.0 * limits[0], rel=0.2)

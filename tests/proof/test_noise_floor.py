@@ -277,3 +277,23 @@ def test_a_column_that_alone_is_small_stays_small_where_the_output_has_its_usual
     values = [generator.standard_normal((4, 50)).astype(np.float32) * ([1.0] * 49 + [1e-3]) for _ in range(6)]
     noise = profile([v.astype(np.float32) for v in values], [(np.abs(v) * 1e-7).astype(np.float32) for v in values])
     assert noise.floor(values[0].astype(np.float32)).scale[:, 49].max() < 0.01
+
+
+def test_a_sample_that_is_larger_than_its_neighbours_is_as_much_further_off():
+    points = [normal(seed, 8, 1000) for seed in range(3)]
+    outputs = profile(points, [None] * 3)
+    batch = normal(4, 8, 1000)
+    batch[7] *= 3.0
+    scale = outputs.floor(batch).scale
+    assert scale.shape == (8, 1000)
+    # Not 3: the large sample is in the magnitudes of its columns already.
+    assert 1.5 < np.median(scale[7] / scale[0]) < 3.0
+    assert not np.ptp(outputs.floor(points[0]).scale, axis=0).any()
+
+
+def test_one_large_element_makes_no_sample_large():
+    outputs = profile([normal(seed, 8, 1000) for seed in range(3)], [None] * 3)
+    batch = normal(4, 8, 1000)
+    batch[7, 3] = 1e6
+    growth = outputs.floor(batch).scale / outputs.floor(normal(4, 8, 1000)).scale
+    assert np.median(growth[7]) <= 1.1

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.precision import FP16, FP32, HALVES, PRECISIONS, QUANTISED_NAMES, ROUNDINGS
 from trtconv.core.tolerance import NO_LIMITS, Tolerance
 from trtconv.proof.noise_floor import TYPICAL, NoiseFloor, profile
+from trtconv.proof.statistics.columns import ENOUGH
 from trtconv.proof.statistics.quantised_noise import least_cosine
 
 if TYPE_CHECKING:
@@ -151,13 +152,16 @@ def _allow_quantised(expected: Array, floor: NoiseFloor, named: Tolerance) -> Al
 
 
 def _magnitude_of_terms(floor: NoiseFloor) -> Array:
-    """The scale of each element, but that of its neighbours where it is smaller and just as noisy."""
+    """The scale of each element, but that of its neighbours in its sample where it is smaller and just as noisy."""
     import numpy as np
 
     scale, noise = np.broadcast_arrays(floor.scale.astype(np.float64), floor.error.astype(np.float64))
     typical = np.median(noise[noise > 0.0]) if (noise > 0.0).any() else 0.0
     alike = (noise >= typical / ALIKE) & (noise <= typical * ALIKE)
-    neighbours = np.median(scale[alike]) if alike.any() else 0.0
+    by_sample = scale.ndim > 1 and scale[0].size >= ENOUGH
+    groups = zip(scale, alike, strict=True) if by_sample else [(scale, alike)]
+    neighbours = np.array([np.median(s[a]) if a.any() else 0.0 for s, a in groups])
+    neighbours = neighbours.reshape(-1, *[1] * (scale.ndim - 1)) if scale.ndim else neighbours[0]
     return np.where(alike, np.maximum(scale, neighbours), scale)
 
 

@@ -20,10 +20,11 @@ from trtconv.proof.statistics.columns import (
     along,
     column_axes,
     errors_of_large,
+    exact_columns,
     magnitudes,
     rows_of,
+    sample_growth,
     typical_errors,
-    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ CHAOTIC = 0.05
 UNMEASURED = 8e-6
 # Among equal elements all over, the choice may fall this many times as far away as it was measured.
 TIES = 4.0
-# A column that is whole at fewer points than this may be a tanh that is saturated there.
-FEWEST_POINTS = 3
 # The typical error of a column is one that this share of the points stays under.
 MOST_POINTS = 0.75
 # Columns by which more than this share of the original's own errors are beyond what is allowed hold unlike elements.
@@ -126,6 +125,8 @@ class OutputProfile:
             noise = np.minimum(noise, along(own_noise, part.axis, rank))
             scale = np.minimum(scale, along(own_scale, part.axis, rank))
             exact = exact | along(part.exact, part.axis, rank)
+        growth = sample_growth(output, scale)
+        noise, scale = noise * growth, scale * growth
         limit = CHAOTIC / TYPICAL * scale
         relative, sizes = _relative_noise(parts, output, scale)
         noise = np.where(exact, 0.0, np.maximum(noise, relative * sizes))
@@ -215,7 +216,7 @@ def _statistics(
         else np.full_like(scale, UNMEASURED)
     )
     noise = np.maximum(noise, np.median(noise) / LUCK)
-    exact = _exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
+    exact = exact_columns([*rows, *(rows_of(o, axis) for o in others if axis is None or o.shape[axis] == len(scale))])
     counts = [r.shape[1] for r in rows]
     zeros = sum((r == 0).sum(axis=1) for r in rows) / max(1, sum(counts))
     steep = np.quantile(steepness, MOST_POINTS, axis=0, method="higher") if steepness else np.zeros_like(scale)
@@ -240,18 +241,6 @@ def _relative_noise(parts: Sequence[ColumnStatistics], output: Array, scale: Arr
         relative = np.minimum(relative, along(part.steep, part.axis, output.ndim))
         one_sign = one_sign & along(part.one_sign, part.axis, output.ndim)
     return np.where(one_sign | (sizes > OUTSTANDING * scale), relative, 0.0), sizes
-
-
-def _exact_columns(rows: Sequence[Array]) -> Array:
-    """Whole numbers at every point, and more than one of them: a constant 1 may be a sum that came out even."""
-    import numpy as np
-
-    looked_at = [whole_numbers(r) for r in rows]
-    whole = np.logical_and.reduce([w for w, _, _ in looked_at])
-    low = np.minimum.reduce([a for _, a, _ in looked_at])
-    high = np.maximum.reduce([b for _, _, b in looked_at])
-    result: Array = whole & (high > low) & (len(rows) >= FEWEST_POINTS)
-    return result
 
 
 def _at_point(part: ColumnStatistics, output: Array, errors: Array | None) -> tuple[Array, Array]:

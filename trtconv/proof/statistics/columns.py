@@ -36,6 +36,11 @@ USUAL, TAIL = 0.9, 0.9999
 OF_TAIL, LONGEST_TAIL = 0.25, 5.0
 # An element this many times its column's magnitude is of another one. Of normal values one in 16,000 is that large.
 OUTSTANDING = 4.0
+# A sample this many times as large as its columns is larger than its neighbours. Of ENOUGH normal values one in 100,000
+# is so by chance.
+LARGER = 1.5
+# A column that is whole at fewer points than this may be a tanh that is saturated there.
+FEWEST_POINTS = 3
 # From here on every float32 is a whole number.
 ALL_WHOLE = 2.0**23
 
@@ -71,6 +76,25 @@ def along(values: Array, axis: int | None, rank: int) -> Array:
     if axis is not None:
         shape[axis] = values.size
     return values.reshape(shape)
+
+
+def sample_growth(output: Array, scale: Array) -> Array:
+    """How many times as large each sample of a batch (axis 0) is as its columns, 1 at least; broadcasts over `output`.
+
+    What makes one image's logits three times as large as those of its neighbours makes their roundings so, too. It is
+    the root mean square over a sample's elements, each in units of its column's `scale` and cut at OUTSTANDING.
+    """
+    import numpy as np
+
+    if output.ndim < 2 or output.shape[0] < 2 or output[0].size < ENOUGH:
+        return np.ones([1] * output.ndim)
+    with np.errstate(all="ignore"):
+        relative = np.abs(output.astype(np.float64)) / scale
+    used = np.isfinite(relative)
+    squares = np.minimum(np.where(used, relative, 0.0), OUTSTANDING) ** 2
+    inner = tuple(range(1, output.ndim))
+    growth = np.sqrt(squares.sum(inner, keepdims=True) / np.maximum(1, used.sum(inner, keepdims=True)))
+    return np.where(growth > LARGER, growth, 1.0)
 
 
 def magnitudes(rows: Array) -> Array:
@@ -156,3 +180,15 @@ def whole_numbers(rows: Array) -> tuple[Array, Array, Array]:
     with np.errstate(all="ignore"):
         whole = (np.abs(values) < ALL_WHOLE) & (values == np.round(values))
     return whole.all(axis=1), values.min(axis=1), values.max(axis=1)
+
+
+def exact_columns(rows: Sequence[Array]) -> Array:
+    """Whole numbers at every point, and more than one of them: a constant 1 may be a sum that came out even."""
+    import numpy as np
+
+    looked_at = [whole_numbers(r) for r in rows]
+    whole = np.logical_and.reduce([w for w, _, _ in looked_at])
+    low = np.minimum.reduce([a for _, a, _ in looked_at])
+    high = np.maximum.reduce([b for _, _, b in looked_at])
+    result: Array = whole & (high > low) & (len(rows) >= FEWEST_POINTS)
+    return result
