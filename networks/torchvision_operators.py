@@ -43,17 +43,25 @@ def define_operators() -> Any:
 
 
 def suppress(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
-    """Indices of the boxes (corners, float[K, 4]) that no better one overlaps by more than the threshold."""
+    """Indices of the boxes (corners, float[K, 4]) that no better one overlaps by more than the threshold.
+
+    In NumPy, so that whoever watches torch sees one operator, as with torchvision's own.
+    """
+    import numpy as np
     import torch
 
-    order = torch.argsort(scores, descending=True, stable=True)
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    corners = boxes.detach().numpy()
+    order = torch.argsort(scores.detach(), descending=True, stable=True).numpy()
+    low, high = corners[:, :2], corners[:, 2:]
+    areas = (high - low).prod(1)
     chosen = []
-    while order.numel():
+    while order.size:
         best, order = order[0], order[1:]
         chosen.append(best)
-        low = torch.maximum(boxes[best, :2], boxes[order, :2])
-        high = torch.minimum(boxes[best, 2:], boxes[order, 2:])
-        shared = (high - low).clamp(min=0).prod(1)
-        order = order[shared / (areas[best] + areas[order] - shared) <= iou_threshold]
-    return torch.stack(chosen) if chosen else torch.empty(0, dtype=torch.int64)
+        size = np.minimum(high[best], high[order]) - np.maximum(low[best], low[order])
+        shared = size.clip(min=0).prod(1)
+        with np.errstate(invalid="ignore"):
+            # NaN, of two empty boxes, is not over the threshold.
+            overlap = shared / (areas[best] + areas[order] - shared)
+        order = order[~(overlap > iou_threshold)]
+    return torch.from_numpy(np.asarray(chosen, np.int64))

@@ -54,6 +54,8 @@ class EngineKeywords(SourceKeywords, total=False):
     no_proof: bool
     rules: Paths
     script: str
+    nms: Literal["native", "topk", "auto"]
+    max_detections: int
     plugins: Texts
     data: PathText
     preprocess: str

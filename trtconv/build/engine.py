@@ -97,6 +97,7 @@ def _manifest(resolved: ResolvedBuild, built: BuiltEngine, seconds: float) -> En
         timing_cache=built.timing_cache,
         plugin_kernels=built.plugin_kernels,
         padding=resolved.padding,
+        fixed_rows=resolved.fixed_rows,
         reference_sha256=resolved.reference_sha256,
         ledger_sha256=resolved.ledger_sha256,
     )

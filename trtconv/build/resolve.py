@@ -25,7 +25,7 @@ from trtconv.build.profiles import ProfilePlan, plan_profiles
 from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
-from trtconv.core.model.provenance import PADDING_KEY, REFERENCE_KEY
+from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.precision import require_capabilities
 from trtconv.core.progress import Progress, SilentProgress
@@ -119,6 +119,7 @@ class ResolvedBuild:
     capabilities: Capabilities = _outside_digest("probed from the backend, whose name and version are in the digest")
     outputs: tuple[TensorSpec, ...] = _outside_digest("read from the model, whose bytes are in the digest")
     padding: str = _outside_digest("read from the model, whose bytes are in the digest")
+    fixed_rows: str = _outside_digest("read from the model, whose bytes are in the digest")
     reference_sha256: str = _outside_digest("read from the model, whose bytes are in the digest")
     output: Path = _outside_digest(NOT_IN_ENGINE["output"])
     isolated: bool = _outside_digest(NOT_IN_ENGINE["isolated"])
@@ -234,6 +235,7 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
         capabilities=capabilities,
         outputs=described.outputs,
         padding=properties.get(PADDING_KEY, ""),
+        fixed_rows=properties.get(FIXED_ROWS_KEY, ""),
         reference_sha256=properties.get(REFERENCE_KEY, ""),
         output=request.output,
         isolated=request.isolated,

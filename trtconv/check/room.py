@@ -23,40 +23,35 @@ from trtconv.check.compare.original import OriginalSamples
 from trtconv.check.compare.power import check_power, power_findings
 from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
-    find_reference,
     reference_binding,
     require_common_output,
     require_finite,
-    require_fit,
     require_outputs,
-    sizes_tried,
-    staleness,
     within_profiles,
 )
+from trtconv.check.compare.samples import samples_for
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.check.environment import environment
 from trtconv.core.artifacts import manifest_path, sha256_file
-from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, UnsupportedError
+from trtconv.core.errors import MissingDependencyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import ENGINE_NOT_RUN, CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest
-from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tolerance import NO_LIMITS
 from trtconv.proof.allowance import Arithmetic, allowances
 from trtconv.proof.comparison import compare_outputs, shows_nothing
-from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.power.idle import IdleOutputs
 from trtconv.proof.power.points import TellingSamples
 from trtconv.proof.power.result import PowerResult
-from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
-from trtconv.proof.sampling import measured_sample
+from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from trtconv.check.compare.samples import ModuleRunner
+
     Array = np.ndarray[Any, np.dtype[Any]]
-    ModuleRunner = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 
 def check_model(
@@ -83,7 +78,7 @@ def check_model(
         if not is_engine(request.subject):
             raise
         return replace(_unrunnable(request, error, bound), extras=recorded)
-    read = partial(_samples, request, subject, module_runner, original)
+    read = partial(samples_for, request, subject, module_runner, original)
     arithmetic = arithmetic_of(request.subject)
     watch = _Watch(request, arithmetic)
     try:
@@ -211,47 +206,6 @@ def _not_compared(request: CheckRequest, findings: tuple[Finding, ...]) -> Check
         findings=findings,
         environment=environment(engine=engine),
     )
-
-
-def _samples(
-    request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
-) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
-    if original is not None:
-        return original.samples(subject), original.label, ()
-    if runner is not None and request.reference is None:
-        if subject.kind != "onnx":
-            path = find_reference(request.subject, None)
-            return _rerun(runner, read_samples(path)), "the module itself", ()
-        return _run_module(runner, subject, request.space), "the module itself", ()
-    path = find_reference(request.subject, request.reference)
-    info = read_reference_info(path)
-    require_fit(subject, info, path)
-    samples: Iterator[ReferenceSample] = read_samples(path)
-    return (
-        (_rerun(runner, samples) if runner else samples),
-        str(path),
-        (*sizes_tried(request.subject, path), *staleness(request.subject, path)),
-    )
-
-
-def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> Iterator[ReferenceSample]:
-    space = subject.space.merged(ranges)
-    missing = list(dict.fromkeys(n for s in subject.inputs for n in s.names() if n not in space))
-    if missing:
-        raise InvalidRequestError(
-            f"'{subject.path}' does not record a range for its dim '{missing[0]}'",
-            hint="give it: --dynamic "
-            + " ".join(f"{n}=1:1:4" for n in missing)
-            + "; or check it with --reference FILE, whose points are recorded",
-        )
-    for point in sample_points(space, subject.inputs):
-        inputs = sample_inputs(subject.inputs, point)
-        yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
-
-
-def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator[ReferenceSample]:
-    for sample in samples:
-        yield replace(sample, outputs=runner(sample.inputs))
 
 
 @dataclass(frozen=True)

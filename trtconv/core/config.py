@@ -56,7 +56,10 @@ class ExportSection:
 
 @dataclass(frozen=True)
 class RewriteSection:
-    """`[rewrite]`. `target` None follows the backend that builds; `keep_fp32` names nodes for a half precision."""
+    """`[rewrite]`. `target` None follows the backend that builds; `keep_fp32` names nodes for a half precision.
+
+    `nms` is "native", "topk" or "auto".
+    """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     target: str | None = None
@@ -66,6 +69,8 @@ class RewriteSection:
     proof: bool = True
     rules: list[str] = field(default_factory=list)
     script: str = ""
+    nms: str = "native"
+    max_detections: int = 300
     plugins: str = "never"
     keep_fp32: list[str] = field(default_factory=list)
 

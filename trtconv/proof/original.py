@@ -6,7 +6,10 @@ The proof runs nothing itself: rooms hand in what runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from trtconv.core.shape_space.fixed_rows import FixedRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,3 +77,25 @@ class Original(Protocol):
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them. Raises TrtconvError."""
+
+
+@dataclass(frozen=True)
+class FormedRun:
+    """A graph with its outputs padded, and with what its noise is measured by."""
+
+    run: Run
+    form: FixedRows
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        return self.form.pad(self.run(inputs))
+
+    def perturbed(self, seed: int) -> Run | None:
+        """The graph with its weights moved; None where that cannot be had."""
+        moved = self.run.perturbed(seed) if isinstance(self.run, Perturbing) else None
+        return None if moved is None else self.form.around(moved)
+
+    def resampled(self, exact: Run | None = None) -> Sequence[Run]:
+        """The graph with its coordinates and scales moved."""
+        moved: Sequence[Run] = self.run.resampled(exact) if isinstance(self.run, Resampling) else ()
+        return tuple(self.form.around(m) for m in moved)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.json_text import parse_json
+from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows, resized
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
 from trtconv.proof.noise_floor import NoiseFloor
@@ -230,3 +231,23 @@ def _floor(
     except (KeyError, ValueError) as problem:
         raise _damaged(path, f"the noise floor of '{name}' at {point.label} does not fit the output") from problem
     return NoiseFloor(error, scale, exact.astype(bool), chaotic, reach)
+
+
+def formed_samples(samples: Iterable[ReferenceSample], form: FixedRows | None) -> Iterator[ReferenceSample]:
+    """The samples of a reference with outputs and noise floors in that form; as they are without one."""
+    for sample in samples:
+        yield sample if form is None else formed_sample(sample, form)
+
+
+def formed_sample(sample: ReferenceSample, form: FixedRows) -> ReferenceSample:
+    """One sample in that form. Rows that do not count are zero, and allowed nothing."""
+    by_name = {o.output: o for o in form.outputs}
+    floors = {n: _formed_floor(f, by_name[n]) if n in by_name else f for n, f in sample.floors.items()}
+    return replace(sample, outputs=form.pad(sample.outputs), floors=floors)
+
+
+def _formed_floor(floor: NoiseFloor, item: FixedOutput) -> NoiseFloor:
+    def along(array: Array) -> Array:
+        return array if array.shape[item.axis] == 1 else resized(array, item.axis, item.rows)
+
+    return replace(floor, error=along(floor.error), scale=along(floor.scale), exact=along(floor.exact))

@@ -29,6 +29,7 @@ from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_r
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
 from trtconv.rewrite.engine.whole import InitialGraph, unreadable
+from trtconv.rewrite.fixed_rows.settle import settle_rows
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
@@ -79,6 +80,7 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     surgery = _operated(with_plugin_bodies(source), request, progress)
     settled, undefined = settle_sizes(surgery.model, request, progress)
+    settled, fixed = settle_rows(settled, request, progress)
     space, specs = model_space(settled)
     narrowed = _narrowed(settled, request, space, specs)
     original = narrowed.model
@@ -93,7 +95,7 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     # What the author computed in FP64 has need of more than half precision.
     wide = () if half not in HALF_NAMES else tuple(kept_of(narrowed, model))
     typed = _in_precision(model, source, request, wide, progress)
-    notes = (*surgery.notes, *undefined, *narrowed.notes, *record.notes, *observations, *typed.notes)
+    notes = (*surgery.notes, *undefined, *fixed, *narrowed.notes, *record.notes, *observations, *typed.notes)
     result = RewriteResult(
         request.output,
         ledger,

@@ -25,7 +25,8 @@ class EngineManifest:
     """What was built, from what, with what and where. `model_files` are the ONNX file and its external data.
 
     `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
-    `padding` is the model's record of the inputs that it pads (core.padding), or empty. `reference_sha256` and
+    `padding` is the model's record of the inputs that it pads (core.padding), or empty; `fixed_rows` that of
+    its outputs whose number of rows was fixed. `reference_sha256` and
     `ledger_sha256` are of the files that belong to the model, empty where it has none.
     """
 
@@ -51,6 +52,7 @@ class EngineManifest:
     timing_cache: Mapping[str, Any] = field(default_factory=dict)
     plugin_kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     padding: str = ""
+    fixed_rows: str = ""
     reference_sha256: str = ""
     ledger_sha256: str = ""
 

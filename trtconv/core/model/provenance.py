@@ -14,6 +14,7 @@ SOURCE_KEY = "trtconv.source"
 SPACE_KEY = "trtconv.space"
 INPUTS_KEY = "trtconv.inputs"
 PADDING_KEY = "trtconv.padding"
+FIXED_ROWS_KEY = "trtconv.fixed_rows"
 RULE_KEY = "trtconv.rule"
 PRECISION_KEY = "trtconv.precision"
 # Of a quantised graph for TensorRT 8.6: the precision of the rest, and the nodes (a line each) that stay FP32 in it.

@@ -15,10 +15,13 @@ from trtconv.core.requests.export import (
     RANGE_METAVAR,
     parse_ranges,
 )
+from trtconv.core.shape_space.fixed_rows import MOST_DETECTIONS, SUPPRESSIONS
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target, parse_target
 
+# As many boxes as an output may have: TensorRT has tensors of at most 2^31 - 1 elements.
+MOST_ROWS = 1 << 20
 CALIBRATIONS = ("max", "percentile", "entropy", "mse")
 
 
@@ -33,6 +36,9 @@ class RewriteRequest:
     `data` is what int8 and fp8 are calibrated with; `rest` is the precision of what they leave alone. `quantise_only`
     names the layers to quantise (None takes all that gain by it). `fold_norms` brings the graph into the form that
     quantisation starts from, whatever the precision.
+
+    `nms` says what becomes of outputs whose number of rows the values decide (`native`, `topk`, `auto`);
+    `max_detections` is how many rows they have at a fixed size.
 
     `keep_fp32` names nodes that stay in FP32 when `precision` or `rest` is fp16 or bf16 (`trtconv check --find-fp32`
     finds them).
@@ -121,6 +127,29 @@ class RewriteRequest:
             metavar="FILE:FUNCTION",
             key="rewrite.script",
             parse_config=lambda text, base: str(base / text) if text else "",
+        ),
+    )
+    nms: str = field(
+        default="native",
+        metadata=option(
+            "--nms",
+            help="Detections: native keeps their number as it is, topk fixes it and adds a count, auto: topk where "
+            "the target needs it (default native).",
+            group="Rewrite",
+            form="choice",
+            choices=SUPPRESSIONS,
+            key="rewrite.nms",
+        ),
+    )
+    max_detections: int = field(
+        default=MOST_DETECTIONS,
+        metadata=option(
+            "--max-detections",
+            help=f"With --nms topk: the rows of an output (default {MOST_DETECTIONS}).",
+            group="Rewrite",
+            form="integer",
+            bounds=(1, MOST_ROWS),
+            key="rewrite.max_detections",
         ),
     )
     plugins: str = field(

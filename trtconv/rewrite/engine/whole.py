@@ -14,9 +14,11 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
+from trtconv.core.shape_space.fixed_rows import FixedRows
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.original import FormedRun
 from trtconv.proof.original import Run as Runner
 from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_points
 from trtconv.proof.probes.boundaries import probe_boundaries
@@ -45,11 +47,14 @@ class InitialGraph:
     """The graph before the rewrite, which is opened and run in a second thread, once, while the rules go on.
 
     Making a session of a large graph takes as long as rewriting it. `start` is called when something was rewritten;
-    use the object in a `with`, which waits for the thread.
+    use the object in a `with`, which waits for the thread. `form` is the form in which the graph after gives outputs
+    whose number of rows the values decide.
     """
 
-    def __init__(self, model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...]) -> None:
-        self._model, self._space, self._specs = model, space, specs
+    def __init__(
+        self, model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], form: FixedRows | None = None
+    ) -> None:
+        self._model, self._space, self._specs, self._form = model, space, specs, form
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._ran: Future[tuple[list[OriginalRun], str]] | None = None
         self._exact = False
@@ -68,7 +73,7 @@ class InitialGraph:
     def start(self) -> None:
         """Begin to run the graph; nothing when it runs already, or cannot be."""
         if self._ran is None and not self.unreadable:
-            self._ran = self._thread.submit(_run_all, self._model, self._space, self._specs, self._exact)
+            self._ran = self._thread.submit(_run_all, self._model, self._space, self._specs, self._exact, self._form)
 
     def compare(self, after: onnx.ModelProto) -> Proof:
         """Compare at the two smallest distinct shapes with random values, at the smallest with zeros.
@@ -141,9 +146,11 @@ def _draws(graph: onnx.GraphProto) -> bool:
 
 
 def _run_all(
-    model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], exact: bool
+    model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], exact: bool, form: FixedRows | None
 ) -> tuple[list[OriginalRun], str]:
     runner, name = open_model(model, exact=exact)
+    if form is not None:
+        runner = FormedRun(runner, form)
     points = small_points(space, specs, MAX_POINTS - 1)
     if name != "onnxruntime":
         points = points[:1]

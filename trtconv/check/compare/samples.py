@@ -1,0 +1,74 @@
+"""The samples that a check compares with: of a reference file, of a module run again, or of another original."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.check.compare.original import OriginalSamples
+from trtconv.check.compare.reference_fit import find_reference, require_fit, sizes_tried, staleness
+from trtconv.check.compare.subjects import Subject
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.report import Finding
+from trtconv.core.requests import CheckRequest
+from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.points import sample_inputs, sample_points
+from trtconv.proof.reference import ReferenceSample, formed_samples, read_reference_info, read_samples
+from trtconv.proof.sampling import measured_sample
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    ModuleRunner = Callable[[Mapping[str, Array]], dict[str, Array]]
+
+
+def samples_for(
+    request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
+) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+    """The original's samples in the form of the subject's outputs, what they are called, and what is to be told."""
+    samples, label, notes = _originals(request, subject, runner, original)
+    return formed_samples(samples, recorded_fixed_rows(request.subject)), label, notes
+
+
+def _originals(
+    request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
+) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+    if original is not None:
+        return original.samples(subject), original.label, ()
+    if runner is not None and request.reference is None:
+        if subject.kind != "onnx":
+            path = find_reference(request.subject, None)
+            return _rerun(runner, read_samples(path)), "the module itself", ()
+        return _run_module(runner, subject, request.space), "the module itself", ()
+    path = find_reference(request.subject, request.reference)
+    info = read_reference_info(path)
+    require_fit(subject, info, path)
+    samples: Iterator[ReferenceSample] = read_samples(path)
+    return (
+        (_rerun(runner, samples) if runner else samples),
+        str(path),
+        (*sizes_tried(request.subject, path), *staleness(request.subject, path)),
+    )
+
+
+def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> Iterator[ReferenceSample]:
+    space = subject.space.merged(ranges)
+    missing = list(dict.fromkeys(n for s in subject.inputs for n in s.names() if n not in space))
+    if missing:
+        raise InvalidRequestError(
+            f"'{subject.path}' does not record a range for its dim '{missing[0]}'",
+            hint="give it: --dynamic "
+            + " ".join(f"{n}=1:1:4" for n in missing)
+            + "; or check it with --reference FILE, whose points are recorded",
+        )
+    for point in sample_points(space, subject.inputs):
+        inputs = sample_inputs(subject.inputs, point)
+        yield measured_sample(runner, ReferenceSample(point, inputs, runner(inputs)))
+
+
+def _rerun(runner: ModuleRunner, samples: Iterable[ReferenceSample]) -> Iterator[ReferenceSample]:
+    for sample in samples:
+        yield replace(sample, outputs=runner(sample.inputs))

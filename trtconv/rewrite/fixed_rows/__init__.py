@@ -1,0 +1,1 @@
+"""Selections of a size that the values decide, computed at fixed sizes: `--nms topk`."""

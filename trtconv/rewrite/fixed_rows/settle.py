@@ -1,0 +1,60 @@
+"""What `--nms` makes of a model before the rules run, and its proof."""
+
+from __future__ import annotations
+
+import onnx
+
+from trtconv.core.errors import AccuracyError
+from trtconv.core.progress import Progress
+from trtconv.core.requests import RewriteRequest
+from trtconv.core.shape_space.fixed_rows import FixedRows
+from trtconv.core.targets import Target
+from trtconv.core.targets.table import load_table
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.whole import InitialGraph
+from trtconv.rewrite.fixed_rows.births import BIRTHS
+from trtconv.rewrite.fixed_rows.fix import fix_rows
+
+
+def settle_rows(
+    model: onnx.ModelProto, request: RewriteRequest, progress: Progress
+) -> tuple[onnx.ModelProto, list[str]]:
+    """The model to rewrite, and notes: at fixed sizes where `--nms` asks for them.
+
+    Raises UnsupportedError where fixed sizes do not follow what the graph does, AccuracyError where they differ.
+    """
+    if not chosen(model, request):
+        return model, []
+    progress.phase("fixed rows")
+    fixed, record = fix_rows(model, request.target, request.max_detections)
+    notes = [f"--nms topk: {record.describe()}"]
+    if request.proof:
+        notes += prove(model, fixed, record)
+    return fixed, notes
+
+
+def chosen(model: onnx.ModelProto, request: RewriteRequest) -> bool:
+    """True where the model has something to fix and the request or the target wants it."""
+    operators = {n.op_type for n in model.graph.node if n.domain in ("", "ai.onnx")} & set(BIRTHS)
+    if request.nms == "auto":
+        return any(not _supported(op, request.target) for op in operators)
+    return bool(operators) and request.nms == "topk"
+
+
+def _supported(op: str, target: Target) -> bool:
+    support = load_table(target).ops.get(op)
+    return support is not None and support.supported
+
+
+def prove(before: onnx.ModelProto, after: onnx.ModelProto, record: FixedRows) -> list[str]:
+    """The fixed graph gives the first rows of what the graph gives, in its order, and counts them right."""
+    space, specs = model_space(before)
+    with InitialGraph(before, space, specs, form=record) as original:
+        proof = original.compare(after)
+    if proof.passed is False:
+        raise AccuracyError(
+            f"at fixed sizes the graph differs: {proof.note}", hint="keep the sizes as they are with --nms native"
+        )
+    if proof.passed is None:
+        return [f"the fixed sizes were not compared here: {proof.note}"]
+    return [f"the fixed sizes equal the graph at {len(proof.points)} points"]
