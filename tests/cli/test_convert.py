@@ -194,3 +194,21 @@ def test_the_how_to_of_rules_as_it_is_written(trtconv, tmp_path, monkeypatch):
     assert code == 0
     assert "none was kept" in out
     assert out.count("the proof found a difference") == 1
+
+
+def test_a_detector_with_suppression_as_the_page_says(trtconv, tmp_path, monkeypatch):
+    """docs/how-to/data-dependent-sizes.md: the command converts, and the outputs are those that it describes."""
+    import onnx
+
+    from tests.rewrite.fixed_rows.test_settle import DETECTOR, parsed
+
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "data-dependent-sizes.md"
+    [command] = re.findall(r"^trtconv (convert detector\.onnx .*)$", page.read_text(), re.MULTILINE)
+    onnx.save(parsed(DETECTOR), tmp_path / "detector.onnx")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = trtconv(*command.split())
+    assert code == 0, err
+    outputs = {o.name: o.type.tensor_type.shape.dim[0].dim_value for o in onnx.load("out/model.trt.onnx").graph.output}
+    # The detector itself gives 20 boxes of each of its two classes at the most.
+    assert outputs == {"kept": 40, "best": 40, "label": 40, "num_detections": 1}
+    assert json.loads(Path("out/model.engine.json").read_text())["fixed_rows"]

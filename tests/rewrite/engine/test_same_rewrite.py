@@ -18,6 +18,8 @@ REQUEST = RewriteRequest(
     skip=("fold-constants",),
     precision="fp16",
     keep_fp32=("a", "b"),
+    nms="topk",
+    max_detections=7,
     fold_norms=True,
 )
 

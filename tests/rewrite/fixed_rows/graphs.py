@@ -11,7 +11,9 @@ from onnx import parser
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.fixed_rows import FixedRows
 from trtconv.core.targets import parse_target
+from trtconv.rewrite.fixed_rows.clusters import prove_suppressions
 from trtconv.rewrite.fixed_rows.fix import fix_rows
+from trtconv.rewrite.graph.facts import index_model
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RTX = parse_target("tensorrt-rtx")
@@ -52,9 +54,11 @@ def selected(batch: int, classes: int, count: int, seed: int, *, steps: float = 
 
 def both(model: onnx.ModelProto, most: int, *feeds: dict[str, Array]) -> tuple[FixedRows, list[tuple[Any, Any]]]:
     """What the model gives, padded by NumPy, and what its fixed form gives, for each feed."""
-    fixed, record = fix_rows(model, RTX, most)
-    onnx.checker.check_model(fixed, full_check=True)
-    before, after = (OnnxRuntimeRunner(m.SerializeToString(), threads=1) for m in (model, fixed))
+    fixed = fix_rows(model, RTX, most)
+    record = fixed.record
+    onnx.checker.check_model(fixed.model, full_check=True)
+    prove_suppressions(index_model(model, RTX), fixed.model, fixed.suppressions)
+    before, after = (OnnxRuntimeRunner(m.SerializeToString(), threads=1) for m in (model, fixed.model))
     return record, [(record.pad(before(feed)), after(feed)) for feed in feeds]
 
 

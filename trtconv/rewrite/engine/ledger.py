@@ -32,6 +32,8 @@ def recorded_options(request: RewriteRequest) -> dict[str, Any]:
         "skip": list(request.skip),
         "also": list(request.also),
         "plugins": request.plugins,
+        "nms": request.nms,
+        "max_detections": request.max_detections,
         "fold_norms": request.fold_norms,
         "align": request.align,
         "pad_to_multiple": request.pad_to_multiple,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import onnx
 from onnx import helper
@@ -15,6 +16,7 @@ from trtconv.core.model.provenance import FIXED_ROWS_KEY
 from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows
 from trtconv.core.targets import Target
 from trtconv.rewrite.fixed_rows import births, moving, passing
+from trtconv.rewrite.fixed_rows.clusters import Suppression
 from trtconv.rewrite.fixed_rows.row_count import RowCount, cannot
 from trtconv.rewrite.fixed_rows.selection import INT32, least, valid_rows
 from trtconv.rewrite.fixed_rows.walk import Walk
@@ -32,8 +34,17 @@ COUNT = "num_detections"
 OLDEST_OPSET = 11
 
 
-def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> tuple[onnx.ModelProto, FixedRows]:
-    """A copy whose outputs have at most `most` rows where the values decide how many, and what became of them.
+@dataclass(frozen=True)
+class FixedModel:
+    """A model at fixed sizes, what became of its outputs, and its suppressions to be compared one by one."""
+
+    model: onnx.ModelProto
+    record: FixedRows
+    suppressions: tuple[Suppression, ...]
+
+
+def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> FixedModel:
+    """A copy whose outputs have at most `most` rows where the values decide how many.
 
     Raises UnsupportedError for a node that needs the true number of rows, with the line that it is from.
     """
@@ -54,7 +65,16 @@ def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> tuple[onnx.Mo
         walk.emit(name, walk.g.cast(capped, INT32))
     record = FixedRows(fixed, most)
     _write(copy, walk, record)
-    return copy, record
+    return FixedModel(copy, record, tuple(_suppressions(walk, outputs)))
+
+
+def _suppressions(walk: Walk, outputs: list[str]) -> Iterator[Suppression]:
+    """What is to be compared: an index that is an output of the model was renamed."""
+    for name, count in walk.births.items():
+        node = walk.index.makers[name]
+        source = walk.of(node.inputs[1]) or walk.of(node.inputs[0])
+        valid = "" if source is None else source.count.count.name
+        yield Suppression(node, f"{name}/all" if name in outputs else name, count.count.name, valid)
 
 
 def _copy(model: onnx.ModelProto) -> onnx.ModelProto:

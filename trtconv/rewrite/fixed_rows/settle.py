@@ -7,13 +7,14 @@ import onnx
 from trtconv.core.errors import AccuracyError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
-from trtconv.core.shape_space.fixed_rows import FixedRows
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import load_table
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.fixed_rows.births import BIRTHS
-from trtconv.rewrite.fixed_rows.fix import fix_rows
+from trtconv.rewrite.fixed_rows.clusters import prove_suppressions
+from trtconv.rewrite.fixed_rows.fix import FixedModel, fix_rows
+from trtconv.rewrite.graph.facts import index_model
 
 
 def settle_rows(
@@ -26,11 +27,11 @@ def settle_rows(
     if not chosen(model, request):
         return model, []
     progress.phase("fixed rows")
-    fixed, record = fix_rows(model, request.target, request.max_detections)
-    notes = [f"--nms topk: {record.describe()}"]
+    fixed = fix_rows(model, request.target, request.max_detections)
+    notes = [f"--nms topk: {fixed.record.describe()}"]
     if request.proof:
-        notes += prove(model, fixed, record)
-    return fixed, notes
+        notes += prove(model, fixed, request.target)
+    return fixed.model, notes
 
 
 def chosen(model: onnx.ModelProto, request: RewriteRequest) -> bool:
@@ -46,15 +47,17 @@ def _supported(op: str, target: Target) -> bool:
     return support is not None and support.supported
 
 
-def prove(before: onnx.ModelProto, after: onnx.ModelProto, record: FixedRows) -> list[str]:
+def prove(before: onnx.ModelProto, fixed: FixedModel, target: Target) -> list[str]:
     """The fixed graph gives the first rows of what the graph gives, in its order, and counts them right."""
+    cases = prove_suppressions(index_model(before, target), fixed.model, fixed.suppressions)
     space, specs = model_space(before)
-    with InitialGraph(before, space, specs, form=record) as original:
-        proof = original.compare(after)
+    with InitialGraph(before, space, specs, form=fixed.record) as original:
+        proof = original.compare(fixed.model)
     if proof.passed is False:
         raise AccuracyError(
             f"at fixed sizes the graph differs: {proof.note}", hint="keep the sizes as they are with --nms native"
         )
     if proof.passed is None:
         return [f"the fixed sizes were not compared here: {proof.note}"]
-    return [f"the fixed sizes equal the graph at {len(proof.points)} points"]
+    beside = f", its suppression by itself in {cases} cases" if cases else ""
+    return [f"the fixed sizes equal the graph at {len(proof.points)} points{beside}"]

@@ -25,6 +25,7 @@ _REFUSALS = (
     "exceeds the maximum value allowed",
 )
 _SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
+BY_DATA_HINT = "the values decide the size of its result: --nms topk fixes it (`trtconv help data-dependent-sizes`)"
 # Operators that quantising a network with ONNX Runtime leaves, and that no rule could put into floats.
 _QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "QEmbed", "MatMulNBits")
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
@@ -60,7 +61,7 @@ def unsupported_error(
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
     hint = otherwise
     if any(p.op_type in _SIZED_BY_DATA for p in listed):
-        hint = "the values decide the size of its result: give it a fixed size (`trtconv help data-dependent-sizes`)"
+        hint = BY_DATA_HINT
     elif any(word in p.op_type for p in listed for word in _QUANTISED):
         hint = "convert the file from before it was quantised, or quantise that one anew to QuantizeLinear and "
         hint += "DequantizeLinear pairs (quant_format=QDQ, int8, symmetric)"
@@ -116,6 +117,9 @@ def build_failure(
     origins = [describe(p, origin_in(model, p)) for p in problems]
     otherwise = "run again with -v for all of the builder's messages"
     # The branch that nobody takes fails first.
+    if any(word in text for word in _REFUSALS) and any(n.op_type in _SIZED_BY_DATA for n in model.graph.node):
+        # The builder's own names of nodes without one are not in the file.
+        otherwise = f"of NonZero or NonMaxSuppression {BY_DATA_HINT}"
     hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
         f"{capabilities} could not build {path}",

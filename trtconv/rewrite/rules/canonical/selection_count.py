@@ -13,10 +13,12 @@ from trtconv.rewrite.patterns.selection import Mask, mask_of_indices, mask_of_no
 
 INT64 = 7
 REMEDY = {
-    "NonZero": "give the result a fixed size in the module: a mask in the place of x[mask], or topk of the scores",
-    "Compress": "give the result a fixed size in the module: a mask in the place of the selection, or topk",
-    "NonMaxSuppression": "end the network before it and suppress outside, or keep a fixed number of boxes "
-    "(`trtconv help data-dependent-sizes` has such a module)",
+    "NonZero": "--nms topk gives it a fixed size and counts; or give it one in the module: a mask in the place of "
+    "x[mask], or topk of the scores",
+    "Compress": "--nms topk gives it a fixed size and counts; or give it one in the module: a mask in the place of the "
+    "selection, or topk",
+    "NonMaxSuppression": "--nms topk suppresses at a fixed size and counts; or end the network before it and suppress "
+    "outside",
 }
 Sizes = Callable[[Replacement], list[Value]]
 

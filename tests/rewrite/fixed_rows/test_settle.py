@@ -1,0 +1,123 @@
+"""`--nms` in the rewrite room, for each target, and the check of what it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.rewrite.fixed_rows.graphs import parsed
+from trtconv.check import check_model
+from trtconv.core.errors import AccuracyError
+from trtconv.core.model.file import load_model
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import CheckRequest, RewriteRequest
+from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.targets import parse_target
+from trtconv.foreign import temporary_reference
+from trtconv.rewrite import rewrite_model
+from trtconv.rewrite.fixed_rows import settle
+
+DETECTOR = """g (float[1,T,4] boxes, float[1,2,T] scores) => (float[D,4] kept, float[D] best, int64[D] label)
+    <int64 limit = {20}, float overlap = {0.5}, float least = {0.1}, int64[1] one = {1}, int64[1] two = {2},
+     int64[1] three = {3}, int64[1] ax1 = {1}, int64[1] ax0 = {0}> {
+        chosen = NonMaxSuppression(boxes, scores, limit, overlap, least)
+        label_ = Slice(chosen, one, two, ax1)
+        label = Squeeze(label_, ax1)
+        box_ = Slice(chosen, two, three, ax1)
+        box = Squeeze(box_, ax1)
+        all = Squeeze(boxes, ax0)
+        kept = Gather<axis=0>(all, box)
+        best = GatherND(scores, chosen)
+    }"""
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The end of a detector as exporters write it."""
+    path = tmp_path_factory.mktemp("detector") / "detector.onnx"
+    onnx.save(parsed(DETECTOR), path)
+    return path
+
+
+def request(detector: Path, folder: Path, target: str, nms: str, most: int = 9) -> RewriteRequest:
+    """A rewrite of the detector."""
+    space = parse_space(["T=5:12:30"])
+    return RewriteRequest(
+        detector, folder / "detector.trt.onnx", parse_target(target), nms=nms, max_detections=most, space=space
+    )
+
+
+def operators(path: Path) -> set[str]:
+    """The op types of a file."""
+    return {n.op_type for n in load_model(path).graph.node}
+
+
+@pytest.mark.parametrize(
+    ("target", "nms", "fixed"),
+    [
+        ("tensorrt==8.6", "native", False),
+        ("tensorrt==8.6", "auto", False),
+        ("tensorrt==10", "auto", False),
+        ("tensorrt==8.6", "topk", True),
+        ("tensorrt==11", "topk", True),
+        ("tensorrt-rtx", "native", False),
+        ("tensorrt-rtx", "auto", True),
+    ],
+)
+def test_the_form_by_target(detector: Path, tmp_path: Path, target: str, nms: str, fixed: bool) -> None:
+    result = rewrite_model(request(detector, tmp_path, target, nms), SilentProgress())
+    output = load_model(result.model)
+    names = [o.name for o in output.graph.output]
+    assert ("NonMaxSuppression" in operators(result.model)) is not fixed
+    assert names == ["kept", "best", "label", *(["num_detections"] if fixed else [])]
+    assert any("fixed sizes equal the graph" in n for n in result.notes) is fixed
+    if target == "tensorrt-rtx" and not fixed:
+        assert any("--nms topk" in s.reason for s in result.skipped)
+
+
+def test_check_compares_up_to_padding(detector: Path, tmp_path: Path) -> None:
+    """The reference is the detector's own; a count and rows that are wrong are told."""
+    wanted = request(detector, tmp_path, "tensorrt-rtx", "topk")
+    result = rewrite_model(wanted, SilentProgress())
+    record = recorded_fixed_rows(result.model)
+    assert record is not None
+    assert {(o.output, o.rows) for o in record.outputs} == {("kept", 9), ("best", 9), ("label", 9)}
+    with temporary_reference(detector, (), wanted.space) as reference:
+        check = CheckRequest(result.model, reference=reference)
+        report = check_model(check, SilentProgress())
+        assert report.passed
+        assert {c.output for c in report.comparisons} == {"kept", "best", "label", "num_detections"}
+        spoilt = onnx.load(result.model)
+        for tensor in spoilt.graph.initializer:
+            if onnx.numpy_helper.to_array(tensor).tolist() == [10]:
+                tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) - 7, tensor.name))
+        onnx.save(spoilt, result.model)
+        assert not check_model(replace(check, power=0), SilentProgress()).passed
+
+
+def test_the_proof_sees_another_threshold(detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    true_fix = settle.fix_rows
+
+    def wrong(model: onnx.ModelProto, *rest: object) -> object:
+        other = onnx.ModelProto()
+        other.CopyFrom(model)
+        for tensor in other.graph.initializer:
+            if tensor.name == "overlap":
+                tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * 0 + 0.7, "overlap"))
+        return true_fix(other, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(settle, "fix_rows", wrong)
+    with pytest.raises(AccuracyError, match=r"at a fixed size .* chooses") as error:
+        rewrite_model(request(detector, tmp_path, "tensorrt-rtx", "topk"), SilentProgress())
+    assert "--nms native" in str(error.value.hint)
+
+
+def test_nothing_to_fix(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.onnx"
+    onnx.save(parsed("g (float[1,T,4] x) => (float[1,T,4] y) { y = Relu(x) }"), plain)
+    result = rewrite_model(request(plain, tmp_path, "tensorrt-rtx", "topk"), SilentProgress())
+    assert recorded_fixed_rows(result.model) is None
