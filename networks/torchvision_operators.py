@@ -38,8 +38,13 @@ def define_operators() -> Any:
     import torchvision
 
     # What has a form in Python asked for operators when it was imported; what has none asks at each call.
-    torchvision.extension._has_ops = lambda: True
+    torchvision.extension._has_ops = has_operators
     return library
+
+
+def has_operators() -> bool:
+    """In the place of torchvision's own, which TorchScript compiles: it takes no lambda."""
+    return True
 
 
 def suppress(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:

@@ -15,6 +15,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.export.branches.guards import fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
+from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import (
@@ -59,7 +60,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), _whole_stacks(), fixing_lines() as fixing:
+        with torch.no_grad(), separate_classes(), _whole_stacks(), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:

@@ -13,9 +13,11 @@ INT32 = onnx.TensorProto.INT32
 
 
 def places_32(g: Replacement, size: Value) -> gs.Tensor:
-    """0 .. size - 1 as int32; `size` is int64[1]."""
-    zero, one = g.scalar(0, dtype=INT32), g.scalar(1, dtype=INT32)
-    return g.range(zero, g.squeeze(g.cast(size, INT32), 0), one)
+    """0 .. size - 1 as int32; `size` is int64[1].
+
+    Counted as int64: ONNX Runtime takes a size that it knows for int64 even behind a Cast, and refuses the Range.
+    """
+    return g.cast(g.arange(g.squeeze(size, 0)), INT32)
 
 
 def least(g: Replacement, first: Value, second: Value) -> gs.Tensor:
