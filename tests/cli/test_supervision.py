@@ -37,7 +37,8 @@ def memory():
     deaf()
 
 work = {"crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
-        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL)}[sys.argv[1]]
+        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        "divide": lambda: os.kill(os.getpid(), signal.SIGFPE)}[sys.argv[1]]
 command = click.Command("inspect", callback=lambda **_: work())
 main.LazyGroup.get_command = lambda self, context, name: command
 sys.argv[1:] = ["inspect"]
@@ -60,6 +61,7 @@ def start(kind, folder, **variables):
     [
         ("crash", {}, 1, "error: native code ended the command by signal 11 (SIGSEGV)"),
         ("abort", {}, 1, "error: native code ended the command by signal 6 (SIGABRT)"),
+        ("divide", {}, 1, "signal 8 (SIGFPE): whole numbers were divided by zero"),
         ("kill", {}, 1, "error: the command was killed (SIGKILL)"),
         ("deaf", {TIME: "0.3"}, 1, "error: the time limit of 0.3 s is over"),
         ("memory", {MEMORY: "256MiB"}, 1, "error: more than 256.0 MiB of memory are needed"),

@@ -3,6 +3,7 @@ import pytest
 
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import ENGINE_SPREAD, Arithmetic, allow, resolve_tolerance
+from trtconv.proof.comparison import compare_output
 from trtconv.proof.noise_floor import NoiseFloor, profile
 
 VALUES = np.random.default_rng(0).standard_normal((4, 6, 100)).astype(np.float32)
@@ -87,3 +88,30 @@ def test_the_neighbours_of_a_number_that_cancels_are_those_of_its_own_sample():
     floor = NoiseFloor(np.full((2, 40), 1e-5, np.float32), scales, np.zeros((2, 40), bool))
     limits = allow(np.zeros((2, 40), np.float32), floor, None, Arithmetic("fp16")).limit[:, -1]
     assert limits[1] == pytest.approx(3.0 * limits[0], rel=0.2)
+
+
+def uneven_noise():
+    """Eight channels of noise 1e-7, of which one is of another kind and one has an element with 30 times as much."""
+    errors, scale = np.full((4, 8, 50), 1e-7, np.float32), np.ones((4, 8, 1), np.float32)
+    errors[:, 0], errors[2, 1, 7] = 1e-9, 3e-6
+    return allow(
+        np.zeros((4, 8, 50), np.float32),
+        NoiseFloor(errors, scale, np.zeros((1, 8, 1), bool)),
+        None,
+        Arithmetic("fp16"),
+    )
+
+
+def test_outliers_in_half_precision_are_as_far_off_as_the_noisiest_element_was_in_fp32():
+    allowed = uneven_noise()
+    assert allowed.limit[0, 3, 0] == pytest.approx(allowed.usual[2, 1, 7], rel=0.01)
+    assert allowed.limit[0, 3, 0] > 2.0 * allowed.usual[0, 3, 0]
+    assert allowed.limit[0, 0, 0] == allowed.usual[0, 0, 0]
+
+
+@pytest.mark.parametrize(("elements", "passes"), [(1, True), (3, False)])
+def test_all_but_a_few_elements_keep_the_usual_limit(elements, passes):
+    allowed = uneven_noise()
+    actual = np.zeros((4, 8, 50), np.float32)
+    actual[0, 3, :elements] = 0.9 * allowed.limit[0, 3, 0]
+    assert compare_output("y", "opt", np.zeros_like(actual), actual, allowed).passed is passes

@@ -124,6 +124,14 @@ def _crash(number: int, stack: str) -> CrashError:
             "the command was killed (SIGKILL); no output was left half written",
             hint="was the machine out of memory? TRTCONV_MEMORY_LIMIT=SIZE ends it earlier, with an error",
         )
+    if number == signal.SIGFPE:
+        return CrashError(
+            "native code ended the command by signal 8 (SIGFPE): whole numbers were divided by zero, or the smallest "
+            "one by -1; no output was left half written",
+            where=where,
+            hint="give the inputs ranges without such values (--input 'name:int32[N]=0:99'), or keep the module's "
+            "divisors from them",
+        )
     return CrashError(
         f"native code ended the command by signal {number} ({name}); no output was left half written",
         where=where,

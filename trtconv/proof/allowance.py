@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.precision import FP16, FP32, HALVES, PRECISIONS, QUANTISED_NAMES, ROUNDINGS
 from trtconv.core.tolerance import NO_LIMITS, Tolerance
 from trtconv.proof.noise_floor import TYPICAL, NoiseFloor, profile
-from trtconv.proof.statistics.columns import ENOUGH
+from trtconv.proof.statistics.columns import ENOUGH, FLIP
 from trtconv.proof.statistics.quantised_noise import least_cosine
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ MOST_AMPLIFIED = 0.05
 # Columns whose noise is within this factor of the output's typical one are sums of terms of one size. One that is small
 # because its terms cancel (one logit among a thousand) is as far off as its neighbours in half precision as well.
 ALIKE = 8.0
+# Of noise with a long tail so many elements, or one of few, may be as far off as the noisiest one was in FP32.
+OUTLIERS = 1e-3
 # Numbers below the smallest normal FP32 count as zero on GPUs.
 TINY = 2.0**-126
 UNIT_ROUNDOFF = {p.name: p.unit_roundoff for p in PRECISIONS}
@@ -81,6 +83,7 @@ class Allowance:
     """For one output at one point: the allowed error by element (broadcasts over the output), and further limits.
 
     `scale` is the magnitude by which errors are reported, `why` one line for people where something is remarkable.
+    Where `usual` is there, all elements but OUTLIERS of them have to keep it, and the others `limit`.
     """
 
     limit: Array
@@ -88,6 +91,7 @@ class Allowance:
     cosine: float | None = None
     mismatched: float = 0.0
     why: str = ""
+    usual: Array | None = None
 
 
 def resolve_tolerance(
@@ -120,18 +124,21 @@ def allow(
         grows = arithmetic.spread * UNITS * unit
         if arithmetic.precision != FP32.name:
             grows = max(grows, ROUNDINGS * arithmetic.unit)
-        limit = arithmetic.spread * noise
+        limit, tail = arithmetic.spread * noise, None
         if named.atol is None:
             fixed = grows * scale + UNITS * TINY
             if arithmetic.precision != FP32.name:
-                amplified = AMPLIFIED * arithmetic.unit / unit * floor.error
-                fixed = np.maximum(fixed, np.minimum(amplified, MOST_AMPLIFIED * _magnitude_of_terms(floor)))
+                most, ratio = MOST_AMPLIFIED * _magnitude_of_terms(floor), AMPLIFIED * arithmetic.unit / unit
+                tail = np.maximum(fixed, np.minimum(ratio * _largest_noise(floor), most))
+                fixed = np.maximum(fixed, np.minimum(ratio * floor.error, most))
         else:
             fixed = named.atol * np.maximum(1.0, scale)
         relative = grows if named.rtol is None else named.rtol
-        limit = limit + np.where(_held(floor, named), 0.0, fixed + relative * magnitude)
+        held = _held(floor, named)
+        usual = limit + np.where(held, 0.0, fixed + relative * magnitude)
+        limit = usual if tail is None else limit + np.where(held, 0.0, tail + relative * magnitude)
     why = "the original is chaotic there: its own rounding is as large as its values" if floor.chaotic else ""
-    return Allowance(limit, scale, named.cosine, named.mismatched or 0.0, why)
+    return Allowance(limit, scale, named.cosine, named.mismatched or 0.0, why, None if tail is None else usual)
 
 
 def _allow_quantised(expected: Array, floor: NoiseFloor, named: Tolerance) -> Allowance:
@@ -149,6 +156,25 @@ def _allow_quantised(expected: Array, floor: NoiseFloor, named: Tolerance) -> Al
     cosine = named.cosine if named.cosine is not None else least_cosine(expected, floor)
     why = f"quantisation was measured to be off by up to {floor.reach:.0f} times its typical error"
     return Allowance(limit + fixed + relative * magnitude, scale, cosine, named.mismatched or 0.0, why)
+
+
+def _largest_noise(floor: NoiseFloor) -> Array:
+    """The noise of each element, but that of the noisiest one in channels of its kind, in units of their magnitudes.
+
+    Of a softmax over large logits a few positions lie near a tie and amplify roundings ten times as much as the others.
+    FP32 shows that there are such positions; the draw at one of them says little of it. Decisions that fell to the
+    other side are left out.
+    """
+    import numpy as np
+
+    scale, noise = np.broadcast_arrays(floor.scale.astype(np.float64), floor.error.astype(np.float64))
+    with np.errstate(all="ignore"):
+        relative = np.where((scale > 0.0) & (noise <= FLIP * scale), noise / scale, 0.0)
+    others = tuple(a for a in range(noise.ndim) if a != 1 or noise.ndim == 1)
+    typical = np.median(relative, axis=others, keepdims=True)
+    middle = np.median(typical)
+    alike = (typical >= middle / ALIKE) & (typical <= middle * ALIKE)
+    return np.where(alike, np.maximum(noise, relative.max(initial=0.0, where=alike) * scale), noise)
 
 
 def _magnitude_of_terms(floor: NoiseFloor) -> Array:

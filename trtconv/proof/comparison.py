@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.report import OutputComparison
-from trtconv.proof.allowance import Allowance, allow
+from trtconv.proof.allowance import OUTLIERS, Allowance, allow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,17 @@ def _deviate(expected: Array, actual: Array, allowance: Allowance) -> _Deviation
         same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
     error[same] = 0.0
     error[np.isnan(error)] = np.inf
-    return _Deviation(shape, expected, actual, allowance, same, error, _flat(allowance.limit, shape))
+    return _Deviation(shape, expected, actual, allowance, same, error, _allowed_to(error, allowance, shape))
+
+
+def _allowed_to(error: Array, allowance: Allowance, shape: tuple[int, ...]) -> Array:
+    """The usual limit, or where few elements are beyond it the one for outliers."""
+    limit = _flat(allowance.limit, shape)
+    if allowance.usual is None:
+        return limit
+    usual = _flat(allowance.usual, shape)
+    beyond = int((~(error <= usual)).sum())
+    return limit if 0 < beyond <= max(1.0, OUTLIERS * error.size) else usual
 
 
 def _flat(values: Array, shape: tuple[int, ...]) -> Array:
