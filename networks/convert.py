@@ -16,9 +16,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
+
+if TYPE_CHECKING:
+    from trtconv.core.shape_space.fixed_rows import FixedRows
+    from trtconv.proof.reference import ReferenceSample
 
 BLIND_SIZES = 2
 # Of an output's root mean square: far above what FP32 loses, far below what a fault makes.
@@ -118,7 +122,7 @@ def _rewrite(model: Path, output: Path, target: str) -> Any:
     from trtconv.core.targets import parse_target
     from trtconv.rewrite import rewrite_model
 
-    return rewrite_model(RewriteRequest(model, output, parse_target(target)), SilentProgress())
+    return rewrite_model(RewriteRequest(model, output, parse_target(target), nms="auto"), SilentProgress())
 
 
 def _build(model: Path, output: Path) -> Any:
@@ -160,6 +164,7 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     Twice: by the noise floor of these runs, and by the distance that knows nothing of `trtconv.proof`.
     """
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+    from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
     from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
     from trtconv.proof.comparison import describe_failure, first_failure
@@ -182,23 +187,32 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     exact = module.exact()
     errors = [measured_errors(module, exact, s.inputs, s.outputs) for s in samples]
     floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
-    runner = OnnxRuntimeRunner(model)
+    runner, form = OnnxRuntimeRunner(model), recorded_fixed_rows(model)
     for index, (sample, floor) in enumerate(zip(samples, floors, strict=True)):
-        failure = first_failure(compare_at(runner, replace(sample, floors=floor)))
+        compared = _formed(replace(sample, floors=floor), form)
+        failure = first_failure(compare_at(runner, compared))
         if failure and failure.max_abs is not None:
             # As in an export: an element may have come out well in the one draw of its noise.
             for drawn in own_errors(module, sample, errors[index]):
                 errors[index] = drawn
             floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
-            failure = first_failure(compare_at(runner, replace(sample, floors=floors[index])))
+            compared = _formed(replace(sample, floors=floors[index]), form)
+            failure = first_failure(compare_at(runner, compared))
         if failure:
             return describe_failure(failure)
         actual = runner(sample.inputs)
-        for output, expected in sample.outputs.items():
+        for output, expected in compared.outputs.items():
             outcome.distance = max(outcome.distance, distance(expected, actual[output]))
             if outcome.distance > FARTHEST:
                 return f"output '{output}' at {sample.point}: off by {outcome.distance:.2g} of its magnitude"
     return ""
+
+
+def _formed(sample: ReferenceSample, form: FixedRows | None) -> ReferenceSample:
+    """The sample with the fixed number of rows that the file gives where the values decide how many there are."""
+    from trtconv.proof.reference import formed_sample
+
+    return sample if form is None else formed_sample(sample, form)
 
 
 def idle_outputs(samples: list[dict[str, Any]]) -> list[str]:
