@@ -25,6 +25,7 @@ class Case:
     inputs: tuple[str, ...] = (IMAGE,)
     space: str = PIXELS
     precision: str = "fp32"
+    nms: str = "native"
 
 
 class Function(nn.Module):

@@ -11,7 +11,7 @@ from tests.zoo.case import Case
 GROUPS = (
     "norms", "pooling", "resize", "skips", "grids", "indexing", "attention", "shapes", "arithmetic", "recurrent",
     "mixed", "inputs", "statistics", "signals", "layers", "control", "vision", "transformers", "rewritten",
-    "unseen",
+    "unseen", "detections",
 )  # fmt: skip
 
 
