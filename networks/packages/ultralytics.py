@@ -66,7 +66,7 @@ TASKS = (
 
 NETWORKS = (
     *(Network(n, _of(n), space=PIXELS) for n in (*DETECTORS, *TASKS)),
-    Network("yolov8n-nms", _with_suppression("yolov8n"), ("x:float32[1,3,H,W]=0:1",), "H=64:96:160%32 W=64:128:160%32"),
+    Network("yolov8n-nms", _with_suppression("yolov8n"), ("x:float32[1,3,96,128]=0:1",), ""),
     Network("yolov8n-worldv2", _of("yolov8n-worldv2"), space=PIXELS),
     Network("yolov8n-rtdetr", _of("yolov8n-rtdetr"), space=PIXELS),
     Network("rtdetr-resnet50", _of("rtdetr-resnet50"), space=PIXELS),
