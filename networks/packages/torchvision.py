@@ -59,9 +59,9 @@ FIXED = {"vit_b_32": 224, "maxvit_t": 224}
 LARGE_IMAGES = ("alexnet", "vgg11", "inception_v3")
 SEGMENTERS = ("fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large")
 VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "swin3d_t")
+# These resize every image to the size that they have anchors for.
+FIXED_DETECTORS = {"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}
 DETECTORS = (
-    "ssdlite320_mobilenet_v3_large",
-    "ssd300_vgg16",
     "retinanet_resnet50_fpn",
     "fcos_resnet50_fpn",
     "fasterrcnn_mobilenet_v3_large_320_fpn",
@@ -86,5 +86,6 @@ NETWORKS = (
         ("image1:float32[N,3,H,W]", "image2:float32[N,3,H,W]"),
         "N=1:1:2 H=128:128:160%8 W=128:136:160%8",
     ),
+    *(Network(n, _detector(n), (f"x:float32[3,{s},{s}]=0:1",), "") for n, s in FIXED_DETECTORS.items()),
     *(Network(n, _detector(n), PHOTO, "H=200:240:320 W=200:256:320") for n in DETECTORS),
 )

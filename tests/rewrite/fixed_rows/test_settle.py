@@ -8,7 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.rewrite.fixed_rows.graphs import parsed
+from tests.rewrite.fixed_rows.graphs import parsed, selected
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check import check_model
 from trtconv.core.errors import AccuracyError
 from trtconv.core.model.file import load_model
@@ -121,3 +122,41 @@ def test_nothing_to_fix(tmp_path: Path) -> None:
     onnx.save(parsed("g (float[1,T,4] x) => (float[1,T,4] y) { y = Relu(x) }"), plain)
     result = rewrite_model(request(plain, tmp_path, "tensorrt-rtx", "topk"), SilentProgress())
     assert recorded_fixed_rows(result.model) is None
+
+
+@pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt==10"])
+def test_all_of_them_as_torchvision_writes_it(tmp_path: Path, target: str) -> None:
+    """2^63 - 1 is no number that TensorRT 8.6 reads; 2^31 - 1 means the same."""
+    model = tmp_path / "all.onnx"
+    onnx.save(parsed(DETECTOR.replace("limit = {20}", "limit = {9223372036854775807}")), model)
+    result = rewrite_model(request(model, tmp_path, target, "native"), SilentProgress())
+    output = load_model(result.model)
+    [node] = [n for n in output.graph.node if n.op_type == "NonMaxSuppression"]
+    limits = {t.name: onnx.numpy_helper.to_array(t).tolist() for t in output.graph.initializer}
+    assert limits[node.input[2]] == [2**31 - 1]
+    feed = selected(1, 2, 30, 0)
+    before, after = (OnnxRuntimeRunner(p, threads=1)(feed) for p in (model, result.model))
+    assert all((before[n] == after[n]).all() for n in before)
+
+
+def test_native_suppression_without_a_threshold_takes_every_box(tmp_path: Path) -> None:
+    """TensorRT's layer takes a threshold that is left out for 0, so that it would drop scores below: logits."""
+    model = tmp_path / "open.onnx"
+    onnx.save(parsed(DETECTOR.replace("limit, overlap, least)", "limit, overlap)")), model)
+    result = rewrite_model(request(model, tmp_path, "tensorrt==8.6", "native"), SilentProgress())
+    output = load_model(result.model)
+    [node] = [n for n in output.graph.node if n.op_type == "NonMaxSuppression"]
+    values = {t.name: onnx.numpy_helper.to_array(t) for t in output.graph.initializer}
+    assert values[node.input[4]].item() < -3e38
+    feed = selected(1, 2, 30, 0)
+    feed["scores"] -= 0.5
+    before, after = (OnnxRuntimeRunner(p, threads=1)(feed) for p in (model, result.model))
+    assert all((before[n] == after[n]).all() for n in before)
+    assert (before["best"] < 0).any()
+
+
+@pytest.mark.parametrize(("space", "told"), [("T=5:12:30", False), ("T=5:12:3000", True)])
+def test_more_boxes_than_the_layer_considers_are_told(tmp_path: Path, detector: Path, space: str, told: bool) -> None:
+    wanted = replace(request(detector, tmp_path, "tensorrt==10", "native"), space=parse_space([space]), proof=False)
+    result = rewrite_model(wanted, SilentProgress())
+    assert any("5000 best boxes" in n for n in result.notes) is told

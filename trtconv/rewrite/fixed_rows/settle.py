@@ -14,6 +14,7 @@ from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.fixed_rows.births import BIRTHS
 from trtconv.rewrite.fixed_rows.clusters import prove_suppressions
 from trtconv.rewrite.fixed_rows.fix import FixedModel, fix_rows
+from trtconv.rewrite.fixed_rows.native_limits import with_native_limits
 from trtconv.rewrite.graph.facts import index_model
 
 
@@ -25,7 +26,8 @@ def settle_rows(
     Raises UnsupportedError where fixed sizes do not follow what the graph does, AccuracyError where they differ.
     """
     if not chosen(model, request):
-        return model, []
+        native = any(n.op_type == "NonMaxSuppression" for n in model.graph.node)
+        return with_native_limits(model, request.target) if native else (model, [])
     progress.phase("fixed rows")
     fixed = fix_rows(model, request.target, request.max_detections)
     notes = [f"--nms topk: {fixed.record.describe()}"]

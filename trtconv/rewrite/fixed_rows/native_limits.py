@@ -1,0 +1,66 @@
+"""Suppression that stays native, written so that TensorRT's own layer takes it for what ONNX says.
+
+Facts of the layer (INMSLayer, operator reference of 8.5 to 10.x): a threshold of scores that is left out is 0, where
+ONNX takes every box; the 5000 best boxes of an image are considered, of all classes together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from trtconv.core.targets import Target
+from trtconv.rewrite.graph.facts import index_model
+from trtconv.rewrite.graph.index import Array, Dims, Graph, Node
+
+LARGEST = 2**31 - 1
+MOST_CONSIDERED = 5000
+LIMIT, OVERLAP, LEAST = 2, 3, 4
+
+
+def with_native_limits(model: onnx.ModelProto, target: Target) -> tuple[onnx.ModelProto, list[str]]:
+    """The model with what its suppressions leave out written down, and notes on what the layer will not consider.
+
+    A limit of all boxes is written as 2^63 - 1 by torchvision, of which TensorRT 8.6 says that it is clamped: 2^31 - 1
+    means the same, for no tensor has so many boxes.
+    """
+    index = index_model(model, target)
+    suppressions = index.find("NonMaxSuppression")
+    if not suppressions or target.is_rtx:
+        return model, []
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    protos = {n.output[0]: n for n in copy.graph.node if n.op_type == "NonMaxSuppression"}
+    for node in suppressions:
+        proto = protos[node.output]
+        for place, value in _missing(index, node):
+            name = f"{node.output}_input_{place}"
+            while name in index.names:
+                name += "_"
+            copy.graph.initializer.append(numpy_helper.from_array(value, name))
+            proto.input.extend([""] * (place + 1 - len(proto.input)))
+            proto.input[place] = name
+    return copy, [text for node in suppressions for text in _cut_off(index, node, target)]
+
+
+def _missing(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
+    """The inputs to be written, by their place."""
+    if (index.scalar(node.input(LIMIT)) or 0) > LARGEST:
+        yield LIMIT, np.asarray([LARGEST], np.int64)
+    if not node.input(LEAST):
+        if not node.input(OVERLAP):
+            yield OVERLAP, np.zeros(1, np.float32)
+        yield LEAST, np.asarray([np.finfo(np.float32).min], np.float32)
+
+
+def _cut_off(index: Graph, node: Node, target: Target) -> Iterator[str]:
+    dims: Dims = index.dims(node.inputs[1]) or (None, None, None)
+    ranges = [index.dim_range(d) for d in dims[1:]]
+    if any(r is None for r in ranges) or np.prod([r[1] for r in ranges if r is not None]) > MOST_CONSIDERED:
+        yield (
+            f"{node.name}: {target} considers the {MOST_CONSIDERED} best boxes of an image, of all classes together; "
+            "where more are over the threshold of scores, --nms topk considers all"
+        )
