@@ -36,18 +36,18 @@ def with_native_limits(model: onnx.ModelProto, target: Target) -> tuple[onnx.Mod
     protos = {n.output[0]: n for n in copy.graph.node if n.op_type == "NonMaxSuppression"}
     for node in suppressions:
         proto = protos[node.output]
-        for place, value in _missing(index, node):
-            name = f"{node.output}_input_{place}"
+        for slot, value in _left_out(index, node):
+            name = f"{node.output}_input_{slot}"
             while name in index.names:
                 name += "_"
             copy.graph.initializer.append(numpy_helper.from_array(value, name))
-            proto.input.extend([""] * (place + 1 - len(proto.input)))
-            proto.input[place] = name
+            proto.input.extend([""] * (slot + 1 - len(proto.input)))
+            proto.input[slot] = name
     return copy, [text for node in suppressions for text in _cut_off(index, node, target)]
 
 
-def _missing(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
-    """The inputs to be written, by their place."""
+def _left_out(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
+    """The inputs to be written, by their index."""
     if (index.scalar(node.input(LIMIT)) or 0) > LARGEST:
         yield LIMIT, np.asarray([LARGEST], np.int64)
     if not node.input(LEAST):
