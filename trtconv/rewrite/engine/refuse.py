@@ -24,7 +24,7 @@ LAYOUT_HINT = (
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
-ADVISING = ("selection-count", "unique", "unique-values", "integer-power")
+ADVISING = ("selection-count", "unique", "unique-values", "integer-power", "tree-ensemble")
 
 
 def advice(skipped: Sequence[Skipped]) -> list[str]:

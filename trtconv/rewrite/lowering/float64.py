@@ -18,6 +18,9 @@ from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.targets import Target
 from trtconv.rewrite.engine.whole import InitialGraph
+from trtconv.rewrite.patterns.trees import DOMAIN as TREES
+from trtconv.rewrite.patterns.trees import OPERATORS as TREE_OPERATORS
+from trtconv.rewrite.patterns.trees import narrow_splits
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 # Attributes that name an element type: Cast, the random and window operators, EyeLike.
@@ -120,6 +123,8 @@ def _narrow_graph(graph: onnx.GraphProto) -> None:
     for tensor in [t for t in graph.initializer if t.data_type == DOUBLE]:
         _narrow_tensor(tensor)
     for node in graph.node:
+        if node.domain == TREES and node.op_type in TREE_OPERATORS:
+            narrow_splits(node)
         for attribute in node.attribute:
             if attribute.HasField("t") and attribute.t.data_type == DOUBLE:
                 _narrow_tensor(attribute.t)
