@@ -44,7 +44,7 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class Walk:
+class TreeWalk:
     """The nodes in the order of a walk: level by level, the two that follow a node side by side.
 
     From node i one goes to `following[i] + (x[feature[i]] > split[i])`. A leaf leads to itself: its split is infinite.
@@ -60,7 +60,7 @@ class Walk:
     depth: int
 
 
-def walk_of(trees: Trees) -> Walk:
+def walk_of(trees: Trees) -> TreeWalk:
     """The walk through all trees. Raises ValueError for trees that are none: a cycle, or many ways to one node."""
     levels, following, count = [trees.roots], [], trees.roots.size
     while True:
@@ -79,7 +79,7 @@ def walk_of(trees: Trees) -> Walk:
     leaf = trees.lower[nodes] == nodes
     split = np.where(leaf, np.float32(np.inf), trees.split[nodes])
     upper_for_nan = ~leaf & ~trees.nan_is_lower[nodes]
-    return Walk(nodes, trees.feature[nodes], split, np.concatenate(following), upper_for_nan, len(levels) - 1)
+    return TreeWalk(nodes, trees.feature[nodes], split, np.concatenate(following), upper_for_nan, len(levels) - 1)
 
 
 def read_trees(node: onnx.NodeProto) -> Trees:
@@ -141,7 +141,7 @@ def _regressor(attributes: Mapping[str, Any]) -> Trees:
         children.append(np.array([i if leaf[i] else index.get(p, -1) for i, p in enumerate(pairs)]))
     table = np.zeros((len(keys), int(attributes.get("n_targets", 1))))
     rows = [index[key] for key in zip(attributes["target_treeids"], attributes["target_nodeids"], strict=True)]
-    np.add.at(table, (rows, np.asarray(attributes["target_ids"])), _values(attributes, "target_weights"))
+    np.add.at(table, (np.asarray(rows), np.asarray(attributes["target_ids"])), _values(attributes, "target_weights"))
     base = _values(attributes, "base_values")
     order = np.argsort(leaf, kind="stable")
     rank = np.argsort(order)

@@ -8,7 +8,7 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, INT64, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.trees import DOMAIN, OPERATORS, Trees, Walk, read_trees, walk_of
+from trtconv.rewrite.patterns.trees import DOMAIN, OPERATORS, Trees, TreeWalk, read_trees, walk_of
 
 # Nodes of the result: up to nine for each level.
 DEEPEST = 64
@@ -32,7 +32,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     )
 
 
-def _ends(g: Replacement, value: Value, count: int, walk: Walk) -> Value:
+def _ends(g: Replacement, value: Value, count: int, walk: TreeWalk) -> Value:
     """The leaves at which `count` trees end: [rows, trees]."""
     features = value if g.dtype(value) == FLOAT else g.cast(value, FLOAT)
     # No comparison is true of a NaN, so it goes to the lower side by itself.
@@ -53,7 +53,7 @@ def _ends(g: Replacement, value: Value, count: int, walk: Walk) -> Value:
     return position
 
 
-def _scores(g: Replacement, position: Value, trees: Trees, walk: Walk) -> Value:
+def _scores(g: Replacement, position: Value, trees: Trees, walk: TreeWalk) -> Value:
     """What the trees say together: [rows, targets]."""
     weights = trees.weights[walk.nodes]
     if weights.shape[1] == 1:
