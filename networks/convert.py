@@ -172,8 +172,7 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     from trtconv.proof.points import SamplePoint, sample_inputs
     from trtconv.proof.proving import compare_at
     from trtconv.proof.reference import ReferenceSample
-    from trtconv.proof.rounding import measured_errors
-    from trtconv.proof.sampling import own_errors
+    from trtconv.proof.rounding import measured_errors, own_errors
 
     chance = random.Random(name)
     specs, space = [parse_tensor(t) for t in network.inputs], parse_space([network.space])

@@ -13,8 +13,8 @@ from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import RememberedRuns, prove
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import MANY_SEEDS
-from trtconv.proof.sampling import own_errors, run_samples, with_rounding
+from trtconv.proof.rounding import MANY_SEEDS, own_errors
+from trtconv.proof.sampling import run_samples, with_floors, with_rounding
 from trtconv.proof.sizes import Budget
 
 Arrays = Mapping[str, Any]
@@ -79,6 +79,21 @@ def test_measuring_ends_when_it_is_enough(last: int, runs: int) -> None:
     assert measured is not None
     assert len(original.runs) == runs
     assert "own noise was measured" in measured.notes[-1]
+
+
+@pytest.mark.parametrize("values", ["random", "zeros", "unit"])
+def test_what_is_measured_at_one_point_gives_the_floors_that_all_errors_give(values: str) -> None:
+    original = CountedSquare()
+    points = [SamplePoint("p", (), kind, 1) for kind in ("random", "zeros", "unit")]
+    points.append(SamplePoint("q", (), "random", 2))
+    draws = {p: {"x": np.random.default_rng(i).normal(size=16).astype(np.float32)} for i, p in enumerate(points)}
+    samples = run_samples(original, (), points, lambda p: draws[p], False, Budget())
+    at = next(p for p in points if p.values == values)
+    measured = with_rounding(samples, at, original)
+    assert measured is not None
+    for one, other in zip(measured.items, with_floors(measured).items, strict=True):
+        np.testing.assert_array_equal(one.floors["y"].error, other.floors["y"].error)
+        np.testing.assert_array_equal(one.floors["y"].scale, other.floors["y"].scale)
 
 
 def test_a_model_runs_once_with_the_same_inputs() -> None:

@@ -179,15 +179,23 @@ def _describing(
     return [p for p, share in zip(statistics, shares, strict=True) if share <= max(MOST_BEYOND, min(shares))]
 
 
-def noise_floors(
+def output_profiles(
     outputs: Sequence[Mapping[str, Array]], errors: Sequence[Mapping[str, Array]], random: Sequence[bool]
-) -> tuple[list[dict[str, NoiseFloor]], dict[str, OutputProfile]]:
-    """The floors of all outputs at all points, and the profiles by output."""
+) -> dict[str, OutputProfile]:
+    """The profiles by output, of the outputs at all points and the errors that were measured there."""
     profiles = {}
     for name in outputs[0] if outputs else ():
         at = [i for i, o in enumerate(outputs) if random[i] and name in o]
         rest = [o[name] for i, o in enumerate(outputs) if not random[i] and name in o]
         profiles[name] = profile([outputs[i][name] for i in at], [errors[i].get(name) for i in at], rest)
+    return profiles
+
+
+def noise_floors(
+    outputs: Sequence[Mapping[str, Array]], errors: Sequence[Mapping[str, Array]], random: Sequence[bool]
+) -> tuple[list[dict[str, NoiseFloor]], dict[str, OutputProfile]]:
+    """The floors of all outputs at all points, and the profiles by output."""
+    profiles = output_profiles(outputs, errors, random)
     floors = [
         {n: profiles[n].floor(v, errors[i].get(n), random=random[i]) for n, v in o.items() if n in profiles}
         for i, o in enumerate(outputs)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors
-from trtconv.proof.original import Counting, MakeInputs, Original, Run, Summing
+from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors, output_profiles
+from trtconv.proof.original import Counting, MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.rounding import (
-    MANY_SEEDS,
+    TIES,
     breaks_down,
     flush_errors,
+    has_flips,
     jump_errors,
-    jumps,
     larger,
     measured_errors,
-    rounding_errors,
-    spreads,
+    own_errors,
 )
 from trtconv.proof.sizes import OPERATIONS_PER_SECOND, Budget, affordable, input_bytes
 
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# Values at which equal elements are ties: which of them a sort takes is an accident.
-TIES = ("zeros", "denormal")
+Errors = Mapping[SamplePoint, Mapping[str, "Array"]]
+
 # With more bytes of weights than this the noise is measured at the cheapest points only: FP64 on a CPU takes a
 # multiple of FP32's time, ViT-B there longer than exporting it.
 MEASURED_EVERYWHERE = 64 << 20
@@ -59,7 +58,7 @@ class Samples:
     items: tuple[ReferenceSample, ...]
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
-    errors: Mapping[SamplePoint, Mapping[str, Array]] = field(default_factory=dict)
+    errors: Errors = field(default_factory=dict)
     profiles: Mapping[str, OutputProfile] = field(default_factory=dict)
 
     @property
@@ -137,20 +136,27 @@ def run_samples(
 
 def with_floors(samples: Samples) -> Samples:
     """The samples with the floors that their measured errors give."""
-    outputs = [s.outputs for s in samples.items]
-    random = [s.point.values == "random" for s in samples.items]
-    floors, profiles = noise_floors(outputs, [samples.errors.get(s.point, {}) for s in samples.items], random)
-    items = tuple(
-        replace(s, floors=_at_probe(s, samples.errors.get(s.point, {}), profiles) if s.point.probes else f)
-        for s, f in zip(samples.items, floors, strict=True)
-    )
+    profiles = _profiles(samples.items, samples.errors)
+    items = tuple(_with_floor(s, samples.errors.get(s.point, {}), profiles) for s in samples.items)
     return replace(samples, items=items, profiles=profiles)
 
 
-def _at_probe(
+def _profiles(items: Sequence[ReferenceSample], errors: Errors) -> dict[str, OutputProfile]:
+    random = [s.point.values == "random" for s in items]
+    return output_profiles([s.outputs for s in items], [errors.get(s.point, {}) for s in items], random)
+
+
+def _with_floor(
     sample: ReferenceSample, errors: Mapping[str, Array], profiles: Mapping[str, OutputProfile]
-) -> dict[str, NoiseFloor]:
-    return {n: probe_floor(profiles[n], v, errors.get(n)) for n, v in sample.outputs.items() if n in profiles}
+) -> ReferenceSample:
+    floors = {}
+    for name, values in sample.outputs.items():
+        if name in profiles and sample.point.probes:
+            floors[name] = probe_floor(profiles[name], values, errors.get(name))
+        elif name in profiles:
+            random = sample.point.values == "random"
+            floors[name] = profiles[name].floor(values, errors.get(name), random=random)
+    return replace(sample, floors=floors)
 
 
 def with_probes(samples: Samples, original: Original, more: Sequence[ReferenceSample]) -> Samples:
@@ -184,7 +190,7 @@ def _measure(
     errors: dict[SamplePoint, dict[str, Array]] = {}
     for sample in _worth_measuring(original, samples.items, specs, work_per_byte):
         sample_errors = measured_errors(original, exact, sample.inputs, sample.outputs)
-        if sample.point.values in TIES and _has_flips(sample_errors, sample.outputs):
+        if sample.point.values in TIES and has_flips(sample_errors, sample.outputs):
             # Some elements are decisions; others of their kind show when the inputs move by less than they are exact.
             sample_errors = larger(sample_errors, jump_errors(original, sample.inputs, sample.outputs))
         if sample.point.values == "denormal":
@@ -208,12 +214,6 @@ def _worth_measuring(
         if turn < FEWEST_MEASURED or (small and left >= 0):
             chosen.append(sample)
     return chosen
-
-
-def _has_flips(errors: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool:
-    import numpy as np
-
-    return any(float(e.max(initial=0.0)) > 1e-3 * float(np.abs(outputs[n]).max(initial=0.0)) for n, e in errors.items())
 
 
 def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
@@ -259,17 +259,24 @@ def with_rounding(
     index = next((i for i, s in enumerate(samples.items) if s.point == at), None)
     if index is None:
         return None
-    sample, before = samples.items[index], samples.errors.get(at, {})
-    measured: Samples | None = None
+    sample, before, measured = samples.items[index], samples.errors.get(at, {}), samples
+    after = sample
     for errors in own_errors(original, sample, before, sorts):
-        measured = with_floors(replace(samples, errors={**samples.errors, at: errors}))
-        if enough(measured.items[index]):
+        measured = replace(samples, errors={**samples.errors, at: errors})
+        if at.values == "random":
+            measured = replace(measured, profiles=_profiles(samples.items, measured.errors))
+        after = _with_floor(sample, errors, measured.profiles)
+        if enough(after):
             break
-    floors = measured.items[index].floors if measured is not None else {}
-    grown = [n for n, f in floors.items() if _grew(f, sample.floors.get(n))]
-    if measured is None or not grown:
+    if at.values == "random":
+        measured = with_floors(measured)
+    else:
+        # Errors at special values are no part of what holds at the other points.
+        measured = replace(measured, items=(*samples.items[:index], after, *samples.items[index + 1 :]))
+    grown = [n for n, f in after.floors.items() if _grew(f, sample.floors.get(n))]
+    if not grown:
         return None
-    shown = ", ".join(f"'{n}' {floors[n].largest:.2g}" for n in grown)
+    shown = ", ".join(f"'{n}' {after.floors[n].largest:.2g}" for n in grown)
     return replace(measured, notes=(*samples.notes, f"at {at} the module's own noise was measured: {shown}"))
 
 
@@ -279,49 +286,6 @@ def _grew(after: NoiseFloor, before: NoiseFloor | None) -> bool:
     return before is None or bool(np.any(after.error > before.error))
 
 
-def own_errors(
-    original: Original, sample: ReferenceSample, before: Mapping[str, Array] | None = None, sorts: bool = False
-) -> Iterator[dict[str, Array]]:
-    """The errors of an original at a sample, by output, from what costs least on; each holds those before it.
-
-    Errors like those `before` are left out. `sorts` says that equal elements are put into an order: of ties at a probe
-    that is an accident, of a boundary not.
-    """
-    errors = dict(before or {})
-    for change in _own_changes(original, sample, errors, sorts):
-        if _adds(change, errors):
-            errors = larger(errors, change)
-            yield errors
-
-
-def _own_changes(
-    original: Original, sample: ReferenceSample, before: Mapping[str, Array], sorts: bool
-) -> Iterator[dict[str, Array]]:
-    first, exact = before, original.exact()
-    if not before:
-        first = measured_errors(original, exact, sample.inputs, sample.outputs)
-        yield dict(first)
-    # One draw of the rounding leaves out the elements that came out well in it: few at random values, and most where
-    # an original is ill conditioned (a softmax of large values).
-    flips = _has_flips(first, sample.outputs)
-    for change in spreads(original, sample.inputs, sample.outputs, MANY_SEEDS):
-        flips = flips or _has_flips(change, sample.outputs)
-        yield change
-    if sample.point.values == "random":
-        return
-    if exact is not None and isinstance(original, Summing):
-        yield rounding_errors(original.resummed(exact), sample.inputs, sample.outputs)
-    accidents = sorts if sample.point.probes else sample.point.values in TIES or flips
-    if accidents:
-        yield from jumps(original, sample.inputs, sample.outputs)
-
-
-def _adds(change: Mapping[str, Array], errors: Mapping[str, Array]) -> bool:
-    import numpy as np
-
-    return any(n not in errors or bool(np.any(change[n] > errors[n])) for n in change)
-
-
 def without_breakdown(samples: Samples, at: SamplePoint, original: Original) -> Samples | None:
     """The samples without a point of special values at which the original itself leaves FP32's range; else None."""
     sample = next((s for s in samples.items if s.point == at), None)
@@ -329,7 +293,7 @@ def without_breakdown(samples: Samples, at: SamplePoint, original: Original) -> 
         return None
     note = f"not compared at {at}: the module's own FP32 outputs are not finite there, though FP64 ones are"
     items = tuple(s for s in samples.items if s.point != at)
-    return replace(samples, items=items, notes=(*samples.notes, note))
+    return with_floors(replace(samples, items=items, notes=(*samples.notes, note)))
 
 
 def measured_sample(original: Run, sample: ReferenceSample) -> ReferenceSample:

@@ -29,7 +29,7 @@ from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint, batch_dims
 from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.sampling import own_errors
+from trtconv.proof.rounding import own_errors
 
 MOST_PER_DIM = 1024
 # Sizes of each dim, and joint ones, that are compared as long as the first budget lasts.
