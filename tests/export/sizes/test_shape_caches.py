@@ -140,6 +140,43 @@ def test_caches_are_empty_in_the_block_and_as_before_after_it():
     assert runner.module.shape == (2, 2, 4, 6)
 
 
+class Tried(Head):
+    """A head that its constructor has tried out; with sizes as RT-DETR's decoder has them, and a table of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes, self.rows, self.name = [[0, 0]], 0, "head"
+        self(torch.zeros(1, 2, 5, 6))
+
+    def forward(self, x):
+        sizes = [[x.shape[2], x.shape[3]]]
+        if self.sizes != sizes:
+            self.sizes, self.rows = sizes, x.shape[2]
+        return super().forward(x) * self.rows
+
+
+def test_a_cache_that_was_full_before_the_first_run_is_emptied():
+    runner, _ = ran(Tried())
+    assert names(runner.caches.initial) == ["anchors", "rows", "shape", "sizes"]
+    with runner.caches.emptied():
+        module = runner.module
+        assert (module.sizes, module.rows, module.shape) == ([[-1, -1]], -1, (-1, -1, -1, -1))
+        assert module.anchors.shape == (0, 0, 0)
+    assert runner.module.sizes == [[4, 6]]
+
+
+class Reading(Tried):
+    """Its first run reads what the cache had in it, so that it cannot begin without."""
+
+    def forward(self, x):
+        return super().forward(x) if self.sizes[0][0] >= 0 else x
+
+
+def test_a_cache_that_the_module_needs_stays_full():
+    runner, _ = ran(Reading())
+    assert next(a.value for a in runner.caches.initial if a.name == "sizes") == [[5, 6]]
+
+
 def test_a_counter_is_no_cache():
     runner, samples = ran(Counting())
     with pytest.raises(AccuracyError, match="forward changes 'calls' and depends on it"):
@@ -171,14 +208,14 @@ def _source(name):
     return ConstantSource(name)
 
 
-@pytest.mark.parametrize("name", ["Head", "ByKey", "Buffered"])
+@pytest.mark.parametrize("name", ["Head", "ByKey", "Buffered", "Tried"])
 def test_the_file_follows_the_size(export, write_module, name):
     import inspect
 
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
-    module = {"Head": Head, "ByKey": ByKey, "Buffered": Buffered}[name]
-    write_module(inspect.getsource(module))
+    module = {"Head": Head, "ByKey": ByKey, "Buffered": Buffered, "Tried": Tried}[name]
+    write_module("\n\n".join(inspect.getsource(c) for c in ([Head, Tried] if module is Tried else [module])))
     result = export(f"net.py:{name}", ["x:float32[N,2,H,W]"], "N=1:2:3 H=2:5:9 W=2:6:11")
     assert result.exporter == "dynamo"
     x = np.random.default_rng(0).normal(size=(3, 2, 7, 4)).astype(np.float32)

@@ -6,6 +6,9 @@ for a decision by size. So a trace begins with such a cache as it was before the
 
 A cache shows in three runs, at one size and twice at another: it changes with the size, and not when a size comes
 again. What only grows to the largest size, or is made once, stays as it is.
+
+A module that was run before it got here (a constructor that tries it out, a pickled one) has its caches full from the
+start. These are emptied: sizes in them become -1, tensors have no elements, which fits no input.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.errors import TrtconvError
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -109,7 +113,7 @@ def find_shape_caches(
 ) -> ShapeCaches:
     """The caches of a module that ran at the samples. `before` are its attributes from before the first run.
 
-    Runs the module three times more, if runs changed any attribute at all.
+    Runs the module three times more, if runs changed any attribute at all, and once more if a cache was full.
     """
     after = attributes(runner.module)
     if all(slot in before and a.same(before[slot]) for slot, a in after.items()):
@@ -128,10 +132,70 @@ def find_shape_caches(
     keyed = [slot for slot, a in first.items() if not a.same(there.get(slot)) and slot not in rewritten]
     # A dictionary has an entry for each shape by now.
     keyed += [s for s, a in first.items() if s not in keyed and s not in rewritten and _grew(before.get(s), a)]
-    return ShapeCaches(
-        tuple(before.get(s) or replace(first[s], value=MISSING, content=None) for s in keyed),
-        tuple(second[s] for s in rewritten),
+    return _emptied_at_first(
+        runner,
+        ShapeCaches(
+            tuple(before.get(s) or replace(first[s], value=MISSING, content=None) for s in keyed),
+            tuple(second[s] for s in rewritten),
+        ),
+        second,
+        here,
     )
+
+
+def _emptied_at_first(
+    runner: ModuleRunner, caches: ShapeCaches, full: Mapping[Slot, CachedAttribute], sample: ReferenceSample
+) -> ShapeCaches:
+    """The caches with those emptied that were full before the first run, where the module fills them again.
+
+    `full` are the attributes after a run, which tell a full one from an empty one.
+    """
+    initial = tuple(_emptied(a, full[a.slot].value) for a in caches.initial)
+    if all(a is b for a, b in zip(initial, caches.initial, strict=True)):
+        return caches
+    emptied = replace(caches, initial=initial)
+    with emptied.emptied():
+        holders = [a.plain or a.space for a in initial]
+        values = [space.get(a.name, MISSING) for space, a in zip(holders, initial, strict=True)]
+        try:
+            outputs = runner(sample.inputs)
+        except TrtconvError:
+            return caches
+        filled = all(space.get(a.name) is not v for space, a, v in zip(holders, initial, values, strict=True))
+    return emptied if filled and _close(outputs, sample.outputs) else caches
+
+
+def _close(outputs: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    """True for outputs of a sound run: whether a file equals the module is shown elsewhere."""
+    import numpy as np
+
+    return outputs.keys() == expected.keys() and all(
+        v.shape == expected[n].shape and np.allclose(v, expected[n], rtol=1e-3, equal_nan=True)
+        for n, v in outputs.items()
+    )
+
+
+def _emptied(attribute: CachedAttribute, full: Any) -> CachedAttribute:
+    """The attribute as it is where it is empty, and otherwise with a value that fits no input."""
+    blank = _blank(attribute.value, full)
+    if blank is attribute.value:
+        return attribute
+    return replace(attribute, value=blank, content=list(blank) if isinstance(blank, list) else None)
+
+
+def _blank(value: Any, full: Any) -> Any:
+    """A full value without what makes it fit an input; the value itself where it is none of the kind of `full`."""
+    import torch
+
+    if type(value) is not type(full):
+        return value
+    if isinstance(value, torch.Tensor):
+        return value.new_empty([0] * value.dim()) if value.numel() and value.dim() == full.dim() else value
+    if isinstance(value, (list, tuple)) and value and len(value) == len(full):
+        parts = [_blank(v, f) for v, f in zip(value, full, strict=True)]
+        same = all(p is v for p, v in zip(parts, value, strict=True))
+        return value if same or hasattr(value, "_fields") else type(value)(parts)
+    return -1 if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else value
 
 
 @contextmanager
