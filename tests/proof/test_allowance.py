@@ -115,3 +115,17 @@ def test_all_but_a_few_elements_keep_the_usual_limit(elements, passes):
     actual = np.zeros((4, 8, 50), np.float32)
     actual[0, 3, :elements] = 0.9 * allowed.limit[0, 3, 0]
     assert compare_output("y", "opt", np.zeros_like(actual), actual, allowed).passed is passes
+
+
+@pytest.mark.parametrize("step", range(1, 24))
+def test_a_step_of_whole_numbers_that_was_measured_is_allowed_whole(step):
+    """A twelfth of the step lies in the floor as float32, and twelve of these may come out a hair under it."""
+    values = np.random.default_rng(0).integers(0, 90, (4, 1, 40)).astype(np.float32)
+    errors = np.zeros((4, 1, 40), np.float32)
+    errors[1, 0, 7] = step
+    output = profile(list(values), list(errors))
+    floor = output.floor(values[1], errors[1])
+    limit = np.broadcast_to(allow(values[1], floor).limit, (1, 40))
+    assert floor.exact.all()
+    assert limit[0, 7] == step
+    assert limit[0, :7].max() == 0.0

@@ -124,7 +124,8 @@ def allow(
         grows = arithmetic.spread * UNITS * unit
         if arithmetic.precision != FP32.name:
             grows = max(grows, ROUNDINGS * arithmetic.unit)
-        limit, tail = arithmetic.spread * noise, None
+        # Steps of whole numbers are whole: a floor in float32 makes 19.9999995 of twelve twelfths of 20.
+        limit, tail = arithmetic.spread * np.where(floor.exact, np.rint(noise), noise), None
         if named.atol is None:
             fixed = grows * scale + UNITS * TINY
             if arithmetic.precision != FP32.name:
