@@ -18,6 +18,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import in_words
 from trtconv.export.branches.split import Cut
+from trtconv.export.branches.while_exported import answered
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.drawn import judge_random_file
 from trtconv.export.module.flat_module import flat_module
@@ -69,7 +70,11 @@ class ExportTask:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to export; `symbolic` traces with Python's own number functions replaced by ones that keep sizes."""
+    """One way to export.
+
+    `symbolic` traces with Python's own number functions replaced by ones that keep sizes; a module that asks whether it
+    is being exported is told no where `as_in_a_run`.
+    """
 
     exporter: str
     export: Export
@@ -77,6 +82,7 @@ class Way:
     generalises: bool = False
     splits: bool = False
     cut: Cut | None = None
+    as_in_a_run: bool = False
 
     def __str__(self) -> str:
         parts = [self.exporter]
@@ -84,12 +90,13 @@ class Way:
         parts += ["at several sizes, generalised"] if self.generalises else []
         parts += ["for each side of a branch"] if self.splits else []
         parts += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
+        parts += ["with the path of a plain run"] if self.as_in_a_run else []
         return " ".join(parts)
 
     @property
     def folder(self) -> str:
         """The folder name for its files."""
-        flags = (self.symbolic, self.generalises, self.splits)
+        flags = (self.symbolic, self.generalises, self.splits, self.as_in_a_run)
         return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
 
 
@@ -126,7 +133,10 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     started = time.monotonic()
     try:
         trace = job.trace()
-        with symbolic_builtins(trace.flat) if way.symbolic else nullcontext():
+        with (
+            symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
+            answered(False) if way.as_in_a_run else nullcontext(),
+        ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
         raise

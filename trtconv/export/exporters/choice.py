@@ -14,6 +14,7 @@ from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.value_exits import value_exits
+from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt, first_line
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
@@ -117,6 +118,8 @@ def choose(job: ExportTask) -> ChosenExport:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             notes = (*attempt_lines, *result.candidate.notes, *infinities)
             return ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
+        if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
+            waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
     raise export_error(attempts, job, paths)
 
 
@@ -201,7 +204,8 @@ def suspect_sizes(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, 
 
 def worth_trying(way: Way, before: list[Attempt]) -> bool:
     """False when an earlier attempt of the same exporter failed in a way that this one does not change."""
-    plain = next((a for a in before if a.way.exporter == way.exporter and not a.way.symbolic), None)
+    alike = [a for a in before if (a.way.exporter, a.way.as_in_a_run) == (way.exporter, way.as_in_a_run)]
+    plain = next((a for a in alike if not a.way.symbolic), None)
     if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
         return True
     text = f"{type(plain.error).__name__}: {plain.error}"
@@ -234,7 +238,7 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         f"the module cannot be exported: {first_line(error)}",
         hint="rewrite that line with operations that the exporters know",
         details=details,
-        where=blame(error, base),
+        where=blame(error, base, packages=True),
     )
 
 

@@ -143,7 +143,7 @@ class ModuleRunner:
             raise TrtconvError(
                 f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
-                where=blame(error, self.base),
+                where=blame(error, self.base, packages=True),
             ) from error
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)

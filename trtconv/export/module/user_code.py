@@ -32,7 +32,7 @@ def _library_folders() -> tuple[str, ...]:
 
 @cache
 def _machinery_folders() -> tuple[str, ...]:
-    specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript")]
+    specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript", "onnx_ir", "sympy", "mpmath", "numpy")]
     return tuple(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin)
 
 
@@ -92,9 +92,13 @@ def torchscript_frames(text: str) -> list[Frame]:
     return [(m["file"], int(m["line"])) for m in _TORCHSCRIPT_FRAME.finditer(text)][::-1]
 
 
-def blame(error: BaseException, base: Path) -> str | None:
-    """The user's `file:line` that an exception points at: in its traceback, its text or its causes'; or None."""
+def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | None:
+    """The user's `file:line` that an exception points at: in its traceback, its text or its causes'; or None.
+
+    With `packages` the line of an installed package where there is no other, as for a module that comes from one.
+    """
     cause: BaseException | None = error
+    in_package: Frame | None = None
     while cause is not None:
         if isinstance(cause, SyntaxError) and cause.filename:
             return format_frame((cause.filename, cause.lineno or 1), base)
@@ -105,5 +109,6 @@ def blame(error: BaseException, base: Path) -> str | None:
             frame = named[-1]
         if frame:
             return format_frame(frame, base)
+        in_package = in_package or innermost_user_frame([f for f in frames if not is_machinery(f[0])])
         cause = cause.__cause__ or cause.__context__
-    return None
+    return format_frame(in_package, base) if packages and in_package else None

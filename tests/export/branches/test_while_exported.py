@@ -1,0 +1,60 @@
+"""Modules that ask whether they are being exported."""
+
+import pytest
+import torch
+from torch import nn
+
+from trtconv.core.tensors import parse_tensor
+from trtconv.export.branches.while_exported import answered, asking_line
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.points import SamplePoint, sample_inputs
+from trtconv.proof.reference import ReferenceSample
+
+ASKING = """
+import torch
+from torch import nn
+
+class Mask(nn.Module):
+    def forward(self, x):
+        if torch.compiler.is_exporting() or torch.jit.is_tracing():
+            return x + torch.ones(1, 3, 7)
+        return x * 2
+
+class Other(nn.Module):
+    def forward(self, x):
+        return x * (3 if torch.compiler.is_exporting() or torch.jit.is_tracing() else 2)
+
+class Alike(nn.Module):
+    def forward(self, x):
+        return x + x if torch.compiler.is_exporting() else x * 2
+"""
+INPUT = parse_tensor("x:float32[N,3,W]")
+
+
+@pytest.mark.parametrize(("name", "way"), [("Mask", "could not export"), ("Other", "differ")])
+def test_the_path_of_a_run_is_exported_where_that_of_an_export_is_another(export, write_module, name, way):
+    write_module(ASKING)
+    result = export(f"net.py:{name}", ["x:float32[N,3,W]"], "N=1:2:3 W=2:5:9")
+    assert way in next(n for n in result.notes if n.startswith("dynamo:"))
+    assert any(n.startswith("dynamo with the path of a plain run: equal") for n in result.notes)
+
+
+@pytest.mark.parametrize(("name", "line"), [("Mask", 7), ("Other", 13), ("Alike", None)])
+def test_the_line_that_asks_is_told_where_it_matters(name, line, tmp_path):
+    file = tmp_path / "net.py"
+    file.write_text(ASKING)
+    names: dict[str, type[nn.Module]] = {}
+    exec(compile(ASKING, str(file), "exec"), names)
+    runner = ModuleRunner(names[name](), [INPUT])
+    inputs = sample_inputs([INPUT], SamplePoint("p", (("N", 2), ("W", 5))))
+    sample = ReferenceSample(SamplePoint("p", (("N", 2), ("W", 5))), inputs, runner(inputs))
+    assert asking_line(runner, sample) == ((str(file), line) if line else None)
+
+
+def test_torch_itself_gets_the_real_answer():
+    with answered(True) as lines:
+        assert torch.jit.is_tracing()
+        # Its scaled dot product asks too.
+        torch.jit.trace(nn.MultiheadAttention(4, 2, batch_first=True).eval(), [torch.zeros(1, 3, 4)] * 3)
+    assert len(lines) == 1
+    assert not torch.jit.is_tracing()

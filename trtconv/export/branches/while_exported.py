@@ -1,0 +1,72 @@
+"""Modules that ask whether they are being exported, and then take another path.
+
+transformers makes a mask for a model that has none while it is exported, since it may not look at the values; a model
+that cannot add such a mask fails in an export, and in no run. So the question can be answered as in a run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.user_code import Frame, is_machinery
+from trtconv.proof.reference import ReferenceSample
+
+QUESTIONS = (
+    ("torch.compiler", "is_exporting"),
+    ("torch.compiler", "is_compiling"),
+    ("torch.compiler", "is_dynamo_compiling"),
+    ("torch.jit", "is_tracing"),
+    ("torch.onnx", "is_in_onnx_export"),
+)
+# What another path is, beside another rounding.
+FARTHEST = 1e-3
+
+
+@contextmanager
+def answered(answer: bool) -> Iterator[list[Frame]]:
+    """In the block, code outside torch that asks whether it is being exported gets this answer; gives its lines."""
+    lines: list[Frame] = []
+
+    def answering(real: Callable[[], bool]) -> Callable[[], bool]:
+        def ask() -> bool:
+            frame = sys._getframe(1)
+            if is_machinery(frame.f_code.co_filename):
+                return real()
+            lines.append((frame.f_code.co_filename, frame.f_lineno))
+            return answer
+
+        return ask
+
+    with ExitStack() as stack:
+        for module_name, name in QUESTIONS:
+            owner = importlib.import_module(module_name)
+            if hasattr(owner, name):
+                stack.enter_context(mock.patch.object(owner, name, answering(getattr(owner, name))))
+        yield lines
+
+
+def asking_line(runner: ModuleRunner, sample: ReferenceSample) -> Frame | None:
+    """The line that asks, of a module that raises or gives something else when the answer is yes; else None."""
+    with answered(True) as lines:
+        try:
+            outputs = runner(sample.inputs)
+        except TrtconvError:
+            return lines[0] if lines else None
+    differs = outputs.keys() != sample.outputs.keys() or any(_differs(v, outputs[n]) for n, v in sample.outputs.items())
+    return lines[0] if lines and differs else None
+
+
+def _differs(expected: Any, actual: Any) -> bool:
+    import numpy as np
+
+    if expected.shape != actual.shape:
+        return True
+    scale = float(np.abs(expected).max(initial=0.0, where=np.isfinite(expected)))
+    return not np.allclose(actual, expected, rtol=FARTHEST, atol=FARTHEST * scale, equal_nan=True)
