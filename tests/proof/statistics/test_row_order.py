@@ -76,6 +76,8 @@ def test_an_output_with_an_order_of_its_own_keeps_it():
     actual = {**expected, "logits": swapped(logits, 7, 8), "boxes": swapped(queries, 7, 8)[None, ..., :4]}
     assert equal(expected, actual)
     assert equal(expected, {**actual, "y": swapped(rows, 7, 8)})
+    assert equal(expected, {**expected, "y": swapped(rows, 7, 8)})
+    assert not equal(expected, {**actual, "boxes": swapped(queries, 6, 7)[None, ..., :4]})
 
 
 @pytest.mark.parametrize("tied", [LONGEST_TIE + 1, ROWS])

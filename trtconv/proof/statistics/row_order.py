@@ -40,7 +40,8 @@ def in_order_of(
     """The actual outputs with tied rows in the order of the expected ones, where that makes a whole tie equal.
 
     `limits` is the allowed error of each element, by output. The rows of all outputs that belong to a key change places
-    together, but for those that are sorted by themselves.
+    together, but for those that are sorted by themselves. Where outputs have two orders (those of the queries of a
+    detector and of its detections), the others may be in either.
     """
     restored = dict(actual)
     failing = [n for n in expected if _comparable(expected, actual, n) and not _within(expected, actual, limits, n)]
@@ -56,7 +57,9 @@ def in_order_of(
             and (n == key.owner or all(k.owner != n for k in keys))
         ]
         if any(not _within(expected, restored, limits, n) for n in group):
-            restored |= _restored(key, group, expected, restored, limits)
+            two_orders = any(k.owner != key.owner for k in keys)
+            free = frozenset(n for n in group if n != key.owner and two_orders)
+            restored |= _restored(key, group, free, expected, restored, limits)
     return restored
 
 
@@ -127,11 +130,15 @@ def _rows(values: Array, key: _Key) -> Array | None:
 def _restored(
     key: _Key,
     group: Sequence[str],
+    free: frozenset[str],
     expected: Mapping[str, Array],
     actual: Mapping[str, Array],
     limits: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """The group's outputs with rows back in their places, where a whole tie can be put back."""
+    """The group's outputs with rows back in their places, where a whole tie can be put back.
+
+    A `free` output may stay as it is where it is equal so.
+    """
     import numpy as np
 
     wanted = {n: _rows(expected[n], key) for n in group}
@@ -139,14 +146,17 @@ def _restored(
     allowed = {n: _rows(np.array(np.broadcast_to(limits[n], expected[n].shape)), key) for n in group}
     for batch, scores in enumerate(key.scores):
         for tie in _ties(scores, key.limit[batch]):
-            fits = np.ones((len(tie), len(tie)), bool)
+            fits, members = np.ones((len(tie), len(tie)), bool), []
             for n in group:
                 rows, limit, others = wanted[n][batch, tie], allowed[n][batch, tie], given[n][batch, tie]  # type: ignore[index]
-                fits &= _equal(rows[:, None], others[None], limit[:, None]).all(axis=-1)
+                alike: Array = _equal(rows[:, None], others[None], limit[:, None]).all(axis=-1)
+                if n not in free or not alike.diagonal().all():
+                    fits &= alike
+                    members.append(n)
             order = _matching(fits)
             if order is None or fits.diagonal().all():
                 continue
-            for n in group:
+            for n in members:
                 given[n][batch, tie] = given[n][batch, [tie[i] for i in order]]  # type: ignore[index]
     return {n: v.reshape(expected[n].shape) for n, v in given.items() if v is not None}
 
