@@ -149,7 +149,7 @@ def _restored(
             fits, members = np.ones((len(tie), len(tie)), bool), []
             for n in group:
                 rows, limit, others = wanted[n][batch, tie], allowed[n][batch, tie], given[n][batch, tie]  # type: ignore[index]
-                alike: Array = _equal(rows[:, None], others[None], limit[:, None]).all(axis=-1)
+                alike = np.asarray(_equal(rows[:, None], others[None], limit[:, None]).all(axis=-1))
                 if n not in free or not alike.diagonal().all():
                     fits &= alike
                     members.append(n)
