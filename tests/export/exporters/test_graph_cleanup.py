@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -52,3 +53,26 @@ def test_the_cleanup_tidies_without_rules_that_match_numbers():
     names = {str(r.name).lower() for r in structural_rules()}
     assert names
     assert not any("add_0" in n or "mul_by_1" in n or "sub_0" in n or "div_by_1" in n for n in names)
+
+
+CONV3D = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.plain = nn.Conv3d(2, 4, 3, padding=1, bias=False)
+        self.depthwise = nn.Conv3d(4, 4, 3, padding=1, bias=False, groups=4)
+        self.biased = nn.Conv3d(4, 3, 1)
+
+    def forward(self, x):
+        return self.biased(self.depthwise(self.plain(x)))
+"""
+
+
+def test_a_conv3d_without_a_bias_has_none_in_the_file(export, write_module):
+    write_module(CONV3D)
+    result = export("net.py:Net", ["x:float32[N,2,T,6,6]"], "N=1:2:3 T=4:5:7")
+    assert result.exporter == "dynamo"
+    graph = onnx.load(result.model).graph
+    assert [len(n.input) for n in graph.node if n.op_type == "Conv"] == [2, 2, 3]

@@ -28,6 +28,22 @@ def structural_rules() -> list[Any]:
     ]  # fmt: skip
 
 
+def drop_biases_of_rank_two(model: Any) -> None:
+    """Take the bias from convolutions that have none in torch.
+
+    onnxscript 0.7.2 writes zeros of the shape [channels, 2] for it at conv3d (torch_lib/ops/core.py, `aten_conv3d`: the
+    shape is that of its complex form), which ONNX Runtime refuses, or reads behind.
+    """
+    for node in model.graph.all_nodes():
+        bias = node.inputs[2] if node.op_type == "Conv" and len(node.inputs) > 2 else None
+        expand = bias.producer() if bias is not None else None
+        if expand is None or expand.op_type != "Expand":
+            continue
+        zero, shape = (v.producer() for v in expand.inputs)
+        if zero is not None and zero.op_type == "CastLike" and shape is not None and shape.op_type == "Concat":
+            node.resize_inputs(2)
+
+
 def clean_up(model: Any) -> None:
     """Inline, fold constants, apply the structural rules and remove what is unused. Works in place on an ir.Model."""
     from onnx_ir import passes
@@ -39,6 +55,7 @@ def clean_up(model: Any) -> None:
 
     common.InlinePass()(model)
     hide_masked_rows(model)
+    drop_biases_of_rank_two(model)
     rewrite = RewritePass(structural_rules())
     for _ in range(2):
         fold_constants(model, onnx_shape_inference=True, input_size_limit=8192, output_size_limit=512 * 512)
