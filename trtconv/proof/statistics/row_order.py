@@ -141,14 +141,14 @@ def _restored(
     """
     import numpy as np
 
-    wanted = {n: _rows(expected[n], key) for n in group}
-    given = {n: _rows(np.array(actual[n]), key) for n in group}
+    expected_rows = {n: _rows(expected[n], key) for n in group}
+    actual_rows = {n: _rows(np.array(actual[n]), key) for n in group}
     allowed = {n: _rows(np.array(np.broadcast_to(limits[n], expected[n].shape)), key) for n in group}
     for batch, scores in enumerate(key.scores):
         for tie in _ties(scores, key.limit[batch]):
             fits, members = np.ones((len(tie), len(tie)), bool), []
             for n in group:
-                rows, limit, others = wanted[n][batch, tie], allowed[n][batch, tie], given[n][batch, tie]  # type: ignore[index]
+                rows, limit, others = expected_rows[n][batch, tie], allowed[n][batch, tie], actual_rows[n][batch, tie]  # type: ignore[index]
                 alike = np.asarray(_equal(rows[:, None], others[None], limit[:, None]).all(axis=-1))
                 if n not in free or not alike.diagonal().all():
                     fits &= alike
@@ -157,8 +157,8 @@ def _restored(
             if order is None or fits.diagonal().all():
                 continue
             for n in members:
-                given[n][batch, tie] = given[n][batch, [tie[i] for i in order]]  # type: ignore[index]
-    return {n: v.reshape(expected[n].shape) for n, v in given.items() if v is not None}
+                actual_rows[n][batch, tie] = actual_rows[n][batch, [tie[i] for i in order]]  # type: ignore[index]
+    return {n: v.reshape(expected[n].shape) for n, v in actual_rows.items() if v is not None}
 
 
 def _ties(scores: Array, limit: Array) -> Iterator[list[int]]:
@@ -180,15 +180,15 @@ def _matching(fits: Array) -> list[int] | None:
     """For each expected row another actual one that fits, by augmenting paths; None when some have none."""
     takers: dict[int, int] = {}
 
-    def place(row: int, tried: set[int]) -> bool:
+    def assign(row: int, visited: set[int]) -> bool:
         for other in range(len(fits)):
-            if fits[row, other] and other not in tried:
-                tried.add(other)
-                if other not in takers or place(takers[other], tried):
+            if fits[row, other] and other not in visited:
+                visited.add(other)
+                if other not in takers or assign(takers[other], visited):
                     takers[other] = row
                     return True
         return False
 
-    if not all(place(row, set()) for row in range(len(fits))):
+    if not all(assign(row, set()) for row in range(len(fits))):
         return None
     return [other for _, other in sorted((row, other) for other, row in takers.items())]
