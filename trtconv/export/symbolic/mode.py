@@ -38,6 +38,7 @@ def handlers() -> dict[str, Handler]:
     """
     table: dict[str, Handler] = {
         "interpolate": resize.interpolate, "conv2d": convolution.conv2d, "affine_grid": grids.affine_grid,
+        "linspace": grids.linspace,
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
