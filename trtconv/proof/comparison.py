@@ -181,7 +181,9 @@ def compare_outputs(
     allowed = {n: (allowances or {}).get(n) or allow(v) for n, v in expected.items() if v.size}
     results = _compare_each(point, expected, actual, allowed)
     if any(not r.passed and r.max_abs is not None for r in results):
-        ordered = in_order_of(expected, actual, {n: a.limit if a.usual is None else a.usual for n, a in allowed.items()})
+        ordered = in_order_of(
+            expected, actual, {n: a.limit if a.usual is None else a.usual for n, a in allowed.items()}
+        )
         if any(ordered[n] is not v for n, v in actual.items()):
             results = _compare_each(point, expected, ordered, allowed)
     return results
