@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # Elements of a column, over all points with random values, from which on it has statistics of its own.
 FEWEST = 8
-# A column that is whole at fewer points than this may be a tanh that is saturated there.
-FEWEST_POINTS = 3
 # Elements of a column at one point from which on its magnitude at that point is known without the other points.
 ENOUGH = 32
 # Statistics look at about so many elements of an output at a point; sorting all of a large one would take seconds.
