@@ -32,7 +32,7 @@ def drop_biases_of_rank_two(model: Any) -> None:
     """Take the bias from convolutions that have none in torch.
 
     onnxscript 0.7.2 writes zeros of the shape [channels, 2] for it at conv3d (torch_lib/ops/core.py, `aten_conv3d`: the
-    shape is that of its complex form), which ONNX Runtime refuses, or reads behind.
+    shape is that of its complex form), which ONNX Runtime refuses.
     """
     for node in model.graph.all_nodes():
         bias = node.inputs[2] if node.op_type == "Conv" and len(node.inputs) > 2 else None
