@@ -136,9 +136,11 @@ class OutputProfile:
             noise = np.minimum(noise, limit)
         if errors is not None and not chaotic:
             noise = _with_own(noise, errors, exact, random)
-        # An error beyond the values themselves allows everything as it is; a reference refuses to hold more.
+        # An error beyond the values themselves allows everything as it is; a reference refuses to hold more. A
+        # magnitude is beyond them where a probability that was 1e-9 everywhere else is 1.
         largest = np.abs(output.astype(np.float64)).max(initial=1.0, where=np.isfinite(output))
-        return NoiseFloor(np.minimum(_finite(noise), np.float32(largest)), _finite(scale), exact, chaotic)
+        noise, scale = (np.minimum(_finite(part), np.float32(largest)) for part in (noise, scale))
+        return NoiseFloor(noise, scale, exact, chaotic)
 
 
 def profile(outputs: Sequence[Array], errors: Sequence[Array | None], others: Sequence[Array] = ()) -> OutputProfile:

@@ -1,6 +1,7 @@
 """Decisions by size, followed over all joint sizes of a space without running the module at them."""
 
 import functools
+import types
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,36 @@ class ByValue(nn.Module):
         return x + 1 if x.mean() > 0 else x
 
 
-def explore(module):
+class TextKey(nn.Module):
+    factors = types.MappingProxyType({"19x21": 0.5})
+
+    def forward(self, x):
+        return x * self.factors.get(f"{x.shape[2]}x{x.shape[3]}", 1.0)
+
+
+class TextOfShape(nn.Module):
+    factors = types.MappingProxyType({"torch.Size([19, 21])": 0.5})
+
+    def forward(self, x):
+        return x * self.factors.get(str(x.shape[-2:]), 1.0)
+
+
+class NameOfSize(nn.Module):
+    gain_37 = 0.5
+
+    def forward(self, x):
+        return x * getattr(self, "gain_" + str(x.shape[3]), 1.0)
+
+
+class LastDigit(nn.Module):
+    def forward(self, x):
+        return x * 0.5 if repr(x.shape[3]).endswith("7") else x
+
+
+def explore(module, space=SPACE):
     runner = ModuleRunner(module, SPECS, Path())
-    starts = [{"N": 2, "H": 17, "W": 19}, SPACE.pick("min"), SPACE.pick("max")]
-    return explore_sizes(runner, SPECS, SPACE, starts, Path(__file__).parent, seconds=60.0)
+    starts = [{"N": 2, "H": 17, "W": 19}, space.pick("min"), space.pick("max")]
+    return explore_sizes(runner, SPECS, space, starts, Path(__file__).parent, seconds=60.0)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +135,21 @@ def test_a_table_gives_its_line_and_its_keys(module, sizes):
     assert len(paths.tables) == 1
     assert any((p["H"], p["W"]) == sizes for p in paths.points)
     assert not paths.coverage(10).complete
+
+
+@pytest.mark.parametrize(
+    ("module", "decides"),
+    [
+        (TextKey, lambda s: (s["H"], s["W"]) == (19, 21)),
+        (TextOfShape, lambda s: (s["H"], s["W"]) == (19, 21)),
+        (NameOfSize, lambda s: s["W"] == 37),
+        (LastDigit, lambda s: s["W"] == 37),
+    ],
+)
+def test_a_size_that_becomes_text_decides_by_its_number(module, decides):
+    paths = explore(module(), parse_space(["N=1:1:3", "H=16:24:40", "W=16:32:40"]))
+    assert any(decides(p) for p in paths.points)
+    assert [Path(line.partition(":")[0]).name for line in paths.lines] == [Path(__file__).name]
 
 
 def test_a_plain_network_decides_nothing_of_its_own():

@@ -108,3 +108,23 @@ def test_as_torchvision_defines_it() -> None:
         _, [(_, actual)] = both(suppression(), 40, {**feed, "boxes": corners})
         count = int(actual["num_detections"][0])
         assert actual["chosen"][:count, 2].tolist() == chosen.tolist()
+
+
+@pytest.mark.parametrize("whole", ["ReduceSum", "ReduceMax"])
+def test_what_takes_all_rows_together_takes_those_too_that_an_output_leaves_out(whole: str) -> None:
+    model = parsed(
+        f"""g (float[1,T,4] boxes, float[1,1,T] scores) => (int64[D,3] chosen, float[1,4] together)
+        <int64 limit = {{1000}}, float overlap = {{1.0}}, int64[1] two = {{2}}, int64[1] three = {{3}},
+         int64[1] ax0 = {{0}}, int64[1] ax1 = {{1}}> {{
+            chosen = NonMaxSuppression(boxes, scores, limit, overlap)
+            box_ = Slice(chosen, two, three, ax1)
+            box = Squeeze(box_, ax1)
+            all = Squeeze(boxes, ax0)
+            rows = Gather<axis=0>(all, box)
+            together = {whole}(rows{", ax0" if whole == "ReduceSum" else ""})
+        }}""".replace("together = ReduceMax(", "together = ReduceMax<axes=[0]>(")
+    )
+    _, pairs = both(model, 5, selected(1, 1, 30, 0), selected(1, 1, 3, 1))
+    for expected, actual in pairs:
+        np.testing.assert_allclose(actual["together"], expected["together"], rtol=1e-5)
+        np.testing.assert_array_equal(actual["chosen"], expected["chosen"])

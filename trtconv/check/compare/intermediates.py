@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,16 +140,15 @@ def heat_by_module(differences: Iterable[TensorDifference]) -> list[dict[str, An
     modules: dict[str, dict[str, Any]] = {}
     for difference in differences:
         name = difference.origin.module or "(no module)"
-        error = difference.result.max_scaled
+        scaled = difference.result.max_scaled
+        error = math.inf if scaled is None else scaled
         entry = modules.setdefault(
             name,
             {"module": name, "source": difference.origin.source, "node": difference.node, "error": 0.0, "tensors": 0},
         )
         entry["tensors"] += 1
-        if error is None or error > entry["error"]:
+        if error > entry["error"]:
             entry |= {"error": error, "node": difference.node, "source": difference.origin.source}
-        if entry["error"] is None:
-            entry["error"] = "inf"
     return [e | {"error": _plain(e["error"])} for e in modules.values()]
 
 

@@ -7,6 +7,7 @@ lie about: in the dictionaries, sets and lists that the line's names lead to, an
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
@@ -17,18 +18,22 @@ from trtconv.export.module.user_code import is_library
 DEEPEST = 4
 MOST_KEYS = 20_000
 MOST_SIZES = 4096
+LONGEST_TEXT = 64
 Key = tuple[int, ...]
 
 
-def table_keys(frame: FrameType) -> list[Key]:
-    """The whole numbers, alone or in tuples, that the frame's names and constants lead to, in order."""
+def table_keys(frame: FrameType, *, text: bool = False) -> list[Key]:
+    """The whole numbers, alone or in tuples, that the frame's names and constants lead to, in order.
+
+    With `text` also those that stand in strings and names (`"64x96"`, `head_37`): a size may be put into such a text.
+    """
     names = set(frame.f_code.co_names)
     shared = [v for n, v in frame.f_globals.items() if n in names]
     roots = [*frame.f_locals.values(), *shared, *_constants(frame.f_code)]
     keys: dict[Key, None] = {}
     visited: set[int] = set()
     for root in roots:
-        for key in _keys(root, visited, 0):
+        for key in _keys(root, visited, 0, text):
             keys[key] = None
             if len(keys) >= MOST_KEYS:
                 return list(keys)
@@ -43,8 +48,8 @@ def _constants(code: CodeType) -> Iterator[Any]:
             yield value
 
 
-def _keys(value: Any, visited: set[int], depth: int) -> Iterator[Key]:
-    key = _as_key(value)
+def _keys(value: Any, visited: set[int], depth: int, text: bool) -> Iterator[Key]:
+    key = _key_in_text(value) if text and isinstance(value, str) else _as_key(value)
     if key is not None:
         yield key
     if depth >= DEEPEST or id(value) in visited or isinstance(value, (int, float, str, bytes)):
@@ -52,11 +57,11 @@ def _keys(value: Any, visited: set[int], depth: int) -> Iterator[Key]:
     visited.add(id(value))
     if isinstance(value, Mapping):
         for entry, content in itertools.islice(value.items(), MOST_KEYS):
-            yield from _keys(entry, visited, depth + 1)
-            yield from _keys(content, visited, depth + 1)
+            yield from _keys(entry, visited, depth + 1, text)
+            yield from _keys(content, visited, depth + 1, text)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for entry in itertools.islice(value, MOST_KEYS):
-            yield from _keys(entry, visited, depth + 1)
+            yield from _keys(entry, visited, depth + 1, text)
     elif callable(getattr(value, "__wrapped__", value)) and hasattr(getattr(value, "__wrapped__", value), "__code__"):
         # A function that the line calls; `functools.cache` looks the size up before it, and keeps no key in sight.
         function = getattr(value, "__wrapped__", value)
@@ -64,12 +69,19 @@ def _keys(value: Any, visited: set[int], depth: int) -> Iterator[Key]:
         shared = [v for n, v in getattr(function, "__globals__", {}).items() if n in names]
         if not is_library(function.__code__.co_filename):
             for entry in (*_constants(function.__code__), *shared):
-                yield from _keys(entry, visited, depth + 1)
+                yield from _keys(entry, visited, depth + 1, text)
     elif type(value).__module__ not in ("builtins", "torch", "numpy"):
         inner = {n: v for n, v in getattr(value, "__dict__", {}).items() if not n.startswith("__")}
-        tables = [v for v in vars(type(value)).values() if isinstance(v, (dict, set, frozenset, list, tuple))]
-        for entry in (*inner.values(), *tables):
-            yield from _keys(entry, visited, depth + 1)
+        tables = [v for v in vars(type(value)).values() if isinstance(v, (Mapping, set, frozenset, list, tuple))]
+        names_in_text = [*inner, *vars(type(value))] if text else []
+        for entry in (*names_in_text, *inner.values(), *tables):
+            yield from _keys(entry, visited, depth + 1, text)
+
+
+def _key_in_text(value: str) -> Key | None:
+    """The numbers of a short text."""
+    numbers = tuple(int(n) for n in re.findall(r"[0-9]{1,9}", value)) if len(value) <= LONGEST_TEXT else ()
+    return numbers if 0 < len(numbers) <= 4 else None
 
 
 def _as_key(value: Any) -> Key | None:

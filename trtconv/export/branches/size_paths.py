@@ -150,6 +150,8 @@ def _learn(search: _Search, run: SizeRun) -> None:
             open_decisions.append(decision)
             if decision.line is not None:
                 search.lines[decision.line] = None
+    for named in sizes_of_keys(list(run.text_keys), search.space, sizes):
+        search.points.setdefault(tuple(named.items()), named)
     if run.lookup is not None:
         search.tables[run.lookup.tb_frame.f_code.co_filename, run.lookup.tb_lineno] = None
         for named in sizes_of_keys(table_keys(run.lookup.tb_frame), search.space, sizes):

@@ -10,14 +10,15 @@ from __future__ import annotations
 import copy
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.limits import effort_seconds
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.symbolic.builtins import symbolic_builtins
@@ -46,12 +47,16 @@ class SizeGuard:
 
 @dataclass(frozen=True)
 class SizeRun:
-    """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end."""
+    """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
+
+    `text_keys` are the keys within reach of lines that put a size into a text.
+    """
 
     sizes: tuple[tuple[str, int], ...]
     decisions: tuple[SizeGuard, ...]
     lookup: Any = None
     obstacle: str = ""
+    text_keys: tuple[Key, ...] = ()
 
 
 def copy_structure(module: nn.Module) -> nn.Module:
@@ -93,8 +98,16 @@ def run_symbolic(
                 symbols[expression] = dim
         tensors.append(fake)
     lookup, obstacle = None, ""
+    text_keys: dict[Key, None] = {}
     try:
-        with symbolic_builtins(module), mode, torch.no_grad(), _until(deadline), redirect_stdout(StringIO()):
+        with (
+            symbolic_builtins(module),
+            sizes_in_text(text_keys),
+            mode,
+            torch.no_grad(),
+            _until(deadline),
+            redirect_stdout(StringIO()),
+        ):
             positional, keywords = runner.binding.arguments(tensors)
             module(*positional, **keywords)
     except Exception as error:  # noqa: BLE001 - a module raises whatever it likes
@@ -102,7 +115,41 @@ def run_symbolic(
             lookup = _user_frame(error)
         if lookup is None:
             obstacle = _obstacle(error)
-    return SizeRun(tuple(sizes.items()), _decisions(env, symbols), lookup, obstacle)
+    return SizeRun(tuple(sizes.items()), _decisions(env, symbols), lookup, obstacle, tuple(text_keys))
+
+
+@contextmanager
+def sizes_in_text(keys: dict[Key, None]) -> Iterator[None]:
+    """Sizes that the user's code writes into a text are numbers there, and each number is a path of its own.
+
+    torch writes the name of a symbol and records nothing, so that `TABLE[f"{h}x{w}"]` would look up `s12xs34`. The keys
+    within reach of such a line are put into `keys`.
+    """
+    import torch
+
+    originals = {name: getattr(torch.SymInt, name) for name in ("__repr__", "__str__", "__format__")}
+
+    def writing(name: str) -> Any:
+        def write(size: Any, *specification: str) -> str:
+            frame = sys._getframe(1)
+            if is_library(frame.f_code.co_filename):
+                return str(originals[name](size, *specification))
+            keys.update(dict.fromkeys(table_keys(frame, text=True)))
+            return format(int(size), *specification)
+
+        return write
+
+    own = {name: vars(torch.SymInt).get(name) for name in originals}
+    for name in originals:
+        setattr(torch.SymInt, name, writing(name))
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            if value is None:
+                delattr(torch.SymInt, name)
+            else:
+                setattr(torch.SymInt, name, value)
 
 
 def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[SizeGuard, ...]:

@@ -97,6 +97,8 @@ def walk_through(model: onnx.ModelProto, target: Target, most: int, limits: Mapp
         if handler is None:
             raise cannot(node, "takes rows whose number the values decide")
         handler(walk, node)
+        if not any(o in walk.rows or o in walk.sizes for o in node.outputs):
+            walk.whole += [state.count for i in node.inputs if (state := walk.of(i)) is not None]
     for name in index.outputs:
         if name in walk.sizes:
             raise cannot(index.makers[name], "gives the number of rows as an output")
@@ -107,6 +109,8 @@ def row_limits(walk: Walk, most: int) -> dict[str, int]:
     """By suppression, one row more than are ever used: only where its rows are cut and then leave the graph."""
 
     def needed(count: RowCount) -> float:
+        if any(whole is count for whole in walk.whole):
+            return math.inf
         children = [(child, cut) for parent, child, cut in walk.derived if parent is count]
         own = most + 1 if any(walk.rows[o].count is count for o in walk.index.outputs if o in walk.rows) else 0
         return max([own, *(math.inf if cut is None else min(cut, needed(child)) for child, cut in children)])

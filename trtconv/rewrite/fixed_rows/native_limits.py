@@ -19,6 +19,7 @@ from trtconv.rewrite.graph.index import Array, Dims, Graph, Node
 LARGEST = 2**31 - 1
 MOST_CONSIDERED = 5000
 LIMIT, OVERLAP, LEAST = 2, 3, 4
+LOWEST = np.finfo(np.float32).min
 
 
 def with_native_limits(model: onnx.ModelProto, target: Target) -> tuple[onnx.ModelProto, list[str]]:
@@ -43,6 +44,8 @@ def with_native_limits(model: onnx.ModelProto, target: Target) -> tuple[onnx.Mod
             copy.graph.initializer.append(numpy_helper.from_array(value, name))
             proto.input.extend([""] * (slot + 1 - len(proto.input)))
             proto.input[slot] = name
+        if not node.input(LEAST):
+            _keep_over_threshold(copy.graph, proto)
     return copy, [text for node in suppressions for text in _cut_off(index, node, target)]
 
 
@@ -53,7 +56,19 @@ def _left_out(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
     if not node.input(LEAST):
         if not node.input(OVERLAP):
             yield OVERLAP, np.zeros(1, np.float32)
-        yield LEAST, np.asarray([np.finfo(np.float32).min], np.float32)
+        yield LEAST, np.asarray([LOWEST])
+
+
+def _keep_over_threshold(graph: onnx.GraphProto, suppression: onnx.NodeProto) -> None:
+    """Scores of minus infinity are over no threshold: the suppression sees the least number over it in their place."""
+    least, scores = f"{suppression.output[0]}_least_score", f"{suppression.output[0]}_scores"
+    over = np.nextafter(LOWEST, np.float32(0))
+    graph.initializer.append(numpy_helper.from_array(np.asarray(over), least))
+    node = onnx.helper.make_node("Max", [suppression.input[1], least], [scores], name=scores)
+    node.metadata_props.extend(suppression.metadata_props)
+    position = next(i for i, n in enumerate(graph.node) if n.output[:1] == suppression.output[:1])
+    graph.node.insert(position, node)
+    graph.node[position + 1].input[1] = scores
 
 
 def _cut_off(index: Graph, node: Node, target: Target) -> Iterator[str]:

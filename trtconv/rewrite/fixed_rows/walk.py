@@ -34,6 +34,8 @@ class Walk:
     births: dict[str, RowCount] = field(default_factory=dict)
     # Which count was made of which one: by cutting it to so many, or otherwise (None).
     derived: list[tuple[RowCount, RowCount, int | None]] = field(default_factory=list)
+    # Counts of which a node takes every row together: a sum, the largest, a scatter.
+    whole: list[RowCount] = field(default_factory=list)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     _remembered: dict[tuple[object, ...], object] = field(default_factory=dict)
 
