@@ -16,13 +16,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from networks.network import Network
-
-if TYPE_CHECKING:
-    from trtconv.core.shape_space.fixed_rows import FixedRows
-    from trtconv.proof.reference import ReferenceSample
 
 BLIND_SIZES = 2
 # Of an output's root mean square: far above what FP32 loses, far below what a fault makes.
@@ -171,7 +167,7 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     from trtconv.proof.noise_floor import noise_floors
     from trtconv.proof.points import SamplePoint, sample_inputs
     from trtconv.proof.proving import compare_at
-    from trtconv.proof.reference import ReferenceSample
+    from trtconv.proof.reference import ReferenceSample, formed_sample
     from trtconv.proof.rounding import measured_errors, own_errors
 
     chance = random.Random(name)
@@ -188,14 +184,14 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
     runner, form = OnnxRuntimeRunner(model), recorded_fixed_rows(model)
     for index, (sample, floor) in enumerate(zip(samples, floors, strict=True)):
-        compared = _formed(replace(sample, floors=floor), form)
+        compared = formed_sample(replace(sample, floors=floor), form)
         failure = first_failure(compare_at(runner, compared))
         if failure and failure.max_abs is not None:
             # As in an export: an element may have come out well in the one draw of its noise.
             for drawn in own_errors(module, sample, errors[index]):
                 errors[index] = drawn
             floors, _ = noise_floors([s.outputs for s in samples], errors, [True] * len(samples))
-            compared = _formed(replace(sample, floors=floors[index]), form)
+            compared = formed_sample(replace(sample, floors=floors[index]), form)
             failure = first_failure(compare_at(runner, compared))
         if failure:
             return describe_failure(failure)
@@ -205,13 +201,6 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
             if outcome.distance > FARTHEST:
                 return f"output '{output}' at {sample.point}: off by {outcome.distance:.2g} of its magnitude"
     return ""
-
-
-def _formed(sample: ReferenceSample, form: FixedRows | None) -> ReferenceSample:
-    """The sample with the fixed number of rows that the file gives where the values decide how many there are."""
-    from trtconv.proof.reference import formed_sample
-
-    return sample if form is None else formed_sample(sample, form)
 
 
 def idle_outputs(samples: list[dict[str, Any]]) -> list[str]:

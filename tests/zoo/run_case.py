@@ -132,19 +132,17 @@ def blind_check(name: str, model: Path, space: ShapeSpace, inputs: tuple[str, ..
 
     specs, form = [parse_tensor(t) for t in inputs], recorded_fixed_rows(model)
     module, onnx = ModuleRunner(load_module(source_of(name)), specs), OnnxRuntimeRunner(model)
+    run = module if form is None else form.around(module)
     for point in blind_points(name, space):
         arrays = sample_inputs(specs, point)
-        want, actual = module(arrays), onnx(arrays)
-        want = want if form is None else form.pad(want)
+        want, actual = run(arrays), onnx(arrays)
         failed = first_failure(compare_outputs(str(point), want, actual, allowances_without_floor(want, LIMITS)))
         if failed:
-            again = module(arrays) if form is None else form.pad(module(arrays))
-            noise = first_failure(compare_outputs(f"{point}, run again", want, again))
+            noise = first_failure(compare_outputs(f"{point}, run again", want, run(arrays)))
             if noise:
                 return f"the module differs from itself: {describe_failure(noise)}"
             sample = measured_sample(module, ReferenceSample(point, arrays, module(arrays)))
-            sample = sample if form is None else formed_sample(sample, form)
-            failed = first_failure(compare_at(lambda _, found=actual: found, sample))
+            failed = first_failure(compare_at(lambda _, found=actual: found, formed_sample(sample, form)))
         if failed:
             return describe_failure(failed)
     return ""

@@ -236,11 +236,13 @@ def _floor(
 def formed_samples(samples: Iterable[ReferenceSample], form: FixedRows | None) -> Iterator[ReferenceSample]:
     """The samples of a reference with outputs and noise floors in that form; as they are without one."""
     for sample in samples:
-        yield sample if form is None else formed_sample(sample, form)
+        yield formed_sample(sample, form)
 
 
-def formed_sample(sample: ReferenceSample, form: FixedRows) -> ReferenceSample:
+def formed_sample(sample: ReferenceSample, form: FixedRows | None) -> ReferenceSample:
     """One sample in that form. Rows that do not count are zero, and allowed nothing."""
+    if form is None:
+        return sample
     by_name = {o.output: o for o in form.outputs}
     floors = {n: _formed_floor(f, by_name[n]) if n in by_name else f for n, f in sample.floors.items()}
     return replace(sample, outputs=form.pad(sample.outputs), floors=floors)

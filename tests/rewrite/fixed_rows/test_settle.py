@@ -12,11 +12,13 @@ import pytest
 from tests.rewrite.fixed_rows.graphs import parsed, selected
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check import check_model
-from trtconv.core.errors import AccuracyError
+from trtconv.core.artifacts import write_json
+from trtconv.core.errors import AccuracyError, InvalidRequestError
+from trtconv.core.files.artifact_set import sealed
 from trtconv.core.model.file import load_model
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import CheckRequest, RewriteRequest
-from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
+from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows, recorded_fixed_rows
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 from trtconv.foreign import temporary_reference
@@ -162,3 +164,14 @@ def test_more_boxes_than_the_layer_considers_are_told(tmp_path: Path, detector: 
     wanted = replace(request(detector, tmp_path, "tensorrt==10", "native"), space=parse_space([space]), proof=False)
     result = rewrite_model(wanted, SilentProgress())
     assert any("5000 best boxes" in n for n in result.notes) is told
+
+
+def test_the_record_of_an_engine_whose_manifest_was_edited_is_refused(tmp_path: Path) -> None:
+    record = FixedRows((FixedOutput("kept", 0, 9, "count"),), 9)
+    manifest = tmp_path / "model.engine.json"
+    data = sealed({"fixed_rows": record.as_text(), "padding": ""})
+    write_json(manifest, data)
+    assert recorded_fixed_rows(tmp_path / "model.engine") == record
+    write_json(manifest, {**data, "fixed_rows": replace(record, most=1).as_text()})
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        recorded_fixed_rows(tmp_path / "model.engine")

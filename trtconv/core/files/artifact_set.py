@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
 from trtconv.core.errors import InvalidRequestError
 
 SEAL = "content_sha256"
@@ -62,6 +62,22 @@ def require_seal(data: Mapping[str, Any], path: Path, hint: str) -> None:
     plain = {k: v for k, v in data.items() if k != SEAL}
     if data.get(SEAL) != _content_digest(plain):
         raise InvalidRequestError(f"'{path}' was changed after it was written", hint=hint)
+
+
+def recorded_text(subject: Path, key: str, field: str) -> str:
+    """What an ONNX file's metadata says under `key`, or an engine's manifest in `field`; empty where neither says it.
+
+    Raises InvalidRequestError for a manifest that somebody edited.
+    """
+    from trtconv.core.model.file import load_model
+
+    if subject.suffix == ".onnx":
+        return next((str(p.value) for p in load_model(subject).metadata_props if p.key == key), "")
+    manifest = manifest_path(subject)
+    facts = read_json(manifest, "manifest") if manifest.exists() else {}
+    if facts:
+        require_seal(facts, manifest, "build the engine again")
+    return str(facts.get(field, ""))
 
 
 def _content_digest(data: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import recorded_text
 from trtconv.core.json_text import parse_json
 from trtconv.core.model.provenance import FIXED_ROWS_KEY
 
@@ -96,13 +97,5 @@ def parse_fixed_rows(text: str) -> FixedRows:
 
 def recorded_fixed_rows(subject: Path) -> FixedRows | None:
     """What an ONNX file's metadata or an engine's manifest says, None where no output was given fixed rows."""
-    from trtconv.core.artifacts import manifest_path, read_json
-    from trtconv.core.model.file import load_model
-
-    if subject.suffix == ".onnx":
-        props = {p.key: p.value for p in load_model(subject).metadata_props}
-        text = props.get(FIXED_ROWS_KEY, "")
-    else:
-        manifest = manifest_path(subject)
-        text = read_json(manifest, "manifest").get("fixed_rows", "") if manifest.exists() else ""
+    text = recorded_text(subject, FIXED_ROWS_KEY, "fixed_rows")
     return parse_fixed_rows(text) if text else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import recorded_text
 from trtconv.core.json_text import parse_json
 from trtconv.core.model.provenance import PADDING_KEY
 from trtconv.core.shape_space.alignment import round_up
@@ -156,17 +157,5 @@ def _too_small(space: ShapeSpace, name: str, multiple: int) -> list[int]:
 
 def recorded_padding(subject: Path) -> Padding | None:
     """What an ONNX file's metadata or an engine's manifest says, None when nothing is padded."""
-    from trtconv.core.artifacts import manifest_path, read_json
-    from trtconv.core.files.artifact_set import require_seal
-    from trtconv.core.model.file import load_model
-
-    if subject.suffix == ".onnx":
-        props = {p.key: p.value for p in load_model(subject).metadata_props}
-        text = props.get(PADDING_KEY, "")
-    else:
-        manifest = manifest_path(subject)
-        facts = read_json(manifest, "manifest") if manifest.exists() else {}
-        if facts:
-            require_seal(facts, manifest, "build the engine again")
-        text = facts.get("padding", "")
+    text = recorded_text(subject, PADDING_KEY, "padding")
     return parse_padding(text) if text else None

@@ -11,10 +11,11 @@ import copy
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.core.limits import effort_seconds
 from trtconv.core.tensors import TensorSpec
@@ -127,29 +128,20 @@ def sizes_in_text(keys: dict[Key, None]) -> Iterator[None]:
     """
     import torch
 
-    originals = {name: getattr(torch.SymInt, name) for name in ("__repr__", "__str__", "__format__")}
-
-    def writing(name: str) -> Any:
+    def writing(original: Any) -> Any:
         def write(size: Any, *specification: str) -> str:
             frame = sys._getframe(1)
             if is_library(frame.f_code.co_filename):
-                return str(originals[name](size, *specification))
+                return str(original(size, *specification))
             keys.update(dict.fromkeys(table_keys(frame, text=True)))
             return format(int(size), *specification)
 
         return write
 
-    own = {name: vars(torch.SymInt).get(name) for name in originals}
-    for name in originals:
-        setattr(torch.SymInt, name, writing(name))
-    try:
+    with ExitStack() as stack:
+        for name in ("__repr__", "__str__", "__format__"):
+            stack.enter_context(mock.patch.object(torch.SymInt, name, writing(getattr(torch.SymInt, name))))
         yield
-    finally:
-        for name, value in own.items():
-            if value is None:
-                delattr(torch.SymInt, name)
-            else:
-                setattr(torch.SymInt, name, value)
 
 
 def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[SizeGuard, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_graphsurgeon as gs
 
 from trtconv.rewrite.fixed_rows.row_count import RowCount, Rows
-from trtconv.rewrite.fixed_rows.selection import INT32, compact, places_32, valid_rows
+from trtconv.rewrite.fixed_rows.selection import INT32, compact, places_32, valid_mask, valid_rows
 from trtconv.rewrite.fixed_rows.suppression import suppress
 from trtconv.rewrite.fixed_rows.walk import Walk
 from trtconv.rewrite.graph.index import Node
@@ -72,8 +72,7 @@ def _ones(walk: Walk, name: str) -> tuple[gs.Tensor, RowCount]:
     mask: gs.Tensor | str = name if walk.index.dtype(name) == BOOL else g.cast(name, BOOL)
     state, dims = walk.of(name), walk.index.dims(name) or ()
     if state is not None:
-        valid = valid_rows(g, name, state.axis, state.count)
-        mask = g.logical_and(mask, g.reshape(valid, *[-1 if a == state.axis else 1 for a in range(len(dims))]))
+        mask = g.logical_and(mask, valid_mask(g, name, state.axis, state.count, len(dims)))
     flat = g.reshape(mask, -1) if len(dims) != 1 else mask
     order, count = compact(g, flat)
     if state is not None:

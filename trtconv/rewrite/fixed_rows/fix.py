@@ -18,7 +18,7 @@ from trtconv.core.targets import Target
 from trtconv.rewrite.fixed_rows import births, moving, passing
 from trtconv.rewrite.fixed_rows.clusters import Suppression
 from trtconv.rewrite.fixed_rows.row_count import RowCount, cannot
-from trtconv.rewrite.fixed_rows.selection import INT32, least, valid_rows
+from trtconv.rewrite.fixed_rows.selection import INT32, least, valid_mask
 from trtconv.rewrite.fixed_rows.walk import Walk
 from trtconv.rewrite.graph.facts import index_model
 
@@ -141,21 +141,17 @@ def _close(walk: Walk, output: str, count: str) -> FixedOutput:
         node.output[:] = [inner if o == output else o for o in node.output]
     value = g.value(output)
     value.name = inner
-    own = state.count.rows
+    own, rank = state.count.rows, len(walk.index.dims(output) or ())
     rows = walk.most if own is None else min(own, walk.most)
     if own is None:
-        shape = [
-            g.ints(rows) if a == state.axis else g.size(value, a) for a in range(len(walk.index.dims(output) or ()))
-        ]
+        shape = [g.ints(rows) if a == state.axis else g.size(value, a) for a in range(rank)]
         zeros = g.expand(g.scalar(0, like=value), g.concat(*shape))
         zeros.dtype = value.dtype
         value = g.concat(value, zeros, axis=state.axis)
     if own != rows:
         value = g.slice(value, g.ints(0), g.ints(rows), [state.axis])
-    valid = valid_rows(g, value, state.axis, state.count)
-    rank = len(walk.index.dims(output) or ())
-    shaped = g.reshape(valid, *[-1 if a == state.axis else 1 for a in range(rank)])
-    walk.emit_last(output, g.where(shaped, value, g.scalar(0, like=value)))
+    valid = valid_mask(g, value, state.axis, state.count, rank)
+    walk.emit_last(output, g.where(valid, value, g.scalar(0, like=value)))
     return FixedOutput(output, state.axis, rows, count)
 
 

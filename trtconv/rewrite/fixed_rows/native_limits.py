@@ -38,15 +38,19 @@ def with_native_limits(model: onnx.ModelProto, target: Target) -> tuple[onnx.Mod
     for node in suppressions:
         proto = protos[node.output]
         for slot, value in _left_out(index, node):
-            name = f"{node.output}_input_{slot}"
-            while name in index.names:
-                name += "_"
+            name = _unused(index, f"{node.output}_input_{slot}")
             copy.graph.initializer.append(numpy_helper.from_array(value, name))
             proto.input.extend([""] * (slot + 1 - len(proto.input)))
             proto.input[slot] = name
         if not node.input(LEAST):
-            _keep_over_threshold(copy.graph, proto)
+            _keep_over_threshold(index, copy.graph, proto)
     return copy, [text for node in suppressions for text in _cut_off(index, node, target)]
+
+
+def _unused(index: Graph, name: str) -> str:
+    while name in index.names:
+        name += "_"
+    return name
 
 
 def _left_out(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
@@ -59,9 +63,9 @@ def _left_out(index: Graph, node: Node) -> Iterator[tuple[int, Array]]:
         yield LEAST, np.asarray([LOWEST])
 
 
-def _keep_over_threshold(graph: onnx.GraphProto, suppression: onnx.NodeProto) -> None:
+def _keep_over_threshold(index: Graph, graph: onnx.GraphProto, suppression: onnx.NodeProto) -> None:
     """Scores of minus infinity are over no threshold: the suppression sees the least number over it in their place."""
-    least, scores = f"{suppression.output[0]}_least_score", f"{suppression.output[0]}_scores"
+    least, scores = (_unused(index, f"{suppression.output[0]}_{part}") for part in ("least_score", "scores"))
     over = np.nextafter(LOWEST, np.float32(0))
     graph.initializer.append(numpy_helper.from_array(np.asarray(over), least))
     node = onnx.helper.make_node("Max", [suppression.input[1], least], [scores], name=scores)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import onnx_graphsurgeon as gs
 
 from trtconv.rewrite.fixed_rows.row_count import RowCount, Rows, cannot
-from trtconv.rewrite.fixed_rows.selection import valid_rows
+from trtconv.rewrite.fixed_rows.selection import valid_mask
 from trtconv.rewrite.fixed_rows.walk import Walk
 from trtconv.rewrite.graph.index import Node
 from trtconv.rewrite.graph.operators import FLOAT
@@ -148,9 +148,8 @@ def fill(walk: Walk, node: Node, number: float) -> gs.Tensor:
     g, name = walk.g, node.inputs[0]
     state = walk.rows[name]
     walk.require(node, walk.index.dtype(name) == FLOAT or number == 0, "of integers depends on the number of rows")
-    valid = valid_rows(g, name, state.axis, state.count)
-    shaped = g.reshape(valid, *[-1 if a == state.axis else 1 for a in range(_rank(walk, name))])
-    return g.where(shaped, name, g.scalar(number, like=name))
+    valid = valid_mask(g, name, state.axis, state.count, _rank(walk, name))
+    return g.where(valid, name, g.scalar(number, like=name))
 
 
 HANDLERS: dict[str, Callable[[Walk, Node], None]] = {

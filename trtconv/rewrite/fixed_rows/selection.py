@@ -31,6 +31,12 @@ def valid_rows(g: Replacement, value: Value, axis: int, rows: RowCount) -> gs.Te
     return g.less(places, g.cast(rows.count, INT32))
 
 
+def valid_mask(g: Replacement, value: Value, axis: int, rows: RowCount, rank: int) -> gs.Tensor:
+    """bool of that rank, which broadcasts over a value: the rows along `axis` that count."""
+    valid: gs.Tensor = g.reshape(valid_rows(g, value, axis, rows), *[-1 if a == axis else 1 for a in range(rank)])
+    return valid
+
+
 def ordered(g: Replacement, chosen: Value, position: Value, rows: Value) -> gs.Tensor:
     """int32[rows]: the indices of the chosen elements, each at its position, 0 where there is none.
 

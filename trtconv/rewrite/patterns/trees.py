@@ -106,7 +106,7 @@ def _ensemble(attributes: Mapping[str, Any]) -> Trees:
     """`TreeEnsemble` of version 5: inner nodes and leaves are numbered apart."""
     if attributes.get("post_transform", 0):
         raise ValueError("ONNX and ONNX Runtime number the transforms of its scores differently")
-    modes = [MODES[m] if m < len(MODES) else "other" for m in numpy_helper.to_array(attributes["nodes_modes"]).tolist()]
+    modes = _modes_of(attributes)
     weights = numpy_helper.to_array(attributes["leaf_weights"]).astype(np.float64)
     inner, leaves = len(modes), np.arange(weights.size)
     table = np.zeros((inner + weights.size, int(attributes.get("n_targets", 1))))
@@ -133,7 +133,7 @@ def _regressor(attributes: Mapping[str, Any]) -> Trees:
     """`TreeEnsembleRegressor`: nodes are named by their tree and number, and a leaf has the mode LEAF."""
     keys = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
     index = {key: i for i, key in enumerate(keys)}
-    modes = [m.decode() for m in attributes["nodes_modes"]]
+    modes = _modes_of(attributes)
     leaf = np.array([m == "LEAF" for m in modes])
     children = []
     for side in ("true", "false"):
@@ -146,7 +146,9 @@ def _regressor(attributes: Mapping[str, Any]) -> Trees:
     order = np.argsort(leaf, kind="stable")
     rank = np.argsort(order)
     inner = order[: int((~leaf).sum())]
-    trees = _trees(
+    if (children[0] < 0).any() or (children[1] < 0).any():
+        raise ValueError("a tree leads to a node that is not there")
+    return _trees(
         rank[[i for i, (_, number) in enumerate(keys) if number == 0]],
         np.asarray(attributes["nodes_featureids"])[inner],
         _values(attributes, "nodes_values")[inner],
@@ -158,9 +160,19 @@ def _regressor(attributes: Mapping[str, Any]) -> Trees:
         attributes.get("aggregate_function", b"SUM").decode(),
         attributes.get("post_transform", b"NONE").decode(),
     )
-    if (children[0] < 0).any() or (children[1] < 0).any():
-        raise ValueError("a tree leads to a node that is not there")
-    return trees
+
+
+def _modes_of(attributes: Mapping[str, Any]) -> list[str]:
+    """How each node branches, in the words of the older operators; version 5 numbers them."""
+    modes = attributes["nodes_modes"]
+    if isinstance(modes, onnx.TensorProto):
+        return [MODES[m] if m < len(MODES) else "other" for m in numpy_helper.to_array(modes).tolist()]
+    return [m.decode() for m in modes]
+
+
+def _strict(modes: list[str]) -> Array:
+    """Where a node parts the numbers below its split from the split itself."""
+    return np.array([m in ("BRANCH_LT", "BRANCH_GTE") for m in modes], bool)
 
 
 def _values(attributes: Mapping[str, Any], name: str) -> Array:
@@ -214,8 +226,7 @@ def lower_bounds(splits: Array, modes: list[str]) -> Array:
     """
     nearest = splits.astype(np.float32)
     below = np.nextafter(nearest, np.float32(-np.inf))
-    strict = np.array([m in ("BRANCH_LT", "BRANCH_GTE") for m in modes], bool)
-    beyond = np.where(strict, nearest.astype(np.float64) >= splits, nearest.astype(np.float64) > splits)
+    beyond = np.where(_strict(modes), nearest.astype(np.float64) >= splits, nearest.astype(np.float64) > splits)
     bounds: Array = np.where(beyond, below, nearest)
     return bounds
 
@@ -226,14 +237,9 @@ def narrow_splits(node: onnx.NodeProto) -> None:
     attribute = by_name.get("nodes_splits" if node.op_type == "TreeEnsemble" else "nodes_values_as_tensor")
     if attribute is None or attribute.t.data_type != onnx.TensorProto.DOUBLE:
         return
-    if node.op_type == "TreeEnsemble":
-        modes = [(*MODES, "")[min(m, len(MODES))] for m in numpy_helper.to_array(by_name["nodes_modes"].t).tolist()]
-    else:
-        modes = [m.decode() for m in by_name["nodes_modes"].strings]
-    splits = numpy_helper.to_array(attribute.t)
-    bounds = lower_bounds(splits, modes)
+    modes = _modes_of({"nodes_modes": helper.get_attribute_value(by_name["nodes_modes"])})
+    bounds = lower_bounds(numpy_helper.to_array(attribute.t), modes)
     # `x < b` holds for the same FP32 numbers as `x <= the one before b`.
-    strict = np.array([m in ("BRANCH_LT", "BRANCH_GTE") for m in modes], bool)
-    bounds = np.where(strict, np.nextafter(bounds, np.float32(np.inf)), bounds)
+    bounds = np.where(_strict(modes), np.nextafter(bounds, np.float32(np.inf)), bounds)
     tensor = numpy_helper.from_array(bounds.astype(np.float64), attribute.t.name)
     attribute.t.CopyFrom(tensor)

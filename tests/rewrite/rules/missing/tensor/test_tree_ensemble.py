@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import InferenceSession
 
 from tests.rewrite.harness import apply
+from trtconv.foreign.operators import REWRITTEN
 from trtconv.rewrite.lowering.float64 import without_float64
 from trtconv.rewrite.patterns.trees import DOMAIN
 from trtconv.rewrite.rules.missing.tensor.tree_ensemble import RULE
@@ -135,3 +136,7 @@ def test_nodes_that_are_no_trees_are_left():
             attribute.ints[0] = 0
     record = apply(model_of(node), (RULE,), "tensorrt-rtx")
     assert "no trees" in record.skipped[0].reason
+
+
+def test_the_room_of_foreign_files_lets_these_operators_in():
+    assert set(RULE.ops) == set(REWRITTEN)
