@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.rewrite.fixed_rows.graphs import parsed, selected
+from tests.rewrite.fixed_rows.graphs import DETECTOR, parsed, selected
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check import check_model
 from trtconv.core.artifacts import write_json
@@ -24,19 +24,6 @@ from trtconv.core.targets import parse_target
 from trtconv.foreign import temporary_reference
 from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.fixed_rows import settle
-
-DETECTOR = """g (float[1,T,4] boxes, float[1,2,T] scores) => (float[D,4] kept, float[D] best, int64[D] label)
-    <int64 limit = {20}, float overlap = {0.5}, float least = {0.1}, int64[1] one = {1}, int64[1] two = {2},
-     int64[1] three = {3}, int64[1] ax1 = {1}, int64[1] ax0 = {0}> {
-        chosen = NonMaxSuppression(boxes, scores, limit, overlap, least)
-        label_ = Slice(chosen, one, two, ax1)
-        label = Squeeze(label_, ax1)
-        box_ = Slice(chosen, two, three, ax1)
-        box = Squeeze(box_, ax1)
-        all = Squeeze(boxes, ax0)
-        kept = Gather<axis=0>(all, box)
-        best = GatherND(scores, chosen)
-    }"""
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.rewrite.fixed_rows.graphs import Array, assert_same, both, parsed, selected
+from tests.rewrite.fixed_rows.graphs import Array, assert_same, both, detector_by_class, parsed, selected
 from trtconv.core.errors import UnsupportedError
 
 MASKED = "float[T] x, float[T] y, float[T,4] rows"
@@ -134,45 +134,7 @@ def test_two_selections_have_two_counts() -> None:
 
 
 def test_detector_with_suppression_by_class() -> None:
-    """Per class: over a threshold, the best k; all classes joined, moved apart, suppressed, the best 6 kept."""
-    by_class = "\n".join(
-        f"""s{c} = Gather<axis=1>(scores, c{c})
-            m{c} = Greater(s{c}, least)
-            q{c} = NonZero(m{c})
-            i{c} = Squeeze(q{c}, ax0)
-            t{c} = Gather<axis=0>(s{c}, i{c})
-            n{c} = Shape(t{c})
-            k{c} = Min(n{c}, five)
-            v{c}, w{c} = TopK(t{c}, k{c})
-            j{c} = Gather<axis=0>(i{c}, w{c})
-            b{c} = Gather<axis=0>(boxes, j{c})
-            l{c} = Expand(c{c}, k{c})"""
-        for c in range(3)
-    )
-    model = parsed(f"""g (float[T,4] boxes, float[T,3] scores) => (float[D,4] kept, float[D] best, int64[D] label)
-        <float least = {{0.3}}, float apart = {{0.4}}, int64 no = {{9223372036854775807}}, int64[1] ax0 = {{0}},
-         int64[1] ax1 = {{1}}, int64[1] two = {{2}}, int64[1] three = {{3}}, int64[1] five = {{5}},
-         int64[1] six = {{6}},
-         int64 c0 = {{0}}, int64 c1 = {{1}}, int64 c2 = {{2}}, int64[2] ax01 = {{0, 1}}, int64[1] all = {{-1}}> {{
-            {by_class}
-            b = Concat<axis=0>(b0, b1, b2)
-            v = Concat<axis=0>(v0, v1, v2)
-            l = Concat<axis=0>(l0, l1, l2)
-            far = ReduceMax<keepdims=0>(b)
-            lf = Cast<to=1>(l)
-            move = Mul(lf, far)
-            shift = Unsqueeze(move, ax1)
-            moved = Add(b, shift)
-            mb = Unsqueeze(moved, ax0)
-            mv = Unsqueeze(v, ax01)
-            chosen = NonMaxSuppression(mb, mv, no, apart)
-            box_ = Slice(chosen, two, three, ax1)
-            box = Reshape(box_, all)
-            keep = Slice(box, ax0, six, ax0)
-            kept = Gather<axis=0>(b, keep)
-            best = Gather<axis=0>(v, keep)
-            label = Gather<axis=0>(l, keep)
-        }}""")
+    model = detector_by_class()
     feeds = []
     for seed, count in enumerate((5, 12, 40)):
         feed = selected(1, 3, count, seed)
