@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
+from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class OnnxRuntimeRunner:
         try:
             values = self._run_values(names, feed) if self._bfloat16 else self._session.run(names, feed)
         except Exception as error:
+            if node := division_by_zero(str(error)):
+                raise TrtconvError(f"'{node}' divides whole numbers by zero") from error
             raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
         return dict(zip(names, values, strict=True))
 
@@ -89,7 +92,8 @@ class OnnxRuntimeRunner:
 
 def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
-    in another form: products of bytes that would saturate, and, if `exact`, sigmoids far below zero.
+    in another form: products of bytes that would saturate, divisions that would end the process, and, if `exact`,
+    sigmoids far below zero.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -97,8 +101,8 @@ def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
     except OSError:
         data = b""  # what is wrong with the file is told by the session
     as_it_is = str(model) if isinstance(model, Path) else model
-    bytewise, sigmoids = multiplies_bytes(data), exact and has_sigmoids(data)
-    if not (bytewise or sigmoids):
+    bytewise, divisions, sigmoids = multiplies_bytes(data), divides(data), exact and has_sigmoids(data)
+    if not (bytewise or divisions or sigmoids):
         return as_it_is
     import onnx
     from google.protobuf.message import DecodeError
@@ -111,8 +115,9 @@ def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
         return as_it_is
     if bytewise:
         with_unsigned_weights(changed)
+    guarded = divisions and with_guarded_divisions(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
-    if not (bytewise or composed):
+    if not (bytewise or guarded or composed):
         return as_it_is
     return bytes(changed.SerializeToString())
 
