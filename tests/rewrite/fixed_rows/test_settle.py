@@ -51,8 +51,8 @@ def operators(path: Path) -> set[str]:
     ("target", "nms", "fixed"),
     [
         ("tensorrt==8.6", "native", False),
-        ("tensorrt==8.6", "auto", False),
-        ("tensorrt==10", "auto", False),
+        ("tensorrt==8.6", "auto", True),
+        ("tensorrt==10", "auto", True),
         ("tensorrt==8.6", "topk", True),
         ("tensorrt==11", "topk", True),
         ("tensorrt-rtx", "native", False),
@@ -66,6 +66,7 @@ def test_the_form_by_target(detector: Path, tmp_path: Path, target: str, nms: st
     assert ("NonMaxSuppression" in operators(result.model)) is not fixed
     assert names == ["kept", "best", "label", *(["num_detections"] if fixed else [])]
     assert any("fixed sizes equal the graph" in n for n in result.notes) is fixed
+    assert any("in an order of its own" in n for n in result.notes) is (target == "tensorrt==8.6" and nms == "native")
     if target == "tensorrt-rtx" and not fixed:
         assert any("--nms topk" in s.reason for s in result.skipped)
 

@@ -133,8 +133,8 @@ class RewriteRequest:
         default="native",
         metadata=option(
             "--nms",
-            help="Detections: native keeps their number as it is, topk fixes it and adds a count, auto: topk where "
-            "the target needs it (default native).",
+            help="Detections: native keeps their number as it is, topk fixes it and adds a count, auto: topk for "
+            "suppressions and where the target needs it (default native).",
             group="Rewrite",
             form="choice",
             choices=SUPPRESSIONS,

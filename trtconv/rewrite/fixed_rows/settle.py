@@ -40,7 +40,8 @@ def chosen(model: onnx.ModelProto, request: RewriteRequest) -> bool:
     """True where the model has something to fix and the request or the target wants it."""
     operators = {n.op_type for n in model.graph.node if n.domain in ("", "ai.onnx")} & set(BIRTHS)
     if request.nms == "auto":
-        return any(not _supported(op, request.target) for op in operators)
+        # TensorRT's own layer gives the rows in an order of its own, and does not run without boxes.
+        return any(op == "NonMaxSuppression" or not _supported(op, request.target) for op in operators)
     return bool(operators) and request.nms == "topk"
 
 
