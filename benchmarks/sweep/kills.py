@@ -1,18 +1,21 @@
 """Sweeps whose driver is killed with SIGKILL at random moments and resumed: is anything lost or done twice?
 
 Each round is a sweep of 100 jobs (25 models: export, rewrite, check, build) of the stand-in in tests/sweep, which logs
-each command that it begins; workers log each result that they published. A round ends with a run that nobody kills.
+each command that it begins; what the store holds is noted at each kill. A round ends with a run that nobody kills.
 With `--ray N`, N kills hit `trtconv sweep` itself with a Ray of its own; the others a driver with forked workers, whose
-start costs milliseconds instead of seconds, so that most kills come while jobs run.
+start costs milliseconds instead of seconds, so that most kills come while jobs run. The record is written after every
+round; a part that this run does not make stays as it was. After `--minutes` no further kill is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import random
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -20,7 +23,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -44,7 +48,7 @@ def start_forked(bench: Bench) -> int:
         code = 1
         try:
             request = SweepRequest(bench.folder / "sweep.toml", bench.atlas, resume=True)
-            result = run_sweep(request, Recorder(), open_pool=lambda: ForkPool(4, bench.log))
+            result = run_sweep(request, Recorder(), open_pool=lambda: ForkPool(4))
             code = 0 if all(v.state == "amber" for v in result.verdicts) else 1
         finally:
             os._exit(code)
@@ -74,32 +78,60 @@ def kill_later(pid: int, seconds: float, begun: Callable[[], bool] = lambda: Tru
     return True
 
 
-def finished_jobs(bench: Bench) -> int:
-    """How many jobs the ledger holds as done; a reader of its own, as after a crash."""
+@dataclass(frozen=True)
+class Snapshot:
+    """What there was at a kill: the results in the store (key -> inode and time), then the bytes of the log."""
+
+    results: Mapping[str, tuple[int, int]]
+    log_bytes: int
+
+
+def take_snapshot(bench: Bench) -> Snapshot:
+    """The store first: what the log holds beyond `log_bytes` began when those results were there."""
+    return Snapshot(stored_results(bench), log_size(bench))
+
+
+def stored_results(bench: Bench) -> dict[str, tuple[int, int]]:
+    """The records in the store: key -> inode and time of the last change in ns."""
+    records = {}
+    for path in (bench.atlas / "store" / "results").rglob("*.json"):
+        status = path.stat()
+        records[path.stem] = (status.st_ino, status.st_mtime_ns)
+    return records
+
+
+def finished_jobs(bench: Bench) -> dict[str, str]:
+    """The jobs that the ledger holds as done, by the keys of their results; a reader of its own, as after a crash."""
     with contextlib.closing(sqlite3.connect(bench.atlas / "ledger.db")) as db:
-        return int(db.execute('SELECT COUNT(*) FROM jobs WHERE result LIKE \'%"outcome": "ok"%\'').fetchone()[0])
+        rows = db.execute("SELECT job, result FROM jobs WHERE result IS NOT NULL").fetchall()
+    results = {job: json.loads(text) for job, text in rows}
+    return {result["key"]: job for job, result in results.items() if result["outcome"] == "ok"}
 
 
-def audit(bench: Bench, workers_log: bool) -> dict[str, int]:
+def audit(bench: Bench, snapshots: Sequence[Snapshot]) -> dict[str, int]:
     """What a finished round shows: results, jobs done twice, work that a kill cost."""
-    results = list((bench.atlas / "store" / "results").rglob("*.json"))
-    starts, published, again = Counter(), Counter(), 0
-    for line in bench.log.read_text().splitlines():
-        word, _, job = line.partition(" ")
-        if word == "start":
-            starts[job] += 1
-            again += published[job] > 0
-        elif word == "published":
-            published[job] += 1
+    results, jobs, log = stored_results(bench), finished_jobs(bench), bench.log.read_bytes()
+    starts = Counter(started_in(log))
+    again = {
+        job
+        for snapshot in snapshots
+        for job in {jobs.get(key, key) for key in snapshot.results} & set(started_in(log[snapshot.log_bytes :]))
+    }
+    replaced = {key for snapshot in snapshots for key, file in snapshot.results.items() if results.get(key) != file}
     return {
         "results_in_store": len(results),
-        "done_in_ledger": finished_jobs(bench),
-        "started_after_it_was_published": again,
-        "published_twice": sum(n > 1 for n in published.values()) if workers_log else -1,
+        "done_in_ledger": len(jobs),
+        "started_after_it_was_published": len(again),
+        "published_twice": len(replaced),
         "commands_begun": sum(starts.values()),
         "commands_begun_again_after_a_kill": sum(starts.values()) - len(starts),
-        "half_written_results": sum(p.stat().st_size == 0 for p in results),
+        "half_written_results": sum(p.stat().st_size == 0 for p in (bench.atlas / "store/results").rglob("*.json")),
     }
+
+
+def started_in(log: bytes) -> list[str]:
+    """The jobs whose commands began, by the log's lines."""
+    return [line.split()[1] for line in log.decode().splitlines() if line.startswith("start ")]
 
 
 def log_size(bench: Bench) -> int:
@@ -112,32 +144,38 @@ def log_grew(bench: Bench, size: int) -> bool:
     return log_size(bench) > size
 
 
-def run_rounds(kills: int, start, longest: float, seed: int, forked: bool) -> dict[str, object]:
-    """Rounds until so many kills hit; `longest` is the latest moment of a kill, in seconds.
+def run_rounds(
+    kills: int, start: Callable[[Bench], int], longest: float, seed: int, forked: bool, end: float
+) -> Iterator[dict[str, object]]:
+    """Rounds until so many kills hit, or the clock passes `end`; what they show so far, after each.
 
-    That of a forked driver counts from its start; that of one with a Ray from its first command, since Ray takes
-    longer to start than anything after it.
+    `longest` is the latest moment of a kill, in seconds. That of a forked driver counts from its start; that of one
+    with a Ray from its first command, since Ray takes longer to start than anything after it.
     """
     draw = random.Random(seed)
     rounds, hits, in_jobs = [], 0, 0
     began = time.monotonic()
-    while hits < kills:
+    while hits < kills and time.monotonic() < end:
         with tempfile.TemporaryDirectory(prefix="sweep-kills-") as name:
             bench = Bench(Path(name))
             bench.write(MODELS, targets=("tensorrt-rtx",))
-            hits_before, open_round = hits, True
-            while open_round and hits < kills:
+            snapshots: list[Snapshot] = []
+            open_round = True
+            while open_round and hits < kills and time.monotonic() < end:
                 before = log_size(bench)
                 begun = partial(log_grew, bench, -1 if forked else before)
                 open_round = kill_later(start(bench), draw.uniform(0.0, longest), begun)
-                hits += open_round
-                in_jobs += open_round and log_grew(bench, before)
+                if open_round:
+                    hits += 1
+                    in_jobs += log_grew(bench, before)
+                    snapshots.append(take_snapshot(bench))
+                    print(f"{hits} kills, {len(snapshots[-1].results)} of {JOBS} results", flush=True)
             _, status = os.waitpid(start(bench), 0)
             assert status == 0, "the last run of a round failed"
-            rounds.append({"kills": hits - hits_before, **audit(bench, forked)})
+            rounds.append({"kills": len(snapshots), **audit(bench, snapshots)})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
-    took = round(time.monotonic() - began)
-    return {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
+        took = round(time.monotonic() - began)
+        yield {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
 
 
 def verdict(part: dict[str, object]) -> bool:
@@ -145,7 +183,7 @@ def verdict(part: dict[str, object]) -> bool:
     return all(
         r["results_in_store"] == r["done_in_ledger"] == JOBS
         and not r["started_after_it_was_published"]
-        and r["published_twice"] <= 0
+        and not r["published_twice"]
         and not r["half_written_results"]
         for r in part["rounds"]
     )
@@ -156,30 +194,32 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--ray", type=int, default=20, help="how many of them hit `trtconv sweep` with its own Ray")
     parser.add_argument("--seed", type=int, default=16)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="make no kill after so many")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
     os.environ["QUICK_SECONDS"] = JOB_S
-    data: dict[str, object] = {
+    end = time.monotonic() + 60 * arguments.minutes
+    facts = {
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "jobs": JOBS,
         "seed": arguments.seed,
-        "command": "python -m benchmarks sweep.kills " + " ".join(sys.argv[1:]),
+        "command": shlex.join(["python", "-m", "benchmarks", "sweep.kills", *sys.argv[1:]]),
     }
+    record = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     parts = {
         "forked": (arguments.kills - arguments.ray, start_forked, 4.0, True),
         "ray": (arguments.ray, start_command, 20.0, False),
     }
     good = True
     for name, (kills, start, longest, forked) in parts.items():
-        if kills > 0:
-            part = run_rounds(kills, start, longest, arguments.seed, forked)
-            data[name] = part
-            good &= verdict(part)
-            data["nothing_lost_nothing_twice"] = good
-            write_result(arguments.output, data)
-    if not good:
-        sys.exit("something was lost or done twice; see the result")
+        for part in run_rounds(kills, start, longest, arguments.seed, forked, end):
+            good = verdict(part)
+            load = f"{os.getloadavg()[2]:.1f} on {os.cpu_count()} cores"
+            record[name] = {**facts, "load_average": load, "nothing_lost_nothing_twice": good, **part}
+            write_result(arguments.output, record)
+            if not good:
+                sys.exit("something was lost or done twice; see the result")
 
 
 if __name__ == "__main__":

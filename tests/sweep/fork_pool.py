@@ -11,11 +11,10 @@ from trtconv.sweep.workers.task import probe_program, run_task
 
 
 class ForkPool:
-    """`slots` tasks at a time. With `record`, each result that a worker published is a line in that file."""
+    """`slots` tasks at a time."""
 
-    def __init__(self, slots=4, record=None):
+    def __init__(self, slots=4):
         self._slots = slots
-        self._record = record
         self._tasks = {}
         self.placements = []
         self.tasks = []
@@ -47,9 +46,6 @@ class ForkPool:
         if os.getppid() != driver:
             os._exit(1)
         result = run_task(task)
-        if self._record and result.ok and not result.cached:
-            with open(self._record, "a") as stream:
-                stream.write(f"published {task.job}\n")
         with open(write, "wb") as stream:
             stream.write(json.dumps(result.as_dict()).encode())
         os._exit(0)
