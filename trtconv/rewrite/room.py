@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import trtconv
 from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
@@ -24,7 +25,7 @@ from trtconv.rewrite.engine.ledger import recorded_options, write_ledger
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
-from trtconv.rewrite.engine.result import LedgerEntry, Proof, Rejected, RewriteResult, Skipped
+from trtconv.rewrite.engine.result import LedgerEntry, Proof, Rejected, RewriteResult, RewrittenGraph, Skipped
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
@@ -48,6 +49,7 @@ from trtconv.rewrite.rules import RULES
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.surgery.operate import Surgery, operate
 from trtconv.rewrite.surgery.script import load_script
+from trtconv.rewrite.takeover import files_read, take_over
 
 if TYPE_CHECKING:
     import onnx
@@ -73,10 +75,37 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
 
 
 def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float) -> RewriteResult:
-    ledger = outputs[1]
     source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
-    require_distinct(outputs, read)
+    earlier = request.rewritten
+    if earlier is None:
+        require_distinct(outputs, read)
+        graph = _apply_rules(source, request, progress)
+    else:
+        require_distinct(outputs, (*read, earlier, beside(earlier, ".rewrites.json")))
+        graph = take_over(request, earlier)
+    half = request.rest if request.quantised else request.precision
+    # What the author computed in FP64 has need of more than half precision.
+    wide = graph.float64_nodes if half in HALF_NAMES else ()
+    typed = _in_precision(graph, source, request, wide, progress)
+    result = RewriteResult(
+        request.output,
+        outputs[1],
+        (*graph.entries, *typed.entries),
+        (*graph.skipped, *typed.skipped),
+        graph.rejected,
+        time.perf_counter() - started,
+        graph.whole,
+        (*graph.notes, *typed.notes),
+        typed.reference,
+    )
+    save_model(typed.model, request.output, weights_from=graph.file)
+    write_ledger(result, result.ledger, _facts(request, graph, typed.model))
+    return result
+
+
+def _apply_rules(source: onnx.ModelProto, request: RewriteRequest, progress: Progress) -> RewrittenGraph:
+    """The model without what its target lacks, each rewrite and the whole proved."""
     rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     surgery = _operated(with_plugin_bodies(source), request, progress)
     settled, undefined = settle_sizes(surgery.model, request, progress)
@@ -91,25 +120,18 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
-    half = request.rest if request.quantised else request.precision
-    # What the author computed in FP64 has need of more than half precision.
-    wide = () if half not in HALF_NAMES else tuple(kept_of(narrowed, model))
-    typed = _in_precision(model, source, request, wide, progress)
-    notes = (*surgery.notes, *undefined, *fixed, *narrowed.notes, *record.notes, *observations, *typed.notes)
-    result = RewriteResult(
-        request.output,
-        ledger,
-        (*surgery.entries, *record.entries, *typed.entries),
-        (*with_declined(record.skipped, record.entries, declined), *typed.skipped),
+    notes = (*surgery.notes, *undefined, *fixed, *narrowed.notes, *record.notes, *observations, *defaults(model))
+    return RewrittenGraph(
+        request.model,
+        model,
+        (*surgery.entries, *record.entries),
+        with_declined(record.skipped, record.entries, declined),
         tuple(record.rejected),
-        time.perf_counter() - started,
         whole,
-        (*notes, *defaults(typed.model)),
-        typed.reference,
+        notes,
+        kept_of(narrowed, model),
+        {"opset": opset_of(original), "nodes": len(original.graph.node), "space": str(model_space(original)[0])},
     )
-    save_model(typed.model, request.output, weights_from=request.model)
-    write_ledger(result, ledger, {**_facts(request, original, typed.model), "sha256": sha256_file(request.output)})
-    return result
 
 
 def _narrowed(
@@ -137,13 +159,13 @@ class _TypedModel:
 
 
 def _in_precision(
-    model: onnx.ModelProto, source: onnx.ModelProto, request: RewriteRequest, wide: tuple[str, ...], progress: Progress
+    graph: RewrittenGraph, source: onnx.ModelProto, request: RewriteRequest, wide: tuple[str, ...], progress: Progress
 ) -> _TypedModel:
-    """Quantise or retype the model; the nodes `wide` stay FP32."""
+    """Quantise or retype the graph; the nodes `wide` stay FP32."""
     if not request.quantised:
         in_fp32 = (*request.keep_fp32, *wide)
-        return _TypedModel(*apply_precision(model, request.precision, request.model.parent, in_fp32))
-    step = quantise_step(model, request, progress, wide)
+        return _TypedModel(*apply_precision(graph.model, request.precision, graph.file.parent, in_fp32))
+    step = quantise_step(graph.model, request, progress, wide)
     reference = write_data_reference(source, request.model.parent, step.parts, request.output, step.model)
     return _TypedModel(step.model, step.notes, step.entries, step.skipped, reference)
 
@@ -273,13 +295,16 @@ def rewrite_graph(
     return model, record
 
 
-def _facts(request: RewriteRequest, before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, object]:
-    space, _ = model_space(before)
+def _facts(request: RewriteRequest, graph: RewrittenGraph, after: onnx.ModelProto) -> dict[str, object]:
     return {
+        "trtconv": trtconv.__version__,
         "model": Path(request.model).name,
+        "read": files_read(request),
         "target": str(request.target),
         "options": recorded_options(request),
-        "opset": [opset_of(before), opset_of(after)],
-        "nodes": [len(before.graph.node), len(after.graph.node)],
-        "space": str(space),
+        "opset": [graph.start["opset"], opset_of(after)],
+        "nodes": [graph.start["nodes"], len(after.graph.node)],
+        "space": graph.start["space"],
+        "float64_nodes": list(graph.float64_nodes),
+        "sha256": sha256_file(request.output),
     }

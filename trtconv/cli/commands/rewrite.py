@@ -39,6 +39,15 @@ class RewriteOptions:
         default=False,
         metadata=option("--diff", help="Show the nodes before and after each rewrite.", group="Output", form="flag"),
     )
+    rewritten: Path | None = field(
+        default=None,
+        metadata=option(
+            "--rewritten",
+            help="An FP32 rewrite of MODEL: take its rules and proofs over, apply --precision alone.",
+            group="Rewrite",
+            form="path",
+        ),
+    )
 
 
 @click.command("rewrite", cls=StrangersListCommand)
@@ -58,6 +67,7 @@ def command(model: Path, line: CommandLine) -> None:
 
     note = note_teller(quiet=output.quiet)
     request = rewrite_request(config, model, options.output or beside(model, ".trt.onnx"), line, note)
+    request = replace(request, rewritten=options.rewritten)
     with ConsoleProgress(output.verbosity) as progress:
         from trtconv.rewrite import rewrite_model
 

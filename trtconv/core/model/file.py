@@ -83,6 +83,8 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
             expected_bytes = sizes.get(tensor.data_type, 0) * math.prod(tensor.dims)
             if len(tensor.raw_data) < expected_bytes:
                 raise ValueError(f"'{tensor.name}' has {len(tensor.raw_data)} bytes of {expected_bytes}")
+            # As in a tensor that was never outside.
+            tensor.ClearField("data_location")
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise InvalidRequestError(
             f"the external weights in '{folder}' cannot be read: {error}", hint="copy all of them beside the model"

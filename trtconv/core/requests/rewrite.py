@@ -43,6 +43,9 @@ class RewriteRequest:
     `keep_fp32` names nodes that stay in FP32 when `precision` or `rest` is fp16 or bf16 (`trtconv check --find-fp32`
     finds them).
     `space` is laid over the ranges that the model records; `align` and `pad_to_multiple` as in ExportRequest.
+
+    `rewritten` is what a rewrite of the same model for the same target wrote in its own precision: its rules and proofs
+    are taken over, and only the precision is applied.
     """
 
     model: Path
@@ -257,8 +260,18 @@ class RewriteRequest:
     )
     quantise_only: tuple[str, ...] | None = None
     fold_norms: bool = False
+    rewritten: Path | None = None
 
     @property
     def quantised(self) -> bool:
         """True where Q/DQ pairs are asked for."""
         return self.precision in QUANTISED_NAMES
+
+
+def precision_decides_rules(precision: str, plugins: str, target: Target) -> bool:
+    """True where other rules fire for this precision than for FP32.
+
+    INT8 and FP8 fold batch norms first; `--plugins auto` judges a plugin by its measurements in the precision.
+    """
+    words = [word.strip() for word in plugins.split(",")]
+    return precision in QUANTISED_NAMES or (AUTO in words and target.has_plugins)

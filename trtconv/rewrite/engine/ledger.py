@@ -27,6 +27,7 @@ def recorded_options(request: RewriteRequest) -> dict[str, Any]:
     """What a rewrite was asked for besides its target, as far as it decides the graph; of files only their names."""
     return {
         "precision": request.precision,
+        "proof": request.proof,
         "keep_fp32": list(request.keep_fp32),
         "only": list(request.only),
         "skip": list(request.skip),
@@ -128,6 +129,7 @@ def _proof(proof: Proof | None) -> dict[str, Any] | None:
         "node": proof.node,
         "runner": proof.runner,
         "note": proof.note,
+        "points": list(proof.points),
         "infinity": proof.infinity,
         "sizes": proof.sizes,
         "max_abs": _number(proof.max_abs),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.provenance import Origin
 from trtconv.core.report import OutputComparison
+
+if TYPE_CHECKING:
+    import onnx
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,25 @@ class Rejected:
     reason: str
     origin: Origin = field(default_factory=Origin)
     proof: Proof | None = None
+
+
+@dataclass(frozen=True)
+class RewrittenGraph:
+    """What the rules made of a model, before it is typed. Its weights on disk lie beside `file`.
+
+    `float64_nodes` computed in FP64 in the original; `start` holds opset, number of nodes and shape space before the
+    rules.
+    """
+
+    file: Path
+    model: onnx.ModelProto
+    entries: tuple[LedgerEntry, ...]
+    skipped: tuple[Skipped, ...]
+    rejected: tuple[Rejected, ...]
+    whole: Proof | None
+    notes: tuple[str, ...]
+    float64_nodes: tuple[str, ...]
+    start: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_weights, set_metadata
 from trtconv.core.model.provenance import PRECISION_KEY
-from trtconv.core.precision import HALF_NAMES
+from trtconv.core.precision import FP32, HALF_NAMES
 
 if TYPE_CHECKING:
     import onnx
 
 
 def require_half(precision: str, keep_fp32: Collection[str]) -> None:
-    """Raise InvalidRequestError when nodes are to stay FP32 in a model that is not to be in half precision."""
-    if keep_fp32 and precision not in HALF_NAMES:
+    """Raise InvalidRequestError when nodes are to stay FP32 in a model that is in neither FP32 nor half precision."""
+    if keep_fp32 and precision not in (FP32.name, *HALF_NAMES):
         raise InvalidRequestError(
             f"nodes are to stay FP32, but the precision is {precision}", hint="add --precision fp16, or bf16"
         )

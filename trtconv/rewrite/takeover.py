@@ -1,0 +1,122 @@
+"""`--rewritten`: the rules and proofs of an earlier rewrite, so that each further precision costs its types alone.
+
+What was rewritten has to be this model, for this target, by this trtconv and with the same options; the ledger of the
+earlier rewrite says so by digests. Its entries, proofs and notes become those of the new ledger.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trtconv
+from trtconv.core.artifacts import beside, read_json, require_file, sha256_file
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.model.file import external_files, load_model
+from trtconv.core.precision import HALF_NAMES
+from trtconv.core.requests import RewriteRequest
+from trtconv.core.requests.rewrite import precision_decides_rules
+from trtconv.rewrite.engine.ledger import recorded_options
+from trtconv.rewrite.engine.ledger_reader import read_entries, read_rejected, read_skipped, read_whole
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.result import RewrittenGraph
+
+if TYPE_CHECKING:
+    import onnx
+
+# Options that the rules do not see.
+OF_TYPES = ("precision", "keep_fp32")
+
+
+def files_read(request: RewriteRequest) -> list[dict[str, str]]:
+    """The digests of the files that decide a rewrite: the model without weights on disk, rules and script."""
+    script = [Path(request.script.rpartition(":")[0] or request.script)] if request.script else []
+    paths = [request.model, *request.rule_files, *script]
+    return [{"name": path.name, "sha256": sha256_file(path)} for path in map(Path, paths)]
+
+
+def take_over(request: RewriteRequest, rewritten: Path) -> RewrittenGraph:
+    """The graph that an earlier rewrite wrote, with what its ledger says.
+
+    Raises InvalidRequestError where it is no rewrite of the request's model with its options, where it is typed
+    already, and where the precision decides which rules fire.
+    """
+    if precision_decides_rules(request.precision, request.plugins, request.target):
+        raise InvalidRequestError(
+            f"other rules fire for {request.precision} than for fp32, so '{rewritten}' cannot be taken over",
+            hint="leave out --rewritten",
+        )
+    require_file(rewritten, "rewritten ONNX model")
+    ledger = beside(rewritten, ".rewrites.json")
+    data = read_json(ledger, "ledger")
+    try:
+        reason = _difference(request, rewritten, data)
+        if reason:
+            raise InvalidRequestError(
+                f"'{rewritten}' cannot be taken over: {reason}",
+                hint="rewrite the model again, or leave out --rewritten",
+            )
+        model = load_model(rewritten)
+        _require_space(request, model)
+        _require_weights(request.model, rewritten, model)
+        return RewrittenGraph(
+            rewritten,
+            model,
+            read_entries(data),
+            read_skipped(data),
+            read_rejected(data),
+            read_whole(data),
+            tuple(data["notes"]),
+            tuple(data["float64_nodes"]),
+            {"opset": data["opset"][0], "nodes": data["nodes"][0], "space": data["space"]},
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InvalidRequestError(
+            f"'{ledger}' is not the ledger of a rewrite by this trtconv", hint="rewrite the model again"
+        ) from error
+
+
+def _difference(request: RewriteRequest, rewritten: Path, data: Mapping[str, Any]) -> str:
+    """What differs between the earlier rewrite and what the request asks for; empty when nothing does."""
+    options, wanted = dict(data["options"]), recorded_options(request)
+    if options["precision"] in HALF_NAMES or precision_decides_rules(
+        options["precision"], request.plugins, request.target
+    ):
+        return f"it is in {options['precision']}; start from one with --precision fp32"
+    if data["trtconv"] != trtconv.__version__:
+        return f"trtconv {data['trtconv']} wrote it"
+    if data["target"] != str(request.target):
+        return f"it is for {data['target']}"
+    if data["sha256"] != sha256_file(rewritten):
+        return "it was changed after its ledger was written"
+    if data["read"] != files_read(request):
+        return f"it was made from another '{request.model.name}', or with other rules"
+    other = next((n for n in wanted if n not in OF_TYPES and options[n] != wanted[n]), None)
+    return f"its {other} is {options[other]}, not {wanted[other]}" if other else ""
+
+
+def _require_space(request: RewriteRequest, model: onnx.ModelProto) -> None:
+    """The ranges of the request have to be those that were recorded."""
+    space, _ = model_space(model)
+    for name, wanted in request.space.dims:
+        if dict(space.dims).get(name) != wanted:
+            raise InvalidRequestError(
+                f"the rewritten model has other ranges than {request.space}: {space}",
+                hint="rewrite the model with these ranges first",
+            )
+
+
+def _require_weights(model: Path, rewritten: Path, graph: onnx.ModelProto) -> None:
+    """Weights on disk have to be those of the model, beside the one as beside the other."""
+    for name in {*external_files(graph)} & {*external_files(load_model(model))}:
+        ours, theirs = model.parent / name, rewritten.parent / name
+        for path in (ours, theirs):
+            require_file(path, "external weights file")
+        if not os.path.samefile(ours, theirs) and not filecmp.cmp(ours, theirs, shallow=False):
+            raise InvalidRequestError(
+                f"'{theirs}' holds other weights than '{ours}'",
+                hint="rewrite the model again, or leave out --rewritten",
+            )
