@@ -12,11 +12,19 @@ from trtconv.sweep.workers.task import Task
 
 # Median seconds of a job by kind, and how far it spreads (sigma of the logarithm): assumed, for networks of 1 to 50
 # million weights; the fleet's size does not change the driver's own cost per job.
-SECONDS = {"export": 60, "rewrite": 40, "check": 20, "build": 120, "engine": 20, "bench": 15}
+SECONDS = {"export": 60, "rewrite": 40, "type": 8, "check": 20, "build": 120, "engine": 20, "bench": 15}
 SPREAD = 0.8
 # What a fresh worker process of Ray costs before the job begins, in seconds; measured once on two busy cores.
 WORKER_START_S = 0.7
-VERDICT_SHARE = {"export": 0.02, "rewrite": 0.03, "check": 0.02, "build": 0.02, "engine": 0.01, "bench": 0.0}
+VERDICT_SHARE = {
+    "export": 0.02,
+    "rewrite": 0.03,
+    "type": 0.0,
+    "check": 0.02,
+    "build": 0.02,
+    "engine": 0.01,
+    "bench": 0.0,
+}
 
 
 @dataclass(frozen=True)

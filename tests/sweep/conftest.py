@@ -8,6 +8,7 @@ import pytest
 
 from tests.sweep.fork_pool import ForkPool
 from trtconv.sweep import SweepRequest, run_sweep
+from trtconv.sweep.ledger.ledger import Ledger
 
 TOOL = Path(__file__).with_name("quick_tool.py")
 TARGETS = ("tensorrt-rtx", "tensorrt==10")
@@ -55,6 +56,14 @@ class Bench:
         self.view = view or Recorder()
         request = SweepRequest(self.folder / "sweep.toml", self.atlas, **request)
         return run_sweep(request, self.view, open_pool=lambda: self.pool)
+
+    def content(self, job: str) -> str:
+        """What the stand-in wrote for a job: the words of all that it was made by."""
+        with Ledger(self.atlas) as ledger:
+            files = ledger.results(ledger.sweeps()[0].id)[job].files
+        _name, sha256, _ = next(f for f in files if f[0] in ("model.onnx", "model.trt.onnx", "model.engine"))
+        text = (self.atlas / "store" / "content" / sha256[:2] / sha256).read_text()
+        return text.replace(str(self.folder) + "/", "")
 
     def runs(self) -> Counter[str]:
         """How often the tool ran for each job."""

@@ -103,18 +103,21 @@ def main(words):
         with open(option(words, "--json"), "w") as stream:
             json.dump({"latencies": [{"point": "opt", "device": {"median": 0.001}}]}, stream)
     else:
-        content = words[1]
+        word, content = words[0], words[1]
         if words[0] != "export":
             with open(words[1]) as stream:
                 content = stream.read()
-        if words[0] == "rewrite":
+        if "--rewritten" in words:
+            with open(option(words, "--rewritten")) as stream:
+                content, word = stream.read(), "typed"
+        elif words[0] == "rewrite":
             rewrite_trouble(content)
         if "broken" in content:
             fail(1, "no checkpoint")
         if "--timing-cache" in words:
             measure(option(words, "--timing-cache"), content.split()[0].rpartition(":")[2])
         with open(option(words, "-o"), "w") as stream:
-            stream.write(f"{content} {words[0]}")
+            stream.write(f"{content} {word}")
         print(json.dumps({"exporter": "quick"}))
     log("end")
 

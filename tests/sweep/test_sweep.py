@@ -25,12 +25,28 @@ def test_work_is_shared_and_nothing_is_done_twice(bench):
     runs = bench.runs()
     assert set(runs.values()) == {1}
     kinds = [job.split("/")[0] for job in runs]
-    assert [kinds.count(k) for k in ("export", "rewrite", "check", "build")] == [2, 8, 8, 4]
+    assert [kinds.count(k) for k in ("export", "rewrite", "type", "check", "build")] == [2, 4, 4, 8, 4]
     again = bench.run()
     assert bench.runs() == runs
     assert states(again) == states(result)
     assert all(cached for *_, cached in bench.view.events)
     assert bench.pool.closed
+
+
+def test_a_precision_is_typed_from_the_one_rewrite_of_its_target(bench):
+    bench.write(["a"], targets=TARGETS[:1], precisions=("fp16",))
+    bench.run()
+    typed = next(r for r in bench.pool.tasks if r.kind == "type")
+    assert [w for w in typed.steps[0]["words"] if "onnx" in w] == [
+        "rewrite/model.onnx", "model.trt.onnx", "rewrite/model.trt.onnx"
+    ]  # fmt: skip
+    assert bench.content("build/a/own/tensorrt-rtx/fp16") == "net.py:a export rewrite typed build"
+    before = bench.runs()
+    bench.write(["a"], targets=TARGETS[:1], precisions=("fp32", "fp16", "bf16"))
+    bench.run()
+    assert bench.content("build/a/own/tensorrt-rtx/fp32") == "net.py:a export rewrite build"
+    later = {job.split("/")[0] + "/" + job.rpartition("/")[2] for job in bench.runs() - before}
+    assert later == {"check/fp32", "build/fp32", "type/bf16", "check/bf16", "build/bf16"}
 
 
 def test_every_kind_of_trouble_ends_in_its_verdict(bench):

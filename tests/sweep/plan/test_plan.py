@@ -132,7 +132,8 @@ def test_the_jobs_of_a_matrix(folder):
     kinds = [job.kind for job in graph.jobs.values()]
     assert {k: kinds.count(k) for k in kinds} == {
         "export": 4,
-        "rewrite": 11,
+        "rewrite": 7,
+        "type": 5,
         "check": 11,
         "build": 3 + 3 + 1,
         "engine": 7,
@@ -149,6 +150,33 @@ def test_the_jobs_of_a_matrix(folder):
     assert graph.jobs["build/alpha/own/tensorrt-rtx/fp32"].accelerator == ""
     behind = [cell for cell, chain in graph.of_cell.items() if "build/alpha/own/tensorrt-rtx/fp32" in chain]
     assert [c.gpu for c in behind] == ["none", "H100"]
+
+
+@pytest.mark.parametrize(
+    ("config", "precision", "chain"),
+    [
+        ("", "fp16", ["rewrite/fp32", "type/fp16"]),
+        ('[rewrite]\nplugins = "auto"', "fp16", ["rewrite/fp16"]),
+        ('[rewrite]\nplugins = "L2Norm"', "fp16", ["rewrite/fp32", "type/fp16"]),
+    ],
+)
+def test_a_rewrite_is_shared_where_the_precision_decides_no_rule(folder, config, precision, chain):
+    (folder / "models" / "alpha.toml").write_text(config)
+    text = '[sweep]\ntargets = ["tensorrt==8.6"]\nprecisions = ["{}"]\n[[model]]\nconfig = "models/alpha.toml"\n'
+    sweep, cells = matrix(folder, text.format(precision))
+    (jobs,) = make_jobs(sweep, cells).of_cell.values()
+    ends = [(job.split("/")[0], job.split("/")[-1]) for job in jobs]
+    assert [f"{kind}/{last}" for kind, last in ends if kind in ("rewrite", "type")] == chain
+
+
+def test_what_reads_a_typed_graph_does_not_read_the_rewrite_behind_it(folder):
+    graph = make_jobs(*matrix(folder))
+    assert graph.jobs["type/alpha/own/tensorrt==8.6/fp16"].reads == (
+        "export/alpha/own",
+        "rewrite/alpha/own/tensorrt==8.6/fp32",
+    )
+    check = graph.jobs["check/alpha/own/tensorrt==8.6/fp16"]
+    assert check.reads == ("export/alpha/own", "type/alpha/own/tensorrt==8.6/fp16")
 
 
 def words(graph, cells, id):

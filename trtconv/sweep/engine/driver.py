@@ -18,7 +18,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.sweep.engine.schedule import Schedule
 from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.cells import Model
-from trtconv.sweep.plan.commands import steps_of, uses_timings
+from trtconv.sweep.plan.commands import inputs_of, steps_of, uses_timings
 from trtconv.sweep.plan.jobs import Job, JobGraph
 from trtconv.sweep.plan.sections import EXPORT, EnvironmentSection
 from trtconv.sweep.store.keys import KeyMaker
@@ -196,6 +196,7 @@ class Driver:
             job.seconds,
             self._variables(job),
             keys.scope(job) if uses_timings(job) else "",
+            inputs_of(job),
         )
 
     def _variables(self, job: Job) -> dict[str, str]:

@@ -12,6 +12,9 @@ from trtconv.sweep.plan.jobs import Job
 
 MODEL, REWRITTEN, ENGINE = "model.onnx", "model.trt.onnx", "model.engine"
 REPORT, PAGE, LATENCY, REPRO = "report.json", "report.html", "bench.json", "repro.zip"
+# The folder of what a typed graph is made from, and its files.
+REWRITE = "rewrite"
+REWRITE_MODEL, REWRITE_REWRITTEN = f"{REWRITE}/{MODEL}", f"{REWRITE}/{REWRITTEN}"
 # A folder whose files are results as those beside it are.
 TUNED = "tuned"
 TUNE_PAGE, TUNE_LEDGER = "model.report.html", "model.tune.json"
@@ -44,7 +47,9 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
     if job.kind == "export":
         return (Step(_export_words(job, model, config), SUMMARY),)
     if job.kind == "rewrite":
-        words = ("rewrite", MODEL, "-o", REWRITTEN, "--target", cell.target, "--precision", cell.precision)
+        return (Step(("rewrite", MODEL, *_rewrite_words(job), *config, "--json"), SUMMARY),)
+    if job.kind == "type":
+        words = ("rewrite", REWRITE_MODEL, *_rewrite_words(job), "--rewritten", REWRITE_REWRITTEN)
         return (Step((*words, *config, "--json"), SUMMARY),)
     if job.kind == "build":
         backend = "tensorrt-rtx" if parse_target(cell.target).is_rtx else "tensorrt"
@@ -59,6 +64,18 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
     check = ("check", subject, "--no-source-check", "--json", REPORT, "--html", PAGE, "-q", *config)
     repro = ("repro", subject, "--no-source-check", "--kind", kind, "-o", REPRO, "-q")
     return (Step(check), Step(repro, when="difference"))
+
+
+def inputs_of(job: Job) -> str:
+    """The folder below a job's own that takes the files of the jobs before; empty for its own.
+
+    A typed graph has the name of the one that it is made from.
+    """
+    return REWRITE if job.kind == "type" else ""
+
+
+def _rewrite_words(job: Job) -> tuple[str, ...]:
+    return ("-o", REWRITTEN, "--target", job.cell.target, "--precision", job.cell.precision)
 
 
 def uses_timings(job: Job) -> bool:

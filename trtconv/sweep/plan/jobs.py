@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from trtconv.core.precision import FP32
+from trtconv.core.requests.rewrite import precision_decides_rules
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
-from trtconv.sweep.plan.cells import NO_GPU, Cell, Matrix
+from trtconv.sweep.plan.cells import NO_GPU, Cell, Matrix, Model
+from trtconv.sweep.plan.configs import read_config
 from trtconv.sweep.plan.sections import ResourceSection, SweepContractSection, SweepFile
 
 DEFAULTS: Mapping[str, ResourceSection] = {
     "export": ResourceSection(),
     "rewrite": ResourceSection(),
+    "type": ResourceSection(),
     "check": ResourceSection(),
     "build": ResourceSection(seconds=7200.0),
     "engine": ResourceSection(),
@@ -58,49 +62,70 @@ class JobGraph:
 def make_jobs(sweep: SweepFile, matrix: Matrix) -> JobGraph:
     """The jobs of all cells.
 
-    An export is shared by all cells of a model and shape space, a rewrite and the check of its graph by those of a
-    target and precision, and what TensorRT-RTX builds by all GPUs, since it builds on the CPU.
+    An export is shared by all cells of a model and shape space, a rewrite by those of a target, a typed graph and its
+    check by those of a target and precision, and what TensorRT-RTX builds by all GPUs, since it builds on the CPU.
     """
     resources = {**DEFAULTS, **sweep.resources}
+    plugins = {name: _plugins(model) for name, model in matrix.models.items()}
     jobs: dict[str, Job] = {}
     of_cell: dict[Cell, tuple[str, ...]] = {}
     for cell in matrix.cells:
         chain: list[str] = []
         contract = sweep.contracts.get(cell.precision)
-        for kind in kinds_of(cell, contract is not None):
-            job = _job(kind, cell, tuple(chain), resources[kind], contract if kind == "tune" else None)
+        kinds = kinds_of(cell, contract is not None, plugins[cell.model])
+        for kind in kinds:
+            part = _part(kind, cell, typed="type" in kinds)
+            job = _job(kind, part, tuple(chain), resources[kind], contract if kind == "tune" else None)
             jobs.setdefault(job.id, job)
             chain.append(job.id)
         of_cell[cell] = tuple(chain)
     return JobGraph(jobs, of_cell)
 
 
-def kinds_of(cell: Cell, has_contract: bool) -> tuple[str, ...]:
+def kinds_of(cell: Cell, has_contract: bool, plugins: str) -> tuple[str, ...]:
     """What is done for a cell: without a GPU an engine of TensorRT-RTX is built but not run, and no other is built.
 
-    A contract is searched for and judged by `trtconv tune`, engine included.
+    A precision is the types of the FP32 rewrite, unless it decides with the model's `plugins` which rules fire. A
+    contract is searched for and judged by `trtconv tune`, engine included.
     """
     if has_contract:
         return ("export", "tune", "bench") if cell.gpu != NO_GPU else ("export", "tune")
+    target = parse_target(cell.target)
+    own = cell.precision == FP32.name or precision_decides_rules(cell.precision, plugins, target)
+    graph = ("export", "rewrite", *(() if own else ("type",)), "check")
     if cell.gpu != NO_GPU:
-        return ("export", "rewrite", "check", "build", "engine", "bench")
-    return ("export", "rewrite", "check", *(("build",) if parse_target(cell.target).is_rtx else ()))
+        return (*graph, "build", "engine", "bench")
+    return (*graph, *(("build",) if target.is_rtx else ()))
+
+
+def _plugins(model: Model) -> str:
+    """The plugins that a model's rewrite uses, as `--plugins` takes them."""
+    section = read_config(model.config).get("rewrite", {}) if model.config else {}
+    return str(section.get("plugins", "")) if isinstance(section, dict) else ""
+
+
+def _part(kind: str, cell: Cell, *, typed: bool) -> Cell:
+    """What of a cell matters to a job; `typed` cells start from the rewrite in FP32."""
+    if kind == "export":
+        return Cell(cell.model, cell.space, "", "", "")
+    if _on_gpu(kind, cell):
+        return cell
+    return replace(cell, precision=FP32.name if kind == "rewrite" and typed else cell.precision, gpu="")
+
+
+def _on_gpu(kind: str, cell: Cell) -> bool:
+    measures = kind in ("engine", "tune", "bench") or (kind == "build" and not parse_target(cell.target).is_rtx)
+    return measures and cell.gpu not in (NO_GPU, "")
 
 
 def _job(
-    kind: str, cell: Cell, needs: tuple[str, ...], section: ResourceSection, contract: SweepContractSection | None
+    kind: str, part: Cell, needs: tuple[str, ...], section: ResourceSection, contract: SweepContractSection | None
 ) -> Job:
-    measures = kind in ("engine", "tune", "bench") or (kind == "build" and not parse_target(cell.target).is_rtx)
-    on_gpu = measures and cell.gpu != NO_GPU
-    if kind == "export":
-        part = Cell(cell.model, cell.space, "", "", "")
-    elif on_gpu:
-        part = cell
-    else:
-        part = Cell(cell.model, cell.space, cell.target, cell.precision, "")
     words = [kind, *(w for w in (part.model, part.space, part.target, part.precision, part.gpu) if w)]
-    # Checks and measurements hand no file on, but what they refuse is not taken further.
-    reads = tuple(n for n in needs if jobs_kind(n) not in ("check", "engine"))
+    # Checks and measurements hand no file on, but what they refuse is not taken further; a typed graph stands for the
+    # rewrite that it was made from.
+    unread = ("check", "engine", *(("rewrite",) if "type" in map(jobs_kind, needs) else ()))
+    reads = tuple(n for n in needs if jobs_kind(n) not in unread)
     return Job(
         "/".join(words),
         kind,
@@ -110,7 +135,7 @@ def _job(
         section.cpus,
         parse_bytes(section.memory) if section.memory else 0,
         section.seconds,
-        part.gpu if on_gpu else "",
+        part.gpu,
         contract,
     )
 

@@ -10,7 +10,7 @@ from trtconv.core.precision import FP32
 _STRICT = {"extra": "forbid"}
 # The kinds of jobs, in the order in which a cell walks through them.
 EXPORT = "export"
-KINDS = (EXPORT, "rewrite", "check", "build", "engine", "tune", "bench")
+KINDS = (EXPORT, "rewrite", "type", "check", "build", "engine", "tune", "bench")
 
 
 @dataclass(frozen=True)

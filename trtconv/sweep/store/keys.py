@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.artifacts import sha256_file
-from trtconv.core.config import toml_reader
 from trtconv.sweep.plan.cells import OWN_SPACE, Model
+from trtconv.sweep.plan.configs import read_config
 from trtconv.sweep.plan.jobs import Job
 from trtconv.sweep.plan.sections import SweepContractSection
 
@@ -24,6 +24,7 @@ SCHEMA = 1
 _SECTIONS = {
     "export": ("model", "input", "dynamic", "export"),
     "rewrite": ("rewrite", "build"),
+    "type": ("rewrite", "build"),
     "build": ("build",),
     "check": ("check",),
     "engine": ("check",),
@@ -146,14 +147,5 @@ class KeyMaker:
         status = path.stat()
         identity = (str(path), status.st_size, status.st_mtime_ns)
         if identity not in self._configs:
-            self._configs[identity] = _read_toml(path)
+            self._configs[identity] = read_config(path)
         return self._configs[identity]
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = toml_reader().loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        # The export will say what is wrong with it.
-        return {"broken": path.read_text(errors="replace")}
-    return data

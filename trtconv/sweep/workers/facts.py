@@ -24,6 +24,7 @@ def read_facts(kind: str, folder: Path) -> dict[str, Any]:
     names = {
         "export": ("exporter", "space"),
         "rewrite": ("rewrites", "rejected"),
+        "type": ("rewrites", "rejected"),
         "build": ("backend", "version", "engine_bytes"),
     }[kind]
     return {name: summary[name] for name in names if name in summary}

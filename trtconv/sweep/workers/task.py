@@ -32,7 +32,8 @@ class Task:
     """A job as a worker gets it. `program` stands before the words of each step; `upstream` are the keys of results.
 
     `base` is the folder from which the commands run. `seconds` is the limit of each command. `timings` is the scope of
-    the timing caches that a build may use, or empty.
+    the timing caches that a build may use, or empty. `inputs` is the folder, below that of the job, for the files of
+    `upstream`.
     """
 
     job: str
@@ -46,6 +47,7 @@ class Task:
     seconds: float
     variables: Mapping[str, str]
     timings: str = ""
+    inputs: str = ""
 
 
 def run_task(task: Task) -> JobResult:
@@ -81,8 +83,10 @@ def outcome_of_error(error: OSError) -> str:
 
 
 def _run_steps(task: Task, store: Store, folder: Path) -> JobResult:
+    inputs = folder / task.inputs
+    inputs.mkdir(exist_ok=True)
     for key in task.upstream:
-        store.fetch(key, folder)
+        store.fetch(key, inputs)
     # What a build updates is no part of its result.
     before = {*os.listdir(folder), TIMINGS, f"{TIMINGS}.lock"}
     outcome, message, code = OK, "", None
@@ -125,6 +129,8 @@ def _placed(words: tuple[str, ...], folder: Path) -> list[str]:
     names = {
         commands.MODEL,
         commands.REWRITTEN,
+        commands.REWRITE_MODEL,
+        commands.REWRITE_REWRITTEN,
         commands.ENGINE,
         commands.REPORT,
         commands.PAGE,
