@@ -1,25 +1,28 @@
 """`--rewritten`: a precision from an earlier rewrite is, to the byte, what a rewrite of its own writes."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import external_data_helper, numpy_helper
 
-from tests.rewrite.test_room import NORM, ask, with_space
+from tests.rewrite.harness import Case, model_of
+from tests.rewrite.test_room import ask, with_space
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.precision import BF16, FP16, FP32, HALF_NAMES, INT8
+from trtconv.core.precision import BF16, FP16, FP32, INT8
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.requests.rewrite import precision_decides_rules
+from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.engine.explain import diff_lines, explain_lines
-from tests.rewrite.harness import Case, model_of
+from trtconv.rewrite.rules import RULES
 
-# A norm that is rewritten, FP64 that stays FP32 in a half precision, and a comparison with an infinity in it.
+# A norm that is rewritten, and FP64 that has to stay FP32 in a half precision.
 MIXED = Case(
     "norm and FP64",
     """q = Pow(x, two) s = ReduceSum(q, axis) n = Sqrt(s) d = Add(n, eps) v = Div(x, d)
@@ -27,36 +30,146 @@ MIXED = Case(
     "float[N,8,9,W] x",
     constants="int64[1] axis = {1}, float two = {2.0}, float eps = {1e-10}, double wide = {1.25}",
 )
+TARGET = "tensorrt==8.6"
+
+
+def made(folder: Path, **options):
+    """A rewrite in FP32 of MIXED, and a request for what is to be made from it."""
+    model = with_space(model_of(MIXED))
+    for node in model.graph.node:
+        node.name = node.output[0]
+    result = ask(model, folder, target=TARGET, precision=FP32.name, **options)
+    request = RewriteRequest(folder / "m.onnx", folder / "typed" / "m.trt.onnx", parse_target(TARGET))
+    return replace(request, precision=FP16.name, rewritten=result.model), result
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A rewrite in FP32, and the request that it was made from."""
-    folder = tmp_path_factory.mktemp("base")
-    result = ask(with_space(model_of(MIXED)), folder, target="tensorrt==8.6", precision=FP32.name)
-    assert {e.rule for e in result.entries}
-    return RewriteRequest(folder / "m.onnx", folder / "n.trt.onnx", parse_target("tensorrt==8.6")), result
+    return made(tmp_path_factory.mktemp("base"))
 
 
-def written(request, folder):
-    """The result, and the bytes of model and ledger."""
-    result = rewrite_model(replace(request, output=folder / "m.trt.onnx"), SilentProgress())
-    return result, (result.model.read_bytes(), result.ledger.read_bytes())
+@pytest.fixture
+def copied(base, tmp_path):
+    """The same in a folder of the test's own."""
+    request, _ = base
+    folder = tmp_path / "copied"
+    shutil.copytree(request.model.parent, folder)
+    return replace(
+        request,
+        model=folder / "m.onnx",
+        rewritten=folder / "m.trt.onnx",
+        output=folder / "typed" / "m.trt.onnx",
+    )
+
+
+def rewrite(request):
+    return rewrite_model(request, SilentProgress())
+
+
+def files(result):
+    return result.model.read_bytes(), result.ledger.read_bytes()
 
 
 @pytest.mark.parametrize("precision", [FP16.name, FP32.name])
 def test_to_the_byte_what_a_rewrite_of_its_own_writes(base, tmp_path, precision, monkeypatch):
     request, earlier = base
-    (tmp_path / "own").mkdir()
-    own, expected = written(replace(request, precision=precision), tmp_path / "own")
+    own = rewrite(replace(request, precision=precision, rewritten=None, output=tmp_path / "m.trt.onnx"))
     monkeypatch.setattr("trtconv.rewrite.room.rewrite_graph", None)
-    taken, files = written(replace(request, precision=precision, rewritten=earlier.model), tmp_path)
-    assert files == expected
-    assert explain_lines(taken) == explain_lines(own)
-    assert diff_lines(taken) == diff_lines(own)
-    ledger = json.loads(files[1])
+    typed = rewrite(replace(request, precision=precision, output=tmp_path / "typed" / "m.trt.onnx"))
+    assert files(typed) == files(own)
+    assert explain_lines(typed) == explain_lines(own)
+    assert diff_lines(typed) == diff_lines(own)
+    assert typed.entries == earlier.entries != ()
+    ledger = json.loads(typed.ledger.read_text())
     assert ledger["whole_graph"]["passed"] is True
-    assert ledger["float64_nodes"]
-    if precision in HALF_NAMES:
-        kept = {n.name or n.output[0]: n for n in onnx.load(taken.model).graph.node}
-        assert all(f"{FP32.name}" or name in kept for name in ledger["float64_nodes"])
+    assert ledger["float64_nodes"] == ["f"]
+    if precision == FP16.name:
+        assert any("stay fp32 (1 asked" in note for note in typed.notes), typed.notes
+
+
+def test_weights_on_disk(copied):
+    model = onnx.load(copied.model)
+    for tensor in model.graph.initializer:
+        if tensor.name != "wide":
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
+            external_data_helper.set_external_data(tensor, "m.data")
+    onnx.save(model, copied.model)
+    assert (copied.model.parent / "m.data").stat().st_size
+    rewrite(replace(copied, output=copied.rewritten, precision=FP32.name, rewritten=None))
+    own = files(rewrite(replace(copied, rewritten=None)))
+    assert files(rewrite(copied)) == own
+    elsewhere = copied.model.parent.parent / "elsewhere"
+    shutil.copytree(copied.model.parent, elsewhere)
+    assert files(rewrite(replace(copied, rewritten=elsewhere / "m.trt.onnx"))) == own
+    weights = bytearray((elsewhere / "m.data").read_bytes())
+    weights[0] ^= 1
+    (elsewhere / "m.data").write_bytes(weights)
+    with pytest.raises(InvalidRequestError, match="other weights"):
+        rewrite(replace(copied, rewritten=elsewhere / "m.trt.onnx"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": parse_target("tensorrt==10")}, "it is for tensorrt==8.6"),
+        ({"skip": (RULES[0].name,)}, "its skip is"),
+        ({"proof": False}, "its proof is True"),
+        ({"nms": "topk"}, "its nms is native"),
+        ({"rule_files": (Path(__file__),)}, "with other rules"),
+        ({"space": parse_space(["N=1:2:7"])}, "other ranges"),
+        ({"precision": INT8.name, "data": __file__ + ":made"}, "other rules fire for int8"),
+        ({"plugins": "auto"}, "other rules fire for fp16"),
+        ({"keep_fp32": ("nobody",)}, "no node is called 'nobody'"),
+        ({"rewritten": Path("gone.trt.onnx")}, r"gone\.trt\.onnx"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_refused_and_nothing_is_written(copied, options, message):
+    with pytest.raises(InvalidRequestError, match=message):
+        rewrite(replace(copied, **options))
+    assert not copied.output.exists()
+
+
+def test_a_node_that_is_to_stay_fp32_is_no_matter_of_the_rules(copied):
+    rewrite(replace(copied, keep_fp32=("y",)))
+    assert json.loads(copied.output.with_name("m.rewrites.json").read_text())["options"]["keep_fp32"] == ["y"]
+
+
+def test_what_was_changed_or_typed_already_is_refused(copied):
+    rewrite(copied)
+    ledger = copied.rewritten.with_name("m.rewrites.json")
+    with pytest.raises(InvalidRequestError, match="it is in fp16"):
+        rewrite(replace(copied, rewritten=copied.output, output=copied.output.with_name("n.trt.onnx")))
+    text = ledger.read_text()
+    for before, after, message in (
+        ('"trtconv": "', '"trtconv": "0.', "trtconv 0.* wrote it"),
+        ('"sha256": "', '"sha256": "0', "it was changed|made from another"),
+        ('"float64_nodes"', '"other"', "is not the ledger"),
+    ):
+        ledger.write_text(text.replace(before, after))
+        with pytest.raises(InvalidRequestError, match=message):
+            rewrite(copied)
+    ledger.write_text(text)
+    with open(copied.model, "ab") as stream:
+        stream.write(b"\x0a\x00")
+    with pytest.raises(InvalidRequestError, match=r"another 'm\.onnx'"):
+        rewrite(copied)
+
+
+def test_the_base_is_no_output(copied):
+    with pytest.raises(InvalidRequestError):
+        rewrite(replace(copied, output=copied.rewritten))
+    assert onnx.load(copied.rewritten).graph.node
+
+
+@pytest.mark.parametrize(
+    ("precision", "plugins", "target", "decides"),
+    [
+        (FP16.name, "never", TARGET, False),
+        (BF16.name, "L2Norm", "tensorrt==11", False),
+        (FP16.name, "L2Norm, auto", TARGET, True),
+        (FP16.name, "auto", "tensorrt-rtx", False),
+        (INT8.name, "never", "tensorrt-rtx", True),
+    ],
+)
+def test_which_precisions_decide_rules(precision, plugins, target, decides):
+    assert precision_decides_rules(precision, plugins, parse_target(target)) is decides
