@@ -3,8 +3,8 @@
 Each round is a sweep of 100 jobs (25 models: export, rewrite, check, build) of the stand-in in tests/sweep, which logs
 each command that it begins; what the store holds is noted at each kill. A round ends with a run that nobody kills.
 With `--ray N`, N kills hit `trtconv sweep` itself with a Ray of its own; the others a driver with forked workers, whose
-start costs milliseconds instead of seconds, so that most kills come while jobs run. The record is written after every
-round; a part that this run does not make stays as it was. After `--minutes` no further kill is made.
+start costs milliseconds instead of seconds. The record is written after every round, behind those of earlier runs.
+After `--minutes` no further kill is made.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from benchmarks.record import write_result
 from tests.sweep.conftest import Bench, Recorder
 from tests.sweep.fork_pool import ForkPool
 from trtconv.sweep import SweepRequest, run_sweep
+from trtconv.sweep.workers.ray_pool import PREFIX
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "benchmarks/results/sweep_kills.json"
 MODELS = [f"m{i}" for i in range(25)]
 JOBS = 4 * len(MODELS)
-# How long a job of the stand-in takes, in seconds.
-JOB_S = "0.05"
+# How long a command of the stand-in takes, in seconds: long beside the start of a worker, or few are hit by a kill.
+FORKED_S, RAY_S = 0.05, 1.0
 
 
 def start_forked(bench: Bench) -> int:
@@ -134,6 +135,13 @@ def started_in(log: bytes) -> list[str]:
     return [line.split()[1] for line in log.decode().splitlines() if line.startswith("start ")]
 
 
+def lost_folders(bench: Bench) -> int:
+    """Folders of killed Rays that are left and that no later sweep into the atlas would remove."""
+    marker = bench.atlas / ".ray"
+    named = marker.read_text().splitlines() if marker.exists() else []
+    return sum(str(path) not in named for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+
+
 def log_size(bench: Bench) -> int:
     """Bytes of the log to which every command writes as it begins."""
     return bench.log.stat().st_size if bench.log.exists() else 0
@@ -172,7 +180,8 @@ def run_rounds(
                     print(f"{hits} kills, {len(snapshots[-1].results)} of {JOBS} results", flush=True)
             _, status = os.waitpid(start(bench), 0)
             assert status == 0, "the last run of a round failed"
-            rounds.append({"kills": len(snapshots), **audit(bench, snapshots)})
+            folders = {} if forked else {"folders_lost": lost_folders(bench)}
+            rounds.append({"kills": len(snapshots), **audit(bench, snapshots), **folders})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
         took = round(time.monotonic() - began)
         yield {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
@@ -185,6 +194,7 @@ def verdict(part: dict[str, object]) -> bool:
         and not r["started_after_it_was_published"]
         and not r["published_twice"]
         and not r["half_written_results"]
+        and not r.get("folders_lost")
         for r in part["rounds"]
     )
 
@@ -197,7 +207,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="make no kill after so many")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
-    os.environ["QUICK_SECONDS"] = JOB_S
     end = time.monotonic() + 60 * arguments.minutes
     facts = {
         "date": time.strftime("%Y-%m-%d"),
@@ -208,15 +217,18 @@ def main() -> None:
     }
     record = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     parts = {
-        "forked": (arguments.kills - arguments.ray, start_forked, 4.0, True),
-        "ray": (arguments.ray, start_command, 20.0, False),
+        "forked": (arguments.kills - arguments.ray, start_forked, 4.0, FORKED_S),
+        "ray": (arguments.ray, start_command, 20.0, RAY_S),
     }
     good = True
-    for name, (kills, start, longest, forked) in parts.items():
-        for part in run_rounds(kills, start, longest, arguments.seed, forked, end):
+    for name, (kills, start, longest, seconds) in parts.items():
+        os.environ["QUICK_SECONDS"] = str(seconds)
+        earlier = record.get(name, [])
+        for part in run_rounds(kills, start, longest, arguments.seed, name == "forked", end):
             good = verdict(part)
             load = f"{os.getloadavg()[2]:.1f} on {os.cpu_count()} cores"
-            record[name] = {**facts, "load_average": load, "nothing_lost_nothing_twice": good, **part}
+            run = {**facts, "command_s": seconds, "load_average": load, "nothing_lost_nothing_twice": good, **part}
+            record[name] = [*earlier, run]
             write_result(arguments.output, record)
             if not good:
                 sys.exit("something was lost or done twice; see the result")

@@ -81,7 +81,7 @@ def take_over(request: RewriteRequest, rewritten: Path) -> RewrittenGraph:
 
 def _difference(request: RewriteRequest, rewritten: Path, data: Mapping[str, Any]) -> str:
     """What differs between the earlier rewrite and what the request asks for; empty when nothing does."""
-    options, wanted = dict(data["options"]), recorded_options(request)
+    options, requested = dict(data["options"]), recorded_options(request)
     if options["precision"] in HALF_NAMES or precision_decides_rules(
         options["precision"], request.plugins, request.target
     ):
@@ -94,15 +94,15 @@ def _difference(request: RewriteRequest, rewritten: Path, data: Mapping[str, Any
         return "it was changed after its ledger was written"
     if data["read"] != files_read(request):
         return f"it was made from another '{request.model.name}', or with other rules"
-    other = next((n for n in wanted if n not in OF_TYPES and options[n] != wanted[n]), None)
-    return f"its {other} is {options[other]}, not {wanted[other]}" if other else ""
+    other = next((n for n in requested if n not in OF_TYPES and options[n] != requested[n]), None)
+    return f"its {other} is {options[other]}, not {requested[other]}" if other else ""
 
 
 def _require_space(request: RewriteRequest, model: onnx.ModelProto) -> None:
     """The ranges of the request have to be those that were recorded."""
     space, _ = model_space(model)
-    for name, wanted in request.space.dims:
-        if dict(space.dims).get(name) != wanted:
+    for name, dim_range in request.space.dims:
+        if dict(space.dims).get(name) != dim_range:
             raise InvalidRequestError(
                 f"the rewritten model has other ranges than {request.space}: {space}",
                 hint="rewrite the model with these ranges first",

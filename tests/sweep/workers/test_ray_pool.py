@@ -104,6 +104,23 @@ def test_only_a_folder_of_ours_is_removed(tmp_path, monkeypatch):
     assert nested.exists()
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux tells what runs")
+def test_a_folder_that_a_process_may_make_anew_stays_until_it_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder, marker = tmp_path / f"{PREFIX}abc", tmp_path / "marker"
+    marker.write_text(str(folder))
+    code = "import sys; sys.stdin.read()"
+    words = [sys.executable, "-S", "-c", code, f"--session-dir={folder}/r"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as starting:
+        assert remove_marked(marker) == [str(folder)], "it is not there yet"
+        folder.mkdir()
+        assert remove_marked(marker) == [str(folder)]
+        starting.stdin.close()
+        starting.wait()
+        assert remove_marked(marker) == []
+    assert not folder.exists()
+
+
 def test_without_ray_one_error_says_what_to_install(tmp_path):
     code = (
         "import sys; sys.modules['ray'] = None\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from trtconv.sweep.plan.jobs import Job
+from trtconv.sweep.plan.sections import KINDS
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Estimate:
 def estimate_jobs(
     jobs: Iterable[Job], seconds: Mapping[str, float], prices: Mapping[str, float]
 ) -> tuple[Estimate, ...]:
-    """Estimates by kind and class of machines, in the order of the jobs.
+    """Estimates by kind and class of machines, in the order in which a cell walks through the kinds.
 
     `seconds` are those of jobs by id, when they last succeeded. A job that never ran is taken as the mean of those of
     its kind on the same model, else of its kind. `prices` are those of an hour, by GPU kind or `cpu`.
@@ -41,7 +42,7 @@ def estimate_jobs(
             by_model.setdefault((job.kind, job.cell.model), []).append(seconds[job.id])
             by_kind.setdefault(job.kind, []).append(seconds[job.id])
     estimates = []
-    for (kind, resource_class), members in groups.items():
+    for (kind, resource_class), members in sorted(groups.items(), key=lambda item: KINDS.index(item[0][0])):
         times = []
         for job in members:
             like = by_model.get((kind, job.cell.model)) or by_kind.get(kind)

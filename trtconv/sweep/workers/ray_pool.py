@@ -28,6 +28,8 @@ PREFIX = "tcray-"
 PROBE_SECONDS = 300.0
 # Ray gives its own processes 15 seconds to come up, which a busy machine may need for their imports alone.
 STARTS = 2
+# How long the processes of a Ray that was stopped may take to end.
+LEAVING_SECONDS = 5.0
 # Results are plain data of a few KiB; Ray's smallest store will do.
 OBJECT_STORE_BYTES = 128 << 20
 
@@ -174,7 +176,9 @@ class RayPool:
         """Leave the cluster; stop our own Ray and remove its folder."""
         self._ray.shutdown()
         if self._folder is not None:
-            remains = remove_marked(self._marker)
+            end = time.monotonic() + LEAVING_SECONDS
+            while (remains := remove_marked(self._marker)) and time.monotonic() < end:
+                time.sleep(0.1)
             self._marker.write_text("\n".join(remains))
             if not remains:
                 self._marker.unlink()
@@ -220,13 +224,26 @@ def _first_line(error: BaseException) -> str:
 def remove_marked(marker: Path) -> list[str]:
     """Remove the folders of Rays whose drivers were killed, only those of ours, by name and owner; returns what stays.
 
-    Processes of such a Ray may write for some seconds after its driver was killed, and a folder then stays.
+    A Ray's processes outlive a killed driver by some seconds, and one that is about to start then makes its folder
+    anew: the folder stays until nobody names it.
     """
     try:
         names = marker.read_text().splitlines()
     except OSError:
         return []
-    return [name for name in names if _is_ours(Path(name)) and not _remove(Path(name))]
+    commands = _command_lines()
+    return [
+        name for name in names if os.fsencode(name) in commands or (_is_ours(Path(name)) and not _remove(Path(name)))
+    ]
+
+
+def _command_lines() -> bytes:
+    """The command lines of all processes; empty where the system has no /proc."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_bytes())
+    return b"\n".join(lines)
 
 
 def _is_ours(folder: Path) -> bool:
