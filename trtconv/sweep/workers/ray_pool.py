@@ -232,9 +232,11 @@ def remove_marked(marker: Path) -> list[str]:
     except OSError:
         return []
     commands = _command_lines()
-    return [
-        name for name in names if os.fsencode(name) in commands or (_is_ours(Path(name)) and not _remove(Path(name)))
-    ]
+    return [name for name in names if _is_named_as_ours(Path(name)) and _stays(Path(name), commands)]
+
+
+def _stays(folder: Path, commands: bytes) -> bool:
+    return os.fsencode(folder) in commands or (_is_ours(folder) and not _remove(folder))
 
 
 def _command_lines() -> bytes:
@@ -251,8 +253,11 @@ def _is_ours(folder: Path) -> bool:
         status = os.lstat(folder)
     except (OSError, ValueError):
         return False
-    in_place = folder.name.startswith(PREFIX) and folder.parent == Path(tempfile.gettempdir())
-    return in_place and belongs_to_current_user(status)
+    return belongs_to_current_user(status)
+
+
+def _is_named_as_ours(folder: Path) -> bool:
+    return folder.name.startswith(PREFIX) and folder.parent == Path(tempfile.gettempdir())
 
 
 def _remove(folder: Path) -> bool:
