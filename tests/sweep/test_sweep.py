@@ -139,6 +139,9 @@ def test_only_and_the_plan(bench):
     plan = plan_sweep(request)
     assert [c.id for c in plan.matrix.cells] == ["a/own/tensorrt-rtx/fp16/none", "a/own/tensorrt==10/fp16/none"]
     assert {e.hours for e in plan.estimates} == {None}
+    assert [(e.kind, e.jobs) for e in plan.estimates] == [
+        ("export", 1), ("rewrite", 2), ("type", 2), ("check", 2), ("build", 1)
+    ]  # fmt: skip
     assert not bench.atlas.exists(), "a plan writes nothing"
     bench.run(only=("model=a,precision=fp16",))
     timed = plan_sweep(SweepRequest(bench.folder / "sweep.toml", bench.atlas))
