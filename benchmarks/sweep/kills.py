@@ -40,6 +40,7 @@ MODELS = [f"m{i}" for i in range(25)]
 JOBS = 4 * len(MODELS)
 # How long a command of the stand-in takes, in seconds: long beside the start of a worker, or few are hit by a kill.
 FORKED_S, RAY_S = 0.05, 1.0
+MOST_NO_STARTS = 20
 
 
 def start_forked(bench: Bench) -> int:
@@ -63,20 +64,19 @@ def start_command(bench: Bench) -> int:
     return subprocess.Popen([sys.executable, "-m", "trtconv", *words], env=environment).pid
 
 
-def kill_later(pid: int, seconds: float, begun: Callable[[], bool] = lambda: True) -> bool:
-    """Kill a process so long after `begun`; False when it ended before, which then has to be with 0."""
+def kill_later(pid: int, seconds: float, begun: Callable[[], bool]) -> int | None:
+    """Kill a process so long after `begun`; the status with which it ended before, or None."""
     end = None
     while end is None or time.monotonic() < end:
         if end is None and begun():
             end = time.monotonic() + seconds
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            assert status == 0, f"a driver ended with {status}"
-            return False
+            return status
         time.sleep(0.002)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return True
+    return None
 
 
 @dataclass(frozen=True)
@@ -161,30 +161,41 @@ def run_rounds(
     with a Ray from its first command, since Ray takes longer to start than anything after it.
     """
     draw = random.Random(seed)
-    rounds, hits, in_jobs = [], 0, 0
+    rounds, hits, in_jobs, no_starts = [], 0, 0, 0
     began = time.monotonic()
     while hits < kills and time.monotonic() < end:
         with tempfile.TemporaryDirectory(prefix="sweep-kills-") as name:
             bench = Bench(Path(name))
             bench.write(MODELS, targets=("tensorrt-rtx",))
             snapshots: list[Snapshot] = []
-            open_round = True
-            while open_round and hits < kills and time.monotonic() < end:
+            status: int | None = None
+            while status != 0 and hits < kills and time.monotonic() < end:
                 before = log_size(bench)
                 begun = partial(log_grew, bench, -1 if forked else before)
-                open_round = kill_later(start(bench), draw.uniform(0.0, longest), begun)
-                if open_round:
+                status = kill_later(start(bench), draw.uniform(0.0, longest), begun)
+                if status is None:
                     hits += 1
                     in_jobs += log_grew(bench, before)
                     snapshots.append(take_snapshot(bench))
                     print(f"{hits} kills, {len(snapshots[-1].results)} of {JOBS} results", flush=True)
-            _, status = os.waitpid(start(bench), 0)
-            assert status == 0, "the last run of a round failed"
+                elif status:
+                    no_starts += require_no_start(bench, before, no_starts)
+            before = log_size(bench)
+            while os.waitpid(start(bench), 0)[1]:
+                no_starts += require_no_start(bench, before, no_starts)
             folders = {} if forked else {"folders_lost": lost_folders(bench)}
             rounds.append({"kills": len(snapshots), **audit(bench, snapshots), **folders})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
         took = round(time.monotonic() - began)
-        yield {"kills": hits, "kills_while_jobs_ran": in_jobs, "seconds": took, "rounds": rounds}
+        yield {"kills": hits, "kills_while_jobs_ran": in_jobs, "ray_did_not_start": no_starts, "seconds": took,
+               "rounds": rounds}  # fmt: skip
+
+
+def require_no_start(bench: Bench, before: int, no_starts: int) -> int:
+    """1 for a driver that failed without a command begun: on a busy machine Ray does not start in its own time."""
+    assert not log_grew(bench, before), "a driver failed while jobs ran"
+    assert no_starts < MOST_NO_STARTS, "Ray does not start here"
+    return 1
 
 
 def verdict(part: dict[str, object]) -> bool:
