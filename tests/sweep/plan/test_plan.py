@@ -204,6 +204,15 @@ def test_the_commands_are_trtconv_s_own(folder):
     )]  # fmt: skip
 
 
+def test_a_cell_s_precision_stands_for_that_of_its_config(folder):
+    (folder / "models" / "alpha.toml").write_text('[build]\nprecision = "fp32"\n')
+    sweep, cells = matrix(folder)
+    graph = make_jobs(sweep, cells)
+    for kind in ("type", "build"):
+        ((*command,),) = words(graph, cells, f"{kind}/alpha/own/tensorrt-rtx/fp16")
+        assert command[command.index("--precision") + 1] == "fp16"
+
+
 def test_only(folder):
     _, matrix_ = matrix(folder)
     cells = matrix_.cells

@@ -53,9 +53,10 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
         return (Step((*words, *config, "--json"), SUMMARY),)
     if job.kind == "build":
         backend = "tensorrt-rtx" if parse_target(cell.target).is_rtx else "tensorrt"
-        words = ("build", REWRITTEN, "-o", ENGINE, "--dynamic", "--backend", backend, "--no-cache")
+        # The cell's own: a config names the precision of a single conversion.
+        words = ("build", REWRITTEN, "-o", ENGINE, "--precision", cell.precision, "--dynamic", "--backend", backend)
         timings = ("--timing-cache", TIMINGS) if uses_timings(job) else ()
-        return (Step((*words, *timings, *config, "--json"), SUMMARY),)
+        return (Step((*words, "--no-cache", *timings, *config, "--json"), SUMMARY),)
     if job.kind == "tune":
         return (Step((*_tune_words(job, model), *config, "--json"), SUMMARY),)
     if job.kind == "bench":
