@@ -97,7 +97,7 @@ def simulate(jobs: int, seed: int) -> dict[str, object]:
             attempts = sum(map(len, ledger.attempts(number).values()))
             highest = memory()
             began = time.perf_counter()
-            atlas = write_atlas(folder, sweep, verdicts, ledger, number, store)
+            atlas = write_atlas(folder, sweep, graph.jobs, verdicts, ledger, number, store)
             written = time.perf_counter() - began
         page = atlas.index.stat().st_size
         size = sum(p.stat().st_size for p in folder.glob("ledger.db*"))

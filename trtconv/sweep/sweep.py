@@ -120,7 +120,7 @@ def run_sweep(
             ledger.end(sweep, state, time.time())
             pool.close()
         verdicts = judge_cells(plan.graph, ledger.results(sweep))
-        atlas = write_atlas(request.atlas, plan.sweep, verdicts, ledger, sweep, store)
+        atlas = write_atlas(request.atlas, plan.sweep, plan.graph.jobs, verdicts, ledger, sweep, store)
     return SweepResult(verdicts, atlas, state == "interrupted")
 
 

@@ -8,12 +8,15 @@ from html.parser import HTMLParser
 import pytest
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.sweep import SweepRequest, plan_sweep
+from trtconv.sweep.atlas.atlas import costs
 from trtconv.sweep.atlas.badge import badge_svg
 from trtconv.sweep.atlas.changes import find_changes
 from trtconv.sweep.atlas.junit import junit_xml
 from trtconv.sweep.atlas.plots import latency_bars, pareto_points
 from trtconv.sweep.atlas.summary import append_summary, markdown_text
 from trtconv.sweep.engine.verdicts import CellVerdict
+from trtconv.sweep.ledger.ledger import Ledger
 from trtconv.sweep.plan.cells import Cell
 
 HOSTILE = "<script>alert(1)</script>|`\x1b[31m"
@@ -80,7 +83,7 @@ def test_names_and_messages_steer_nothing(bench):
         "name": HOSTILE, "number": 1, "written": "", "version": "", "changes": (),
         "counts": dict.fromkeys(("green", "amber", "red", "open"), 1), "bars": {}, "plots": {},
         "tables": tables(bad, {bad[0].cell.id: {"report": 'reports/x"><b>'}}),
-        "attempts": 0, "again": [(HOSTILE, 2)], "costs": [],
+        "jobs_run": 0, "faults": [(HOSTILE, 2)], "costs": [],
     }  # fmt: skip
     page = Page(page_text(text))
     assert "script" not in page.tags
@@ -197,3 +200,21 @@ def test_the_badge(states, text, colour):
     svg = badge_svg([verdict(s) for s in states])
     assert ET.fromstring(svg).get("aria-label") == f"trtconv: {text}"
     assert colour in svg
+
+
+def test_shared_work_costs_once_and_only_faults_are_told(bench):
+    bench.write(["a", "flaky", "refused"], targets=("tensorrt-rtx",), precisions=("fp32", "fp16"), gpus=("none", "T4"))
+    bench.run()
+    bench.run(retry="failed")
+    with Ledger(bench.atlas) as ledger:
+        attempts = ledger.attempts(1)
+    page = Page(bench.run(resume=True).atlas.index.read_text())
+    text = " ".join(" ".join(page.texts).split())
+    assert "Faults of the machines" in text
+    assert "rewrite/flaky/own/tensorrt-rtx/fp32 1 time" in text
+    assert "rewrite/refused/own" not in text.partition("Faults of the machines")[2], "a verdict that was tried again"
+    jobs = plan_sweep(SweepRequest(bench.folder / "sweep.toml", bench.atlas)).graph.jobs
+    hours = {name: h for name, h, _ in costs(jobs, attempts, {})}
+    assert set(hours) == {"cpu", "T4"}
+    assert sum(hours.values()) * 3600 == pytest.approx(sum(s for tries in attempts.values() for _, s, *_ in tries))
+    assert costs(jobs, {}, {"T4": 2.0}) == [("cpu", 0.0, None), ("T4", 0.0, 0.0)]

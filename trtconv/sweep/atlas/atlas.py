@@ -18,8 +18,10 @@ from trtconv.sweep.atlas.evidence import copy_evidence
 from trtconv.sweep.atlas.plots import latency_bars, latency_of, pareto_points
 from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.ledger.ledger import Ledger
+from trtconv.sweep.plan.jobs import Job
 from trtconv.sweep.plan.sections import SweepFile
 from trtconv.sweep.store.store import Store
+from trtconv.sweep.workers.outcome import FAULTS
 
 SCHEMA = 1
 INDEX, DATA, BADGE = "index.html", "sweep.json", "badge.svg"
@@ -36,14 +38,20 @@ class Atlas:
 
 
 def write_atlas(
-    folder: Path, sweep: SweepFile, verdicts: tuple[CellVerdict, ...], ledger: Ledger, number: int, store: Store
+    folder: Path,
+    sweep: SweepFile,
+    jobs: Mapping[str, Job],
+    verdicts: tuple[CellVerdict, ...],
+    ledger: Ledger,
+    number: int,
+    store: Store,
 ) -> Atlas:
     """Write the page and its companions into `folder`, and the verdicts into the ledger for the next sweep."""
     changes = find_changes(verdicts, ledger.verdicts_before(number))
     ledger.record_verdicts(number, [(v.cell.id, v.state, dict(v.latency_s)) for v in verdicts])
     links = copy_evidence(folder, verdicts, ledger.results(number), store)
     attempts = ledger.attempts(number)
-    again = {job: len(entries) for job, entries in attempts.items() if len(entries) > 1}
+    faults = {job: sum(outcome in FAULTS for outcome, *_ in tries) for job, tries in attempts.items()}
     shown = {
         "name": sweep.sweep.name,
         "number": number,
@@ -54,9 +62,9 @@ def write_atlas(
         "tables": tables(verdicts, links),
         "bars": latency_bars(verdicts),
         "plots": pareto_points(verdicts),
-        "attempts": sum(map(len, attempts.values())),
-        "again": sorted(again.items()),
-        "costs": costs(verdicts, sweep.prices),
+        "jobs_run": sum(any(seconds for _, seconds, *_ in tries) for tries in attempts.values()),
+        "faults": sorted((job, count) for job, count in faults.items() if count),
+        "costs": costs(jobs, attempts, sweep.prices),
     }
     write_text(folder / INDEX, page_text(shown))
     write_json(folder / DATA, _data(sweep, number, verdicts, changes, links))
@@ -90,12 +98,19 @@ def tables(verdicts: Sequence[CellVerdict], links: Mapping[str, Mapping[str, str
     return result
 
 
-def costs(verdicts: Sequence[CellVerdict], prices: Mapping[str, float]) -> list[tuple[str, float, float | None]]:
-    """Hours that the cells of each GPU kind took, shared work counted for each, and their price where it is known."""
+def costs(
+    jobs: Mapping[str, Job], attempts: Mapping[str, Sequence[tuple[str, float, str, str]]], prices: Mapping[str, float]
+) -> list[tuple[str, float, float | None]]:
+    """Hours of CPUs and of each GPU kind that all attempts took, as a plan counts them, and their price if it is known.
+
+    What several cells share counts once, and nothing counts that was in the store.
+    """
     hours: dict[str, float] = {}
-    for verdict in verdicts:
-        hours[verdict.cell.gpu] = hours.get(verdict.cell.gpu, 0.0) + verdict.seconds / 3600
-    return [(gpu, h, h * prices[gpu] if gpu in prices else None) for gpu, h in hours.items()]
+    for job in jobs.values():
+        seconds = sum(seconds for _, seconds, *_ in attempts.get(job.id, ()))
+        units = 1.0 if job.accelerator else job.cpus
+        hours[job.resource_class] = hours.get(job.resource_class, 0.0) + units * seconds / 3600
+    return [(name, h, h * prices[name] if name in prices else None) for name, h in hours.items()]
 
 
 def _data(
