@@ -32,7 +32,6 @@ from benchmarks.record import write_result
 from tests.sweep.conftest import Bench, Recorder
 from tests.sweep.fork_pool import ForkPool
 from trtconv.sweep import SweepRequest, run_sweep
-from trtconv.sweep.workers.ray_pool import PREFIX
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "benchmarks/results/sweep_kills.json"
@@ -135,11 +134,10 @@ def started_in(log: bytes) -> list[str]:
     return [line.split()[1] for line in log.decode().splitlines() if line.startswith("start ")]
 
 
-def lost_folders(bench: Bench) -> int:
-    """Folders of killed Rays that are left and that no later sweep into the atlas would remove."""
+def ray_folders(bench: Bench) -> set[str]:
+    """The folders of Rays that the next sweep into the atlas would remove."""
     marker = bench.atlas / ".ray"
-    named = marker.read_text().splitlines() if marker.exists() else []
-    return sum(str(path) not in named for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    return set(marker.read_text().splitlines()) if marker.exists() else set()
 
 
 def log_size(bench: Bench) -> int:
@@ -168,6 +166,7 @@ def run_rounds(
             bench = Bench(Path(name))
             bench.write(MODELS, targets=("tensorrt-rtx",))
             snapshots: list[Snapshot] = []
+            rays: set[str] = set()
             status: int | None = None
             while status != 0 and hits < kills and time.monotonic() < end:
                 before = log_size(bench)
@@ -177,14 +176,15 @@ def run_rounds(
                     hits += 1
                     in_jobs += log_grew(bench, before)
                     snapshots.append(take_snapshot(bench))
+                    rays |= ray_folders(bench)
                     print(f"{hits} kills, {len(snapshots[-1].results)} of {JOBS} results", flush=True)
                 elif status:
                     no_starts += require_no_start(bench, before, no_starts)
             before = log_size(bench)
             while os.waitpid(start(bench), 0)[1]:
                 no_starts += require_no_start(bench, before, no_starts)
-            folders = {} if forked else {"folders_lost": lost_folders(bench)}
-            rounds.append({"kills": len(snapshots), **audit(bench, snapshots), **folders})
+            lost = sum(Path(folder).exists() for folder in rays - ray_folders(bench))
+            rounds.append({"kills": len(snapshots), **audit(bench, snapshots), "folders_lost": lost})
             print(f"{hits} kills, round {len(rounds)}: {rounds[-1]}", flush=True)
         took = round(time.monotonic() - began)
         yield {"kills": hits, "kills_while_jobs_ran": in_jobs, "ray_did_not_start": no_starts, "seconds": took,
@@ -205,7 +205,7 @@ def verdict(part: dict[str, object]) -> bool:
         and not r["started_after_it_was_published"]
         and not r["published_twice"]
         and not r["half_written_results"]
-        and not r.get("folders_lost")
+        and not r["folders_lost"]
         for r in part["rounds"]
     )
 
