@@ -11,6 +11,7 @@ from torch import nn
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.branches.size_paths import explore_sizes
+from trtconv.export.branches.size_run import _watched
 from trtconv.export.module.runner import ModuleRunner
 
 SPECS = (parse_tensor("x:float32[N,2,H,W]"),)
@@ -156,6 +157,24 @@ def test_a_plain_network_decides_nothing_of_its_own():
     paths = explore(Convolution())
     assert not paths.lines
     assert paths.coverage(paths.paths).complete
+
+
+def test_kernels_of_convolutions_make_no_paths():
+    """For one image torch goes by the number of elements; 64 channels cross its bound within these sizes."""
+    paths = explore(nn.Sequential(nn.Conv2d(2, 64, 3), nn.BatchNorm2d(64), nn.Conv2d(64, 8, 3)).eval())
+    assert paths.paths <= 2
+    assert paths.followed == paths.total
+
+
+@pytest.mark.parametrize("module", [nn.BatchNorm2d(2), nn.BatchNorm2d(2, affine=False), nn.InstanceNorm2d(2)])
+@pytest.mark.parametrize("shape", [(2, 2, 5, 1), (1, 2, 4, 4)])
+def test_a_norm_without_its_values_has_the_shape_of_its_own(module, shape):
+    x = torch.rand(shape)
+    with _watched(float("inf")):
+        assert module.eval()(x).shape == shape
+    given_new_statistics = nn.BatchNorm2d(2, track_running_stats=False).train()
+    with _watched(float("inf")):
+        assert torch.equal(given_new_statistics(x), torch.nn.functional.batch_norm(x, None, None, training=True))
 
 
 def test_what_reads_values_cannot_be_followed_and_says_so():

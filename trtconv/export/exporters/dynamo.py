@@ -17,6 +17,7 @@ from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
 from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
+from trtconv.export.exporters.unit_sizes import is_for_units, is_in_multiples, sizes_in_units
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import (
     Frame,
@@ -46,12 +47,25 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> ExportCandid
             f"the dynamo exporter writes opset {OLDEST_OPSET} and newer, not {chosen}",
             hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
         )
-    model, program = to_onnx(program_of(trace), trace, chosen)
+    model, program = _traced(trace, chosen)
     floors = _python_floors(model)
     origins = _origins(model, trace)
     _write(model, output)
     finish(output, trace, origins, floors, inexact_sizes(program, trace))
     return ExportCandidate(output, "dynamo", chosen, trace.sizes, time.monotonic() - started)
+
+
+def _traced(trace: Trace, opset: int) -> tuple[Any, torch.export.ExportedProgram]:
+    """The model and the decomposed program; sizes in multiples are traced as such where no condition is on them."""
+    if is_in_multiples(trace):
+        try:
+            with sizes_in_units(trace):
+                program = program_of(trace)
+            return to_onnx(program, trace, opset)
+        except Exception as error:  # torch raises whatever a module makes it raise
+            if not is_for_units(error):
+                raise
+    return to_onnx(program_of(trace), trace, opset)
 
 
 def program_of(trace: Trace) -> torch.export.ExportedProgram:

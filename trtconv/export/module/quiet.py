@@ -27,6 +27,11 @@ class Noise:
             self.lines.append(line[:400])
 
 
+# torch writes every guard, its stack and whole graphs into this one as JSON, for TORCH_TRACE, and asks whether it has a
+# handler. A collector there would cost a tenth of a trace, and hear no warning.
+STRUCTURED = "torch.__trace"
+
+
 class _Collector(logging.Handler):
     def __init__(self, noise: Noise) -> None:
         super().__init__(logging.WARNING)
@@ -51,7 +56,7 @@ class _SysAside:
 
 
 def _loggers() -> list[logging.Logger]:
-    names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in NOISY]
+    names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in NOISY and n != STRUCTURED]
     return [logging.getLogger(n) for n in {*NOISY, *names}]
 
 
