@@ -82,7 +82,7 @@ def registered(name: str) -> Config:
     network = all_networks()[name]
     inputs = []
     for spec in map(parse_tensor, network.inputs):
-        entry = {"name": spec.parameter or spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
+        entry: dict[str, Any] = {"name": spec.parameter or spec.name, "dtype": spec.dtype.name, "dims": list(spec.dims)}
         entry |= {"range": spec.value_range} if spec.value_range else {}
         inputs.append(entry | ({"rename": spec.name} if spec.parameter else {}))
     dynamic: dict[str, str] = {}
@@ -177,14 +177,14 @@ def plain(name: str, folder: Path) -> dict[str, Any]:
     from trtconv.proof.points import SamplePoint, sample_inputs
     from trtconv.proof.sizes import traced_sizes
 
-    request = requested(name, folder).export
+    request: Any = requested(name, folder).export
     module = load_module(request.source).eval()
     sizes = traced_sizes(request.space, request.inputs)
     arrays = sample_inputs(request.inputs, SamplePoint("traced", tuple(sizes.items())))
     args = tuple(torch.from_numpy(arrays[s.name]) for s in request.inputs)
     binding = bind_inputs(module.forward, [s.parameter or s.name for s in request.inputs])
 
-    class Positional(torch.nn.Module):
+    class Positional(torch.nn.Module):  # type: ignore[misc]
         """The module with its inputs in the order of the request."""
 
         def __init__(self) -> None:
