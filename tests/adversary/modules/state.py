@@ -205,3 +205,26 @@ class ForwardHook(Twice):
 
     def forward(self, x):
         return self.b(self.a(x))
+
+
+@attack(X, dims=N, refused="after many calls")
+class PrivateCounter(nn.Module):
+    """Every thirteenth call is another one; the number stands in an attribute with an underscore."""
+
+    def __init__(self):
+        super().__init__()
+        self._calls = 0
+
+    def forward(self, x):
+        self._calls = (self._calls + 1) % 13
+        return x * (3.0 if self._calls >= 12 else 2.0)
+
+
+@attack(X, dims=N, refused="after many calls")
+class LateCounter(nn.Module):
+    """The first call makes the number; it matters at one call of eleven, and not at the last of many."""
+
+    def forward(self, x):
+        calls = getattr(self, "_calls", 0)
+        self._calls = (calls + 1) % 11
+        return x * 2.0 + (1.0 if calls == 7 else 0.0)

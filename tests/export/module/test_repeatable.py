@@ -87,6 +87,16 @@ class CountsInPython(nn.Module):
         return x if self.calls < 1000 else x * 2.0
 
 
+class CountsInPrivate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._calls = 0
+
+    def forward(self, x):
+        self._calls += 1
+        return x * (3.0 if self._calls > 1000 else 2.0)
+
+
 class Seeds(nn.Module):
     """The same noise at every call, which no file can give."""
 
@@ -159,6 +169,27 @@ class InClosure(nn.Module):
 
     def forward(self, x):
         return x * (3.0 if self.step() > 60 else 1.0)
+
+
+class GoesRound(nn.Module):
+    """One call of eleven is another one, and the last of many is not."""
+
+    def forward(self, x):
+        calls = getattr(self, "_calls", 0)
+        self._calls = (calls + 1) % 11
+        return x + (1.0 if calls == 7 else 0.0)
+
+
+def test_state_that_goes_round_shows_between_the_first_and_the_last_call():
+    runner, result = sample(GoesRound())
+    with pytest.raises(AccuracyError, match="after many calls than at first"):
+        require_same_after_many_calls(runner, result)
+
+
+def test_a_private_number_is_state():
+    module = CountsInPrivate()
+    with pytest.raises(AccuracyError, match="forward changes '_calls' and depends on it"):
+        require_repeatable(*sample(module))
 
 
 def test_state_out_of_sight_shows_after_many_calls():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -27,7 +29,7 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
         s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
     }
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
-    with torch.no_grad(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+    with torch.no_grad(), _hyperbolic(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
             _recorded(trace),
             trace.inputs,
@@ -42,6 +44,26 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
         )
     finish(output, trace, _origins(output, trace))
     return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+
+
+@contextmanager
+def _hyperbolic() -> Iterator[None]:
+    """Functions that ONNX has from opset 9 on and this exporter does not know, for the time of the block."""
+    from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from torch.onnx._internal.torchscript_exporter.registration import registry
+
+    missing = [n for n in ("sinh", "cosh", "asinh", "acosh", "atanh") if not registry.is_registered_op(f"aten::{n}", 9)]
+    for name in missing:
+        register_custom_op_symbolic(f"aten::{name}", _written_as(name.capitalize()), 9)
+    try:
+        yield
+    finally:
+        for name in missing:
+            unregister_custom_op_symbolic(f"aten::{name}", 9)
+
+
+def _written_as(operator: str) -> Callable[[Any, Any], Any]:
+    return lambda graph, x: graph.op(operator, x)
 
 
 def _recorded(trace: Trace) -> Any:

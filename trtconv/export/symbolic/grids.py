@@ -1,4 +1,4 @@
-"""affine_grid and linspace with a size read from a shape."""
+"""affine_grid and linspace with a size read from a shape, and differences between the places of a grid."""
 
 from __future__ import annotations
 
@@ -46,3 +46,29 @@ def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, 
     index = arange(steps, one)
     rising, falling = first + step * index.to(kind), last - step * (steps - 1 - index).to(kind)
     return torch.where(index < maximum(steps // 2, 1), rising, falling)
+
+
+def gradient(func: Any, x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+    """Central differences, of the first or second order at the edges, for places that are evenly spaced."""
+    axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    steps = [1.0 if spacing is None else spacing] * len(axes) if not isinstance(spacing, (list, tuple)) else spacing
+    if not x.dtype.is_floating_point or len(steps) != len(axes) or not all(isinstance(s, (int, float)) for s in steps):
+        return NotImplemented
+    return tuple(_differences(x, axis, float(step), edge_order) for axis, step in zip(axes, steps, strict=True))
+
+
+def _differences(x: Any, axis: int, step: float, edge_order: int) -> Any:
+    import torch
+
+    length = x.shape[axis]
+
+    def at(place: Any) -> Any:
+        return x.narrow(axis, place, 1)
+
+    if edge_order == 1:
+        first, last = at(1) - at(0), at(length - 1) - at(length - 2)
+    else:
+        first = -1.5 * at(0) + 2.0 * at(1) - 0.5 * at(2)
+        last = 1.5 * at(length - 1) - 2.0 * at(length - 2) + 0.5 * at(length - 3)
+    inside = (x.narrow(axis, 2, length - 2) - x.narrow(axis, 0, length - 2)) * 0.5
+    return torch.cat([first, inside, last], axis) / step

@@ -1,7 +1,8 @@
-"""Small inverses, solutions and determinants, which neither exporter has."""
+"""Small inverses, solutions and determinants, and products by blocks, which neither exporter has."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from trtconv.export.symbolic.sizes import is_symbolic
@@ -73,3 +74,26 @@ def _eliminate(x: Any, size: int) -> tuple[Any, Any]:
         scaled = pivot_row / torch.where(pivot == 0, torch.ones_like(pivot), pivot)
         x = x - (x[..., :, k : k + 1] - here) * scaled
     return x, product
+
+
+def kronecker(func: Any, x: Any, other: Any) -> Any:
+    """Every element of x times all of `other`, by blocks; the shorter shape gets axes of 1 in front."""
+    rank = max(x.dim(), other.dim())
+    left, right = (v.reshape([1] * (rank - v.dim()) + list(v.shape)) for v in (x, other))
+    blocks = left.reshape([s for n in left.shape for s in (n, 1)]) * right.reshape(
+        [s for n in right.shape for s in (1, n)]
+    )
+    return blocks.reshape([a * b for a, b in zip(left.shape, right.shape, strict=True)])
+
+
+def block_diagonal(func: Any, *tensors: Any) -> Any:
+    """Matrices along the diagonal of one; a vector is a row, a number a matrix of one element."""
+    import torch
+
+    dtype = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
+    blocks = [t.to(dtype).reshape([1] * (2 - t.dim()) + list(t.shape)) for t in tensors]
+    rows = []
+    for k, block in enumerate(blocks):
+        beside = [other.new_zeros(block.shape[0], other.shape[1]) for other in blocks]
+        rows.append(torch.cat([*beside[:k], block, *beside[k + 1 :]], 1))
+    return torch.cat(rows, 0)

@@ -24,6 +24,21 @@ def median(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _ranked(x, (x.shape[dim] - 1) // 2, dim, keepdim)
 
 
+def nanmedian(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The lower median of what is no NaN, along an axis or of all elements; NaN where nothing else is."""
+    import torch
+
+    if dim is None:
+        return nanmedian(func, x.reshape(-1), 0).values
+    missing = x != x
+    values, indices = torch.where(missing, math.inf, x).sort(dim)
+    count = x.shape[dim] - missing.to(torch.int64).sum(dim, keepdim=True)
+    rank_index = torch.div(count - 1, 2, rounding_mode="floor").clamp(min=0)
+    values, indices = values.gather(dim, rank_index), indices.gather(dim, rank_index)
+    values = torch.where(count > 0, values, math.nan)
+    return ValuesIndices(values, indices) if keepdim else ValuesIndices(values.squeeze(dim), indices.squeeze(dim))
+
+
 def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis."""
     return _ranked(x, k - 1, dim, keepdim)

@@ -45,7 +45,7 @@ def auto_correlation(self, x):
     return correlation.mean(-1)
 
 
-@forward(SERIES, dims=T, refused="cannot be exported")
+@forward(SERIES, dims=T)
 def differences_and_growth(self, x):
     return x.diff(dim=1), x.diff(n=2, dim=1, prepend=x[:, :1]), torch.gradient(x, dim=1)[0]
 
@@ -66,7 +66,7 @@ def quantiles_of_window(self, x):
     )
 
 
-@forward(SERIES, dims=T, refused="cannot be exported")
+@forward(SERIES, dims=T)
 def medians(self, x):
     return x.median(1).values, x.nanmedian(1).values, x.kthvalue(2, 1).values, x.flatten(1).median(1).values
 

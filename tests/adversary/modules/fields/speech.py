@@ -95,7 +95,7 @@ class PackedLstm(nn.Module):
         return nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=x.shape[1])[0], h
 
 
-@attack(LINE, dims=T, refused="cannot be exported")
+@attack(LINE, dims=T)
 class ProjectedLstm(nn.Module):
     def __init__(self):
         super().__init__()

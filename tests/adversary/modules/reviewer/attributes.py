@@ -157,7 +157,7 @@ def repeats_by_tensor(self, x):
     )
 
 
-@forward(CUBE, dims=HW, refused="cannot be exported")
+@forward(CUBE, dims=HW)
 def grids_and_products(self, x):
     h, w = x.shape[1:]
     a, b = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="xy")

@@ -260,7 +260,7 @@ def remainders_of_floats(self, x, y):
     )
 
 
-@forward(X, dims=N, refused="cannot be exported")
+@forward(X, dims=N)
 def angles_and_steps(self, x):
     return (
         torch.heaviside(x, torch.tensor(0.3)),
