@@ -98,7 +98,11 @@ def dtype_from_onnx(number: int) -> DType:
     for dtype in DTYPES:
         if dtype.onnx == number:
             return dtype
-    raise InvalidRequestError(f"ONNX element type {number} is not supported")
+    name = {8: "string", 14: "complex64", 15: "complex128"}.get(number, f"number {number}")
+    raise InvalidRequestError(
+        f"a tensor has the ONNX element type {name}, which no engine has",
+        hint="cut that part off: look up labels and texts outside of the engine, give complex numbers as two floats",
+    )
 
 
 def dtype_from_numpy(dtype: np.dtype[np.generic]) -> DType:

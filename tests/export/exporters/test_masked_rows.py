@@ -49,3 +49,8 @@ def test_hidden_rows_are_zero(export, write_module, causal):
     defined = ~np.isnan(expected)
     assert (expected[0][defined[0]] == 0).any()
     np.testing.assert_allclose(y[defined], expected[defined], atol=1e-5)
+    # And a row with a NaN among its scores stays NaN, also beside -inf alone.
+    x[1], x[1, 1, 0], x[1, 2, 0], mask[1] = 1.0, np.inf, -np.inf, [True, True, True, False]
+    x[1, :, 1] = 0.0
+    y = OnnxRuntimeRunner(result.model)({"x": x, "mask": mask})["output"]
+    assert np.isnan(y[1]).any(axis=-1).sum() >= 2

@@ -9,6 +9,7 @@ from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
@@ -234,9 +235,10 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         return _difference_error(attempts, job, wrongs[0], paths)
     error = attempts[0].error
     assert error is not None
+    cause = unnamed_cause(a.error for a in attempts)
     return TrtconvError(
-        f"the module cannot be exported: {first_line(error)}",
-        hint="rewrite that line with operations that the exporters know",
+        cause.message if cause else f"the module cannot be exported: {first_line(error)}",
+        hint=cause.hint if cause else "rewrite that line with operations that the exporters know",
         details=details,
         where=blame(error, base, packages=True),
     )

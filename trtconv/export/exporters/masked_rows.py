@@ -5,7 +5,7 @@ the lowest finite number in place of -inf, so that the NaN which its graph looks
 the mean of all values. Padding at the left under a causal mask, or an empty sentence of a batch, is such a row; so is
 one in which every score that the mask leaves is -inf itself.
 
-Here the mask adds -inf, and the rows are those whose largest sum is -inf, which needs no NaN of an engine. Of a mask
+Here the mask adds -inf, and the rows are those whose sums all are -inf, which needs no NaN of an engine. Of a mask
 that only sizes make they are read off the mask, so that nothing is left of them where no row is hidden.
 """
 
@@ -17,7 +17,7 @@ LOWEST = -3e38
 
 
 def hide_masked_rows(model: Any) -> int:
-    """Replace `IsNaN(Softmax(scores + Where(mask, 0, lowest)))` by "no sum of the row is finite", in place.
+    """Replace `IsNaN(Softmax(scores + Where(mask, 0, lowest)))` by "all sums of the row are -inf", in place.
 
     Works on an ir.Model; returns how many were replaced. Casts between the operators, and a factor, are passed.
     """
@@ -110,21 +110,20 @@ def _depends_on_values(value: Any) -> bool:
 
 
 def _replace(node: Any, mask: Any, sums: Any) -> None:
-    """The rows in place of the node: by the largest of their sums, or by the mask where that is made of sizes."""
+    """The rows in place of the node: by their sums, or by the mask where that is made of sizes."""
     import numpy as np
     import onnx_ir
 
     tape, name = onnx_ir.tape.Tape(), node.outputs[0].name
     axes = _initializer(node, f"{name}/axes", np.array([-1], np.int64))
     if _depends_on_values(mask):
-        largest = tape.op("ReduceMax", [sums, axes], {"keepdims": 1})
+        # Not the largest sum of a row: ONNX Runtime's ReduceMax passes over a NaN beside -inf, and the row stays NaN.
         lowest = np.array(-np.inf, sums.dtype.numpy() if sums.dtype is not None else np.float32)
-        hidden = tape.op("Equal", [largest, _initializer(node, f"{name}/lowest", lowest)])
-    else:
-        # TensorRT takes no extremum of bools.
-        number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
-        some = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})
-        hidden = tape.op("Not", [some])
+        mask = tape.op("Not", [tape.op("Equal", [sums, _initializer(node, f"{name}/lowest", lowest)])])
+    # TensorRT takes no extremum of bools.
+    number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
+    some = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})
+    hidden = tape.op("Not", [some])
     for added in tape.nodes:
         added.name = f"{node.name}/{added.op_type}"
         added.metadata_props.update(node.metadata_props)
