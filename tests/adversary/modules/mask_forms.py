@@ -29,6 +29,11 @@ def rows_without_keys(self, x, m):
     return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], attn_mask=m)
 
 
+@forward("x:float32[N,2,T,8]", "m:bool[N,1,T,T]", dims="N=1:2:3 T=6:8:16")
+def rows_with_one_infinity(self, x, m):
+    return F.scaled_dot_product_attention(x, x * 0.5, x + 1, attn_mask=m)
+
+
 @forward(X, FREE, dims=DIM, refused="the inputs are all zeros there")
 def float_mask_of_infinities(self, x, m):
     bias = torch.zeros_like(m, dtype=x.dtype).masked_fill(~m, float("-inf"))

@@ -62,8 +62,8 @@ def _differences(x: Any, axis: int, step: float, edge_order: int) -> Any:
 
     length = x.shape[axis]
 
-    def at(place: Any) -> Any:
-        return x.narrow(axis, place, 1)
+    def at(index: Any) -> Any:
+        return x.narrow(axis, index, 1)
 
     if edge_order == 1:
         first, last = at(1) - at(0), at(length - 1) - at(length - 2)

@@ -106,6 +106,18 @@ class ProjectedLstm(nn.Module):
         return out, h, c
 
 
+@attack(LINE + "=0:50", dims=T)
+class LogarithmsBeforeLstm(nn.Module):
+    """The exporter that can write the layer has no atanh, of which log1p is made."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 5, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(torch.log1p(x * 0.01))[0].cosh()
+
+
 @attack(LINE, dims=T)
 class GruFromLastFrame(nn.Module):
     """An initial state, time first, two layers, and a ReLU RNN behind it."""
