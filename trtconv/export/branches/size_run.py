@@ -23,6 +23,7 @@ from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.export.symbolic.steps import empty_result, is_recurrent
 
 if TYPE_CHECKING:
     from torch import nn
@@ -178,7 +179,10 @@ class OutOfTimeError(Exception):
 
 
 def _watched(deadline: float) -> Any:
-    """A mode in which every call into torch looks at the clock: a loop over a large size would not end."""
+    """A mode in which every call into torch looks at the clock: a loop over a large size would not end.
+
+    A recurrent layer has no decision in it, and is not taken apart into its steps.
+    """
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -188,6 +192,8 @@ def _watched(deadline: float) -> Any:
                 raise OutOfTimeError
             if func is torch.nn.functional.batch_norm:
                 return normalised(*args, **(kwargs or {}))
+            if not kwargs and is_recurrent(func, args):
+                return empty_result(args)
             return func(*args, **(kwargs or {}))
 
     return Watched()

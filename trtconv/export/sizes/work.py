@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from trtconv.export.symbolic.steps import whole_layers
+
 # What writing an element costs beside a multiplication or an addition in a product of matrices: memory is slower.
 PER_ELEMENT = 32.0
 # Operators that torch's counter does not know, and that multiply rows by the matrices among their arguments.
@@ -21,6 +23,8 @@ BY_MATRICES = (
     "_thnn_fused_lstm_cell",
     "lstm",
     "gru",
+    "rnn_tanh",
+    "rnn_relu",
     "linear",
 )
 
@@ -37,7 +41,7 @@ def watching_mode() -> type:
     """The class of modes whose `watch(func, args, kwargs)` is called for each operator of aten.
 
     torch.cond and its kin run as a whole. What torch compiles for them under a mode fails at the next size without it,
-    so it is forgotten.
+    so it is forgotten. A recurrent layer is one operator too: torch would dispatch each of its steps.
     """
     import torch
     from torch._ops import HigherOrderOperator
@@ -47,6 +51,11 @@ def watching_mode() -> type:
         supports_higher_order_operators = True
         compiled = False
 
+        def __enter__(self) -> Any:
+            self.layers = whole_layers(lambda operator, args: self.watch(operator, args, {}))
+            self.layers.__enter__()
+            return super().__enter__()
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if isinstance(func, HigherOrderOperator):
                 self.compiled = True
@@ -55,6 +64,7 @@ def watching_mode() -> type:
 
         def __exit__(self, *error: Any) -> None:
             super().__exit__(*error)
+            self.layers.__exit__(*error)
             if self.compiled:
                 torch._dynamo.reset()
 

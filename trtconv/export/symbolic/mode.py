@@ -25,6 +25,7 @@ from trtconv.export.symbolic import (
 )
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
+from trtconv.export.symbolic.steps import of_fixed_length
 
 Handler = Callable[..., Any]
 # Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such
@@ -78,6 +79,7 @@ def handlers() -> dict[str, Handler]:
         "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08),
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
+        "gru": of_fixed_length, "lstm": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

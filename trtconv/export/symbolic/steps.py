@@ -1,0 +1,76 @@
+"""Recurrent layers, which torch takes apart into steps before a trace or a dispatch mode sees them.
+
+Their functions take (x, state, weights, biases, layers, dropout, training, both_ways, batch_first), and return the
+sequence and the last states. For a packed sequence they take (x, batch sizes, state, ...): that is left to torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from trtconv.core.errors import TrtconvError
+
+FUNCTIONS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
+
+
+def is_recurrent(func: Any, args: Any) -> bool:
+    """Is this a call of such a function for a padded sequence, with its arguments by position?"""
+    if getattr(func, "__name__", "") not in FUNCTIONS or len(args) != 9:
+        return False
+    return isinstance(args[3], bool)  # of a packed one the weights come fourth
+
+
+def of_fixed_length(func: Any, *args: Any) -> Any:
+    """NotImplemented for a sequence of fixed length: its steps are traced, as they are.
+
+    Of a moving one torch.export would trace every step too (half a second for each), to say then that the length is
+    fixed. Raises TrtconvError at once instead; the TorchScript exporter writes LSTM, GRU and RNN as ONNX has them.
+    """
+    import torch
+
+    if not is_recurrent(func, args):
+        return NotImplemented
+    length = args[0].shape[1 if args[8] and args[0].dim() == 3 else 0]
+    if not isinstance(length, torch.SymInt) or length.node.is_constant():
+        return NotImplemented
+    raise TrtconvError(
+        f"torch.export writes the steps of a recurrent layer ({func.__name__}) one by one, for one length"
+    )
+
+
+def empty_result(args: Any) -> Any:
+    """What the call returns, of the same shapes and without values: a layer decides nothing by its sizes."""
+    x, state = args[0], args[1]
+    states = tuple(state) if isinstance(state, (tuple, list)) else (state,)
+    width = states[0].shape[-1] * (2 if args[7] else 1)
+    return (x.new_empty((*x.shape[:-1], width)), *(s.clone() for s in states))
+
+
+@contextmanager
+def whole_layers(run: Callable[[Any, Any], Any]) -> Iterator[None]:
+    """Calls of plain tensors go to `run(operator of aten, arguments)`, without the modes that are on.
+
+    By the functions' names, as torch.nn calls them: under a mode for functions nn.TransformerEncoder would go another
+    way.
+    """
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    def whole(name: str) -> Callable[..., Any]:
+        function = getattr(torch._C._VariableFunctions, name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            if named or not is_recurrent(function, args) or type(args[0]) is not torch.Tensor:
+                return function(*args, **named)
+            with _disable_current_modes():
+                return run(getattr(torch.ops.aten, name).input, args)
+
+        return call
+
+    with ExitStack() as stack:
+        for name in sorted(FUNCTIONS):
+            stack.enter_context(mock.patch.object(torch._VF, name, whole(name), create=True))
+        yield
