@@ -52,6 +52,14 @@ class Summing(Protocol):
 
 
 @runtime_checkable
+class Gated(Protocol):
+    """An original whose recurrent layers can be run with their gates as inexact as others compute them."""
+
+    def inexact(self, exact: Run) -> Sequence[Run]:
+        """Its FP64 `exact` with such gates; empty when it has none."""
+
+
+@runtime_checkable
 class Perturbing(Protocol):
     """A graph that can run with its weights moved by a rounding."""
 

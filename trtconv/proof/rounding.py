@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.original import Original, Perturbing, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Original, Perturbing, Resampling, Run, Summing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +32,17 @@ def measured_errors(
     """By output |own precision - FP64|, float32 of the output's shape.
 
     Where FP64 is not to be had, the spread under perturbations of weights and inputs by one unit in the last place.
-    Where it interpolates, also its error with coordinates that others round otherwise.
+    Where it interpolates, also its error with coordinates that others round otherwise; of recurrent layers that with
+    gates as others compute them.
     """
     import numpy as np
 
     errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
     if errors and isinstance(original, Resampling):
         for run in original.resampled(exact):
+            errors = larger(errors, rounding_errors(run, inputs, outputs))
+    if errors and exact is not None and isinstance(original, Gated):
+        for run in original.inexact(exact):
             errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
     if missing:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
+from trtconv.export.module.gates import InexactGates
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
 from trtconv.export.module.twins import (
     INTERPOLATING,
@@ -47,9 +48,11 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation. `wide` runs take
+    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation; `has_gates` likewise.
+    # `wide` runs take
     # float32 for float64.
     interpolates = True
+    has_gates = True
     caches = ShapeCaches()
     wide = False
 
@@ -100,6 +103,10 @@ class ModuleRunner:
         """`exact` with the coordinates of its interpolations moved; empty once it is seen to have none."""
         return () if exact is None or not self.interpolates else (Resampled(self, exact),)
 
+    def inexact(self, exact: Run) -> tuple[InexactGates, ...]:
+        """`exact` with the gates of its recurrent layers off by a rounding; empty once it is seen to have none."""
+        return (InexactGates(self, exact),) if self.has_gates else ()
+
     def resummed(self, exact: Run) -> Resummed:
         """`exact` with the means of its normalisations added up in FP32, one term after the other."""
         return Resummed(exact)
@@ -120,6 +127,7 @@ class ModuleRunner:
         except TrtconvError:
             return self(inputs), 0.0
         self.interpolates = not INTERPOLATING.isdisjoint(work.names)
+        self.has_gates = not {"lstm", "gru"}.isdisjoint(work.names)
         return outputs, work.operations
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:

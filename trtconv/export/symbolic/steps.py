@@ -18,7 +18,7 @@ FUNCTIONS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
 
 def is_recurrent(func: Any, args: Any) -> bool:
     """Is this a call of such a function for a padded sequence, with its arguments by position?"""
-    if getattr(func, "__name__", "") not in FUNCTIONS or len(args) != 9:
+    if len(args) != 9 or getattr(func, "__name__", "") not in FUNCTIONS:
         return False
     return isinstance(args[3], bool)  # of a packed one the weights come fourth
 
@@ -49,24 +49,39 @@ def empty_result(args: Any) -> Any:
     return (x.new_empty((*x.shape[:-1], width)), *(s.clone() for s in states))
 
 
+class Operator:
+    """An operator of aten with its facts (`_schema`, `overloadpacket`), run by another function."""
+
+    def __init__(self, operator: Any, function: Callable[..., Any]) -> None:
+        self._operator, self._function, self.__name__ = operator, function, operator.overloadpacket.__name__
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the function."""
+        return self._function(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._operator, name)
+
+
 @contextmanager
 def whole_layers(run: Callable[[Any, Any], Any]) -> Iterator[None]:
-    """Calls of plain tensors go to `run(operator of aten, arguments)`, without the modes that are on.
+    """Calls of plain tensors go to `run(operator, arguments)`, without the modes that are on.
 
     By the functions' names, as torch.nn calls them: under a mode for functions nn.TransformerEncoder would go another
-    way.
+    way. The operator calls what stood under the name before, so that such blocks nest.
     """
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
     def whole(name: str) -> Callable[..., Any]:
-        function = getattr(torch._C._VariableFunctions, name)
+        function = getattr(torch._VF, name)
+        operator = Operator(getattr(torch.ops.aten, name).input, function)
 
         def call(*args: Any, **named: Any) -> Any:
-            if named or not is_recurrent(function, args) or type(args[0]) is not torch.Tensor:
+            if named or not is_recurrent(operator, args) or type(args[0]) is not torch.Tensor:
                 return function(*args, **named)
             with _disable_current_modes():
-                return run(getattr(torch.ops.aten, name).input, args)
+                return run(operator, args)
 
         return call
 

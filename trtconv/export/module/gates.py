@@ -1,0 +1,124 @@
+"""Recurrent layers in FP64 whose gates are as inexact as others compute them.
+
+A gate is a sigmoid, and a layer's kernel takes it from a tanh or a ratio of polynomials plus one half: its error is a
+unit in the last place of 1 (2^-23) wherever it lies, and at 4e-6 that is a thirtieth of it. A layer whose gates are
+nearly closed (inputs of 0..255 where it was trained with -1..1) puts out little else. torch computes small sigmoids
+with all their digits, so that neither FP32 nor FP64 shows it (measured: LSTM of ONNX Runtime 1.31 on the CPU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.export.module.runner import ModuleRunner
+    from trtconv.proof.original import Run
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+GATE_ERROR = 2.0**-23
+
+
+class InexactGates:
+    """A module in FP64 with the gates of its LSTM and GRU layers off by a rounding, to either side in turn.
+
+    Tells the runner whose twin it is whether there are any.
+    """
+
+    def __init__(self, runner: ModuleRunner, exact: Run) -> None:
+        self._runner, self._exact = runner, exact
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        with _inexact_gates() as calls:
+            outputs = self._exact(inputs)
+        self._runner.has_gates = bool(calls)
+        return outputs
+
+
+@contextmanager
+def _inexact_gates() -> Iterator[list[str]]:
+    """Layers of torch.nn compute so in the block; the result has the name of each call."""
+    import torch
+
+    from trtconv.export.symbolic.steps import is_recurrent
+
+    calls: list[str] = []
+
+    def replaced(name: str) -> Any:
+        function = getattr(torch._VF, name)
+
+        def call(*args: Any) -> Any:
+            if not is_recurrent(function, args):
+                return function(*args)
+            calls.append(name)
+            return _layers(name, *args[:5], both_ways=args[7], batch_first=args[8])
+
+        return call
+
+    with mock.patch.multiple(torch._VF, create=True, lstm=replaced("lstm"), gru=replaced("gru")):
+        yield calls
+
+
+def _layers(
+    name: str, x: Any, state: Any, weights: Sequence[Any], biases: bool, layers: int, *, both_ways: bool,
+    batch_first: bool,
+) -> Any:  # fmt: skip
+    """All layers and directions, as torch's functions define them (torch.nn.LSTM and torch.nn.GRU)."""
+    import torch
+
+    states = tuple(state) if name == "lstm" else (state,)
+    plain = x.dim() == 2
+    if plain:
+        x, states = x[:, None], tuple(s[:, None] for s in states)
+    elif batch_first:
+        x = x.transpose(0, 1)
+    ways = 2 if both_ways else 1
+    parts = len(weights) // (layers * ways)
+    last: list[list[Any]] = [[] for _ in states]
+    for layer in range(layers):
+        outputs = []
+        for way in range(ways):
+            index = layer * ways + way
+            own = weights[index * parts : (index + 1) * parts]
+            y, ends = _direction(name, x.flip(0) if way else x, [s[index] for s in states], own, biases)
+            outputs.append(y.flip(0) if way else y)
+            for collected, end in zip(last, ends, strict=True):
+                collected.append(end)
+        x = torch.cat(outputs, -1)
+    ends = [torch.stack(s) for s in last]
+    if plain:
+        return (x[:, 0], *(s[:, 0] for s in ends))
+    return (x.transpose(0, 1) if batch_first else x, *ends)
+
+
+def _direction(name: str, x: Any, states: list[Any], weights: Sequence[Any], biases: bool) -> tuple[Any, list[Any]]:
+    """One layer in one direction; x is [T, N, C]."""
+    import torch
+
+    kernel, recurrent = weights[:2]
+    first, second = weights[2:4] if biases else (0.0, 0.0)
+    projection = weights[-1] if name == "lstm" and len(weights) == (5 if biases else 3) else None
+    inputs = x @ kernel.t() + first
+    outputs = []
+    for step, row in enumerate(inputs):
+        hidden = states[0] @ recurrent.t() + second
+        sign = GATE_ERROR if step % 2 else -GATE_ERROR
+        if name == "gru":
+            (reset, update, new), (h_reset, h_update, h_new) = row.chunk(3, -1), hidden.chunk(3, -1)
+            carried = torch.sigmoid(update + h_update) + sign
+            candidate = torch.tanh(new + (torch.sigmoid(reset + h_reset) + sign) * h_new)
+            states = [(1 - carried) * candidate + carried * states[0]]
+        else:
+            enter, forget, cell, leave = (row + hidden).chunk(4, -1)
+            memory = (torch.sigmoid(forget) + sign) * states[1]
+            memory = memory + (torch.sigmoid(enter) + sign) * torch.tanh(cell)
+            y = (torch.sigmoid(leave) + sign) * torch.tanh(memory)
+            states = [y if projection is None else y @ projection.t(), memory]
+        outputs.append(states[0])
+    return torch.stack(outputs), states
