@@ -22,8 +22,8 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, is_library
+from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
-from trtconv.export.symbolic.steps import empty_result, is_recurrent
 
 if TYPE_CHECKING:
     from torch import nn

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.gates import InexactGates
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
 from trtconv.export.module.twins import (
     INTERPOLATING,
@@ -24,6 +23,7 @@ from trtconv.export.module.twins import (
     wide_floats,
 )
 from trtconv.export.module.user_code import blame
+from trtconv.export.recurrent.gates import InexactGates
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.sizes.work import counted_work
 

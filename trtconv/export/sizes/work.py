@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from trtconv.export.symbolic.steps import whole_layers
+from trtconv.export.recurrent.steps import whole_layers
 
 # What writing an element costs beside a multiplication or an addition in a product of matrices: memory is slower.
 PER_ELEMENT = 32.0

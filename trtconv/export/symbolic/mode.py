@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.export.recurrent.steps import of_fixed_length
 from trtconv.export.symbolic import (
     convolution,
     division,
@@ -25,7 +26,6 @@ from trtconv.export.symbolic import (
 )
 from trtconv.export.symbolic.adaptive import adaptive_pool
 from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
-from trtconv.export.symbolic.steps import of_fixed_length
 
 Handler = Callable[..., Any]
 # Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such

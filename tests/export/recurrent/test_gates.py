@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from trtconv.export.module import gates
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.recurrent import gates
 
 LAYERS = [
     nn.GRU(4, 5, batch_first=True, bidirectional=True, num_layers=2),

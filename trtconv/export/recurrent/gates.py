@@ -46,7 +46,7 @@ def _inexact_gates() -> Iterator[list[str]]:
     """Layers of torch.nn compute so in the block; the result has the name of each call."""
     import torch
 
-    from trtconv.export.symbolic.steps import is_recurrent
+    from trtconv.export.recurrent.steps import is_recurrent
 
     calls: list[str] = []
 

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.sizes.work import watching_mode
-from trtconv.export.symbolic.steps import empty_result, is_recurrent
 
 LAYERS = [
     nn.GRU(4, 5, batch_first=True, bidirectional=True, num_layers=2),
