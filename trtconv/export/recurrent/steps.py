@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from typing import Any
 from unittest import mock
 
@@ -39,6 +40,17 @@ def of_fixed_length(func: Any, *args: Any) -> Any:
     raise TrtconvError(
         f"torch.export writes the steps of a recurrent layer ({func.__name__}) one by one, for one length"
     )
+
+
+def fixed_length(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler of such a function that is asked for sequences of fixed length alone."""
+
+    @wraps(handler)
+    def handle(func: Any, *args: Any) -> Any:
+        of_fixed_length(func, *args)
+        return handler(func, *args)
+
+    return handle
 
 
 def empty_result(args: Any) -> Any:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.export.recurrent.steps import of_fixed_length
+from trtconv.export.recurrent.steps import fixed_length, of_fixed_length
 from trtconv.export.symbolic import (
     convolution,
     division,
@@ -59,7 +59,6 @@ def handlers() -> dict[str, Handler]:
         "linalg_solve": linear_algebra.solve, "kron": linear_algebra.kronecker,
         "block_diag": linear_algebra.block_diagonal, "gradient": grids.gradient, "nanmedian": order.nanmedian,
         "erfinv": numerics.erfinv, "special_erfinv": numerics.erfinv, "frexp": numerics.frexp, "ldexp": numerics.ldexp,
-        "lstm": recurrent.lstm,
         "fft_fft": fourier.full(-1.0), "fft_ifft": fourier.full(1.0), "fft_fft2": fourier.full2(-1.0),
         "fft_ifft2": fourier.full2(1.0), "fft_rfft": fourier.rfft, "fft_rfft2": fourier.rfft2,
         "fft_irfft": fourier.irfft, "fft_irfft2": fourier.irfft2,
@@ -79,7 +78,7 @@ def handlers() -> dict[str, Handler]:
         "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08),
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
-        "gru": of_fixed_length, "lstm": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
+        "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length, "lstm": fixed_length(recurrent.lstm),
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)
