@@ -78,7 +78,8 @@ def handlers() -> dict[str, Handler]:
         "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08),
         "stft": short_time.stft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
-        "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length, "lstm": fixed_length(recurrent.lstm),
+        "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
+        "lstm": fixed_length(recurrent.lstm),
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)
