@@ -33,3 +33,8 @@ def test_the_line_that_fixes_a_size(fixes):
 def test_the_line_is_no_requirement():
     text = 'Constraints violated (N)!\nSuggested fixes:\n  N = 5\n  File "a=b.py", line 7, in forward'
     assert requirements(text) == "the module was traced for some sizes only: N must be 5"
+
+
+def test_without_a_fix_the_dims_are_named() -> None:
+    text = 'Constraints violated (8*T_unit, N)! For more information, run with TORCH_LOGS="+dynamic".'
+    assert requirements(text) == "the module was traced for some sizes of N, T only"

@@ -20,7 +20,7 @@ from unittest import mock
 from trtconv.core.limits import effort_seconds
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import Key, table_keys
-from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
@@ -103,6 +103,7 @@ def run_symbolic(
     text_keys: dict[Key, None] = {}
     try:
         with (
+            uncompiled(),
             symbolic_builtins(module),
             sizes_in_text(text_keys),
             mode,

@@ -195,8 +195,12 @@ def first_line(error: BaseException | None) -> str:
 
 def requirements(text: str) -> str:
     """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
-    if "Constraints violated" not in text or "Suggested fixes" not in text:
+    if "Constraints violated" not in text:
         return ""
+    if "Suggested fixes" not in text:
+        named = re.search(r"Constraints violated \(([^)]*)\)", text)
+        dims = sorted({d.removesuffix("_unit") for d in re.findall(r"[A-Za-z_]\w*", named[1])}) if named else []
+        return f"the module was traced for some sizes of {', '.join(dims)} only" if dims else ""
     constraints = []
     for line in text.split("Suggested fixes:", 1)[1].splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))

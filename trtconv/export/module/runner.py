@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +138,7 @@ class ModuleRunner:
         if not self.names:
             self._bind(list(inputs))
         tensors = {name: to_tensor(inputs[name]) for name in self.names}
-        with torch.no_grad(), redirect_stdout(StringIO()), wide_floats() if self.wide else nullcontext():
+        with torch.no_grad(), redirect_stdout(StringIO()), uncompiled(), wide_floats() if self.wide else nullcontext():
             outputs = self._run(tensors)
         return {name: to_array(value) for name, value in outputs.items()}
 
@@ -155,6 +156,21 @@ class ModuleRunner:
             ) from error
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """What the user gave to torch.compile runs as it was written: each size would be compiled anew, for a minute.
+
+    torch.compile loads torch._dynamo; as long as nobody has, nothing is compiled.
+    """
+    import torch
+
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
 
 
 def forward_of(module: nn.Module) -> Callable[..., Any]:
