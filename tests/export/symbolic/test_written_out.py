@@ -73,3 +73,32 @@ def test_lstm_with_projections_and_states(both_ways, bias):
         with symbolic_functions():
             torch.testing.assert_close(layer(x), expected)
             torch.testing.assert_close(layer(x, states), with_states)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky(size, upper):
+    torch.manual_seed(size)
+    a = torch.randn(4, size, size, dtype=torch.float64)
+    x = a @ a.mT + torch.eye(size)
+    torch.testing.assert_close(
+        linear_algebra.cholesky(None, x, upper=upper), torch.linalg.cholesky(x, upper=upper), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_trapezoids(dim):
+    torch.manual_seed(0)
+    y = torch.randn(4, 5, 6)
+    places = torch.randn(y.shape[dim]).cumsum(0)
+    for rule, torch_rule in (
+        (grids.trapezoid, torch.trapezoid),
+        (grids.trapezoid, torch.trapz),
+        (grids.cumulative_trapezoid, torch.cumulative_trapezoid),
+    ):
+        torch.testing.assert_close(rule(None, y, dim=dim), torch_rule(y, dim=dim))
+        torch.testing.assert_close(rule(None, y, dx=0.3, dim=dim), torch_rule(y, dx=0.3, dim=dim))
+        torch.testing.assert_close(rule(None, y, places, dim=dim), torch_rule(y, places, dim=dim))
+        torch.testing.assert_close(
+            rule(None, y, y.abs().cumsum(dim), dim=dim), torch_rule(y, y.abs().cumsum(dim), dim=dim)
+        )

@@ -57,6 +57,29 @@ def gradient(func: Any, x: Any, *, spacing: Any = None, dim: Any = None, edge_or
     return tuple(_differences(x, axis, float(step), edge_order) for axis, step in zip(axes, steps, strict=True))
 
 
+def trapezoid(func: Any, y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule, over places x or steps dx (1)."""
+    return _trapezoids(y, x, dx, dim).sum(dim)
+
+
+def cumulative_trapezoid(func: Any, y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The same up to each place but the first."""
+    return _trapezoids(y, x, dx, dim).cumsum(dim)
+
+
+def _trapezoids(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    count = y.shape[dim] - 1
+    means = (y.narrow(dim, 1, count) + y.narrow(dim, 0, count)) * 0.5
+    if x is None:
+        return means * (1.0 if dx is None else dx)
+    # Places of one axis lie along `dim`, whichever axis that is.
+    axis = dim if x.dim() == y.dim() else -1
+    steps = x.narrow(axis, 1, count) - x.narrow(axis, 0, count)
+    if axis != dim:
+        steps = steps.reshape([count if a == dim % y.dim() else 1 for a in range(y.dim())])
+    return means * steps
+
+
 def _differences(x: Any, axis: int, step: float, edge_order: int) -> Any:
     import torch
 

@@ -1,4 +1,4 @@
-"""Small inverses, solutions and determinants, and products by blocks, which neither exporter has."""
+"""Small inverses, solutions, factors and determinants, and products by blocks, which neither exporter has."""
 
 from __future__ import annotations
 
@@ -31,6 +31,24 @@ def solve(func: Any, a: Any, b: Any, *, left: bool = True) -> Any:
     if b.dim() < a.dim():
         return solve(func, a, b.unsqueeze(-1)).squeeze(-1)
     return _eliminate(torch.cat([a, b], -1), size)[0][..., size:]
+
+
+def cholesky(func: Any, x: Any, *, upper: bool = False) -> Any:
+    """The factor L of [..., n, n] = L @ L^T for a fixed n up to LARGEST, column by column.
+
+    Of a matrix that is not positive definite torch has no factor, and raises; here its columns are NaN.
+    """
+    import torch
+
+    size = x.shape[-1]
+    if is_symbolic(size) or size > LARGEST:
+        return NotImplemented
+    rows, columns = torch.arange(size, device=x.device), []
+    for k in range(size):
+        column = torch.where(rows >= k, x[..., :, k] / x[..., k : k + 1, k].sqrt(), 0.0)
+        columns.append(column)
+        x = x - column.unsqueeze(-1) * column.unsqueeze(-2)
+    return torch.stack(columns, -2 if upper else -1)
 
 
 def determinant(func: Any, x: Any) -> Any:
