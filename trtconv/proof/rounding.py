@@ -38,11 +38,12 @@ def measured_errors(
     import numpy as np
 
     errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
-    if errors and isinstance(original, Resampling):
-        for run in original.resampled(exact):
-            errors = larger(errors, rounding_errors(run, inputs, outputs))
-    if errors and exact is not None and isinstance(original, Gated):
-        for run in original.inexact(exact):
+    if errors and exact is not None:
+        moved_runs = [
+            *(original.resampled(exact) if isinstance(original, Resampling) else ()),
+            *(original.inexact(exact) if isinstance(original, Gated) else ()),
+        ]
+        for run in moved_runs:
             errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
     if missing:

@@ -31,6 +31,7 @@ def test_without_an_error_it_is_the_layer(
     [inexact] = runner.inexact(exact)
     feed = {"input": np.random.default_rng(0).normal(size=shape)}
     before, after = exact(feed), inexact(feed)
+    # Both in FP64; the order of their sums differs, and no more.
     assert set(before) == set(after)
     for name, value in before.items():
         np.testing.assert_allclose(after[name], value, rtol=1e-12, atol=1e-14)

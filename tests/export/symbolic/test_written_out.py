@@ -81,6 +81,7 @@ def test_cholesky(size, upper):
     torch.manual_seed(size)
     a = torch.randn(4, size, size, dtype=torch.float64)
     x = a @ a.mT + torch.eye(size)
+    # In FP64: LAPACK goes by blocks, so that its sums have another order.
     torch.testing.assert_close(
         linear_algebra.cholesky(None, x, upper=upper), torch.linalg.cholesky(x, upper=upper), rtol=1e-12, atol=1e-12
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.bodies import graphs_of, replace_nodes
 from trtconv.core.model.opset import opset_of
 
 if TYPE_CHECKING:
@@ -55,8 +55,5 @@ def _compose(graph: onnx.GraphProto) -> bool:
         ]
     changed = len(nodes) > len(graph.node)
     if changed:
-        # The nodes are copied before those that they come from are removed.
-        copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_nodes(graph, nodes)
     return changed

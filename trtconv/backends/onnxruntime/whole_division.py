@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.bodies import graphs_of, replace_nodes
 from trtconv.core.model.opset import opset_of
 
 if TYPE_CHECKING:
@@ -113,10 +113,7 @@ def _guard_graph(graph: onnx.GraphProto, opset: int) -> int:
                 guarded += 1
         nodes.append(node)
     if guarded:
-        # The nodes are copied before those that they come from are removed.
-        copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_nodes(graph, nodes)
     return guarded
 
 

@@ -33,6 +33,14 @@ def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
                 yield from walk_nodes(body.node)
 
 
+def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
+    """Give the graph these nodes, in this order; they may be its own."""
+    # The nodes are copied before those that they come from are removed.
+    copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
 def values_read(node: onnx.NodeProto) -> tuple[str, ...]:
     """The values that a node reads, those that its bodies take from outside included; each once, in order."""
     names = dict.fromkeys(n for n in node.input if n)

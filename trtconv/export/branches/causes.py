@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import NamedTuple
 
+from trtconv.export.branches.size_run import UNHASHABLE
+
 
 class Cause(NamedTuple):
     """What the message says, and what to do."""
@@ -30,7 +32,7 @@ PACKED = Cause(
 def unnamed_cause(errors: Iterable[BaseException | None]) -> Cause | None:
     """The cause of the first of the errors that has one of these; None for others."""
     for error in errors:
-        if "unhashable type: non-nested SymInt" in str(error):
+        if UNHASHABLE in str(error):
             return SIZE_AS_KEY
         if error is not None and _in_packed_layer(error):
             return PACKED
