@@ -164,11 +164,11 @@ def _compare(name: str, network: Network, module: Any, model: Path, outcome: Out
     from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
     from trtconv.proof.comparison import describe_failure, first_failure
-    from trtconv.proof.noise_floor import noise_floors
+    from trtconv.proof.noise.noise_floor import noise_floors
+    from trtconv.proof.noise.rounding import measured_errors, own_errors
     from trtconv.proof.points import SamplePoint, sample_inputs
     from trtconv.proof.proving import compare_at
     from trtconv.proof.reference import ReferenceSample, formed_sample
-    from trtconv.proof.rounding import measured_errors, own_errors
 
     chance = random.Random(name)
     specs, space = [parse_tensor(t) for t in network.inputs], parse_space([network.space])

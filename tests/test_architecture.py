@@ -107,10 +107,25 @@ def test_files_stay_small(path):
     assert len(path.read_text().splitlines()) <= 350
 
 
+def flat_folders(root: Path, paths: list[Path]) -> dict[str, int]:
+    """Folders with more than seventeen of these files at one level; `__init__.py` and JSON, which is data, stay out."""
+    written = [p for p in paths if p.name != "__init__.py" and p.suffix not in (".json", ".jsonl", ".pyc")]
+    folders = Counter(path.parent for path in written)
+    return {str(folder.relative_to(root)): count for folder, count in folders.items() if count > 17}
+
+
 def test_no_folder_is_a_flat_list():
-    """About fifteen files at one level, `__init__.py` not counted."""
-    folders = Counter(path.parent for path in FILES if path.name != "__init__.py")
-    assert not {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > 17}
+    """About fifteen files at one level, in tests and benchmarks too."""
+    paths = [path for folder in FOLDERS for path in folder.rglob("*") if path.is_file()]
+    assert not flat_folders(ROOT, paths)
+
+
+def test_a_flat_list_is_seen(tmp_path):
+    """A folder of records stays: nobody reads it from top to bottom."""
+    tests = [tmp_path / "cli" / f"test_{i}.py" for i in range(18)]
+    records = [tmp_path / "results" / f"{i}.json" for i in range(40)]
+    assert flat_folders(tmp_path, [*tests, *records, tmp_path / "cli" / "__init__.py"]) == {"cli": 18}
+    assert not flat_folders(tmp_path, tests[:17])
 
 
 def test_class_names_are_unique():

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 from trtconv.export.module.runner import ModuleRunner  # noqa: E402
 from trtconv.proof.allowance import allow  # noqa: E402
 from trtconv.proof.comparison import compare_output  # noqa: E402
-from trtconv.proof.noise_floor import profile  # noqa: E402
-from trtconv.proof.rounding import flush_errors  # noqa: E402
+from trtconv.proof.noise.noise_floor import profile  # noqa: E402
+from trtconv.proof.noise.rounding import flush_errors  # noqa: E402
 
 
 class Decisions(torch.nn.Module):

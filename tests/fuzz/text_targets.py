@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.fuzz.strategies import changed_bytes, texts
 from tests.fuzz.target import Finding, Target, audited
 from trtconv.core.config import read_config
-from trtconv.core.display import display_text
-from trtconv.core.numbers import parse_number
 from trtconv.core.shape_space.space import parse_range, parse_space
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.targets import parse_target
 from trtconv.core.tensors import parse_tensor
+from trtconv.core.text.display import display_text
+from trtconv.core.text.numbers import parse_number
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.program.expression import require_expression
 from trtconv.export.program.operators import require_operator

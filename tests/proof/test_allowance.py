@@ -4,7 +4,7 @@ import pytest
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import ENGINE_SPREAD, Arithmetic, allow, resolve_tolerance
 from trtconv.proof.comparison import compare_output
-from trtconv.proof.noise_floor import NoiseFloor, profile
+from trtconv.proof.noise.noise_floor import NoiseFloor, profile
 
 VALUES = np.random.default_rng(0).standard_normal((4, 6, 100)).astype(np.float32)
 ERRORS = np.abs(np.random.default_rng(1).standard_normal((4, 6, 100)) * 1e-7).astype(np.float32)

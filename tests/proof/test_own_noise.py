@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from trtconv.core.errors import TrtconvError
+from trtconv.proof.noise.rounding import MANY_SEEDS, own_errors
 from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import RememberedRuns, prove
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import MANY_SEEDS, own_errors
 from trtconv.proof.sampling import run_samples, with_floors, with_rounding
 from trtconv.proof.sizes import Budget
 

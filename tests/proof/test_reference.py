@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.proof.noise_floor import noise_floors
+from trtconv.proof.noise.noise_floor import noise_floors
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_reference_info, read_samples, write_reference
 

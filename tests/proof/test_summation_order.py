@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.noise.rounding import rounding_errors
 from trtconv.proof.original import Summing
-from trtconv.proof.rounding import rounding_errors
 
 COUNT = 3000
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ pytest.importorskip("torch")
 import torch
 
 from tests.zoo.case import Case
-from tests.zoo.registry import GROUPS, all_cases
+from tests.zoo.registry import GROUPS, all_cases, cases_of
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor, require_ranges
 from trtconv.export.module.runner import ModuleRunner
@@ -47,7 +45,7 @@ def runner_of(case: Case) -> ModuleRunner:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_modules_run_and_are_deterministic(group):
-    for case in import_module(f"tests.zoo.{group}").CASES:
+    for case in cases_of(group):
         specs = [parse_tensor(t) for t in case.inputs]
         require_ranges(specs, parse_space([case.space]))
         first, second = runner_of(case), runner_of(case)

@@ -33,7 +33,7 @@ def test_equal_at_sizes_that_export_did_not_see(name):
 def test_what_one_graph_cannot_hold_is_refused_with_the_line(name):
     outcome = run_case(name, ("export",))
     assert outcome.status == "refused"
-    assert "tests/zoo/shapes.py:" in outcome.message
+    assert "tests/zoo/groups/operators/shapes.py:" in outcome.message
 
 
 def test_there_are_enough_cases_in_enough_groups():

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.numbers import parse_number
 from trtconv.core.option import Option, described_fields
+from trtconv.core.text.numbers import parse_number
 from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ class Verdict:
         """The verdict in a line, and under it what is wrong."""
         from trtconv.check.reporters.problems import problems
         from trtconv.check.reporters.text import verdict
-        from trtconv.core.display import displayable
+        from trtconv.core.text.display import displayable
 
         report = displayable(self.report)
         _, word, text = verdict(report)
@@ -102,7 +102,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         from trtconv.check.reporters.html.report import html_text
-        from trtconv.core.display import displayable
+        from trtconv.core.text.display import displayable
 
         return framed(f"trtconv: {self.report.subject}", html_text(displayable(self.report)))
 

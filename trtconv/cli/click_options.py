@@ -30,7 +30,7 @@ class Number(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Raise InvalidRequestError for nan, inf, 1e400 and what lies out of the bounds."""
-        from trtconv.core.numbers import parse_number
+        from trtconv.core.text.numbers import parse_number
 
         what = param.opts[0] if param is not None else "the number"
         assert self.min is not None

@@ -126,7 +126,7 @@ def _config(ctx: click.Context) -> dict[str, Any]:
 
 def _manifest(ctx: click.Context) -> dict[str, Any]:
     """What export or rewrite recorded beside the ONNX file; a file of others has none."""
-    from trtconv.core.json_text import parse_json
+    from trtconv.core.text.json_text import parse_json
 
     for name in ("model", "subject"):
         path = Path(str(ctx.params.get(name) or ""))

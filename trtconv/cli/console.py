@@ -111,6 +111,6 @@ def _bar(completed: int, total: int) -> str:
 def _escape(text: str) -> str:
     from rich.markup import escape
 
-    from trtconv.core.display import display_text
+    from trtconv.core.text.display import display_text
 
     return escape(display_text(text))

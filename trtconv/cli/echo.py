@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from trtconv.core.display import display_styled
+from trtconv.core.text.display import display_styled
 
 
 def echo(text: str, *, err: bool = False, color: bool | None = None) -> None:

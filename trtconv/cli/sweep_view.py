@@ -89,7 +89,7 @@ class LiveView:
         from rich.table import Table
         from rich.text import Text
 
-        from trtconv.core.display import display_text
+        from trtconv.core.text.display import display_text
 
         elapsed = int(time.monotonic() - self._since)
         table = Table(box=None, padding=(0, 2, 0, 0), title=f"{elapsed // 60}:{elapsed % 60:02d}", title_justify="left")

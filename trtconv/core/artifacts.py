@@ -20,7 +20,7 @@ from typing import Any
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
 from trtconv.core.files.private_folder import process_label
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 
 def require_file(path: Path, what: str) -> Path:

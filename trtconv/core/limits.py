@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trtconv.core.errors import LimitError
-from trtconv.core.numbers import parse_number
 from trtconv.core.sizes import format_bytes, parse_bytes
+from trtconv.core.text.numbers import parse_number
 
 MEMORY, TIME = "TRTCONV_MEMORY_LIMIT", "TRTCONV_TIME_LIMIT"
 SHARE_OF_MACHINE = 0.95

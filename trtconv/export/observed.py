@@ -10,12 +10,12 @@ from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.branches.callers import require_no_use_of_callers
-from trtconv.export.module.outputs import require_same_outputs
-from trtconv.export.module.repeatable import (
+from trtconv.export.module.noise.repeatable import (
     require_independent_of_first_call,
     require_repeatable,
     require_same_again,
 )
+from trtconv.export.module.outputs import require_same_outputs
 from trtconv.export.module.runner import ModuleRunner, set_eval
 from trtconv.export.module.sample_function import inputs_maker
 from trtconv.export.module.source import load_module

@@ -170,7 +170,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
 def _choose_repeatable(job: ExportTask, clock: Clock) -> ChosenExport:
     """The file that equals the module, which has to compute the same after many calls."""
     from trtconv.export.exporters.choice import choose
-    from trtconv.export.module.repeatable import require_same_after_many_calls
+    from trtconv.export.module.noise.repeatable import require_same_after_many_calls
 
     cheapest = job.samples.cheapest
     try:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.listing import list_first
 from trtconv.core.model.dim_names import DimName, axis_name, name_dims
 from trtconv.core.model.file import tensor_spec
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import Dim, TensorSpec, lay_over
+from trtconv.core.text.listing import list_first
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import all_tensors, load_model
 from trtconv.foreign.twins import in_float64, with_moved_weights
-from trtconv.proof.coordinates import move_coordinates
+from trtconv.proof.noise.coordinates import move_coordinates
 from trtconv.proof.original import Run
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of, walk_nodes
 from trtconv.core.model.file import all_tensors
+from trtconv.proof.noise.scales import move_scales
 from trtconv.proof.power.fault import copy_of
-from trtconv.proof.scales import move_scales
 
 if TYPE_CHECKING:
     import onnx

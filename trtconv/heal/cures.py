@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from trtconv.core.listing import list_names
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
 from trtconv.core.progress import Progress
+from trtconv.core.text.listing import list_names
 from trtconv.heal.trial import CureTrial, Diagnosis, Variant, Workbench
 from trtconv.proof.halving import largest_that_holds
 

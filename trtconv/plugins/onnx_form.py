@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.json_text import parse_json
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.opset import opset_of
+from trtconv.core.text.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
 

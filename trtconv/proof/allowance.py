@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.precision import FP16, FP32, HALVES, PRECISIONS, QUANTISED_NAMES, ROUNDINGS
 from trtconv.core.tolerance import NO_LIMITS, Tolerance
-from trtconv.proof.noise_floor import TYPICAL, NoiseFloor, profile
+from trtconv.proof.noise.noise_floor import TYPICAL, NoiseFloor, profile
 from trtconv.proof.statistics.columns import ENOUGH, FLIP
 from trtconv.proof.statistics.quantised_noise import least_cosine
 

@@ -12,11 +12,11 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import ONNX_RUNTIME, Arithmetic, allow, allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
-from trtconv.proof.noise_floor import profile
+from trtconv.proof.noise.noise_floor import profile
+from trtconv.proof.noise.rounding import graph_errors
 from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import graph_errors
 
 if TYPE_CHECKING:
     import numpy as np

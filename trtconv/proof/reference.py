@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.json_text import parse_json
 from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows, resized
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec, parse_tensor
-from trtconv.proof.noise_floor import NoiseFloor
+from trtconv.core.text.json_text import parse_json
+from trtconv.proof.noise.noise_floor import NoiseFloor
 from trtconv.proof.points import SamplePoint
 
 if TYPE_CHECKING:

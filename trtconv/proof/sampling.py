@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.noise_floor import NoiseFloor, OutputProfile, noise_floors, output_profiles
-from trtconv.proof.original import Counting, MakeInputs, Original, Run
-from trtconv.proof.points import SamplePoint
-from trtconv.proof.probes.stability import probe_floor
-from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import (
+from trtconv.proof.noise.noise_floor import NoiseFloor, OutputProfile, noise_floors, output_profiles
+from trtconv.proof.noise.rounding import (
     TIES,
     breaks_down,
     flush_errors,
@@ -24,6 +20,10 @@ from trtconv.proof.rounding import (
     measured_errors,
     own_errors,
 )
+from trtconv.proof.original import Counting, MakeInputs, Original, Run
+from trtconv.proof.points import SamplePoint
+from trtconv.proof.probes.stability import probe_floor
+from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sizes import OPERATIONS_PER_SECOND, Budget, affordable, input_bytes
 
 if TYPE_CHECKING:

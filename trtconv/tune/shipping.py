@@ -11,10 +11,10 @@ from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.select import backend_of
 from trtconv.core.artifacts import beside, sha256_file, write_json
 from trtconv.core.errors import AccuracyError, MissingDependencyError
-from trtconv.core.listing import list_first
 from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, RewriteRequest
+from trtconv.core.text.listing import list_first
 from trtconv.rewrite.precision.qdq.ranges import threads_for
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers, read_engine_layers

@@ -4,8 +4,8 @@ import numpy as np
 import onnx
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner, move_weights
+from trtconv.proof.noise.rounding import ULPS, graph_errors
 from trtconv.proof.proving import compare_graphs
-from trtconv.proof.rounding import ULPS, graph_errors
 
 CHANCE = np.random.default_rng(0)
 TABLE, HEAD = (CHANCE.normal(size=s).astype(np.float32) for s in ((9, 400), (400, 6)))

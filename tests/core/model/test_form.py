@@ -7,9 +7,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import load_model
-from trtconv.core.numbers import parse_number
 from trtconv.core.sizes import parse_bytes
 from trtconv.core.tensors import parse_tensor
+from trtconv.core.text.numbers import parse_number
 
 FLOAT = TensorProto.FLOAT
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from trtconv.core.errors import AccuracyError
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.module.repeatable import require_independent_of_first_call, require_repeatable
+from trtconv.export.module.noise.repeatable import require_independent_of_first_call, require_repeatable
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import SymbolicKeys, attributes, find_shape_caches
 from trtconv.proof.points import SamplePoint, sample_inputs

@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.flat_module import flat_module
-from trtconv.export.symbolic import linear_algebra, numerics, order, resize, short_time, windows
+from trtconv.export.symbolic import linear_algebra, numerics, order, short_time
 from trtconv.export.symbolic import mode as symbolic_mode
-from trtconv.export.symbolic.adaptive import pool_to
-from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear
 from trtconv.export.symbolic.mode import handlers
+from trtconv.export.symbolic.resampling import resize, windows
+from trtconv.export.symbolic.resampling.adaptive import pool_to
+from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_linear
 
 
 @pytest.mark.parametrize("size", range(1, 24))

@@ -11,10 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.proof.noise_floor import noise_floors
+from trtconv.proof.noise.noise_floor import noise_floors
+from trtconv.proof.noise.rounding import graph_errors
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import graph_errors
 
 SPACE = parse_space(["N=1:2:3", "H=16:20:33", "W=16:24:35"])
 SPEC = parse_tensor("x:float32[N,3,H,W]")

@@ -10,7 +10,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allowances
 from trtconv.proof.comparison import compare_outputs
-from trtconv.proof.noise_floor import NoiseFloor
+from trtconv.proof.noise.noise_floor import NoiseFloor
 from trtconv.proof.power.effect import column_scales, effect_of
 from trtconv.proof.power.measure import PowerRequest, measure_power
 from trtconv.proof.power.points import TellingSamples

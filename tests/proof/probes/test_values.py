@@ -7,7 +7,7 @@ import pytest
 
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.proof.noise_floor import profile
+from trtconv.proof.noise.noise_floor import profile
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.probes.masks import structured_mask
 from trtconv.proof.probes.stability import probe_floor

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.coordinates import move_coordinates
+from trtconv.proof.noise.coordinates import move_coordinates
+from trtconv.proof.noise.rounding import ULPS
+from trtconv.proof.noise.scales import SEEDS, move_scales, rounds_to_steps
 from trtconv.proof.original import Run
-from trtconv.proof.rounding import ULPS
-from trtconv.proof.scales import SEEDS, move_scales, rounds_to_steps
 
 if TYPE_CHECKING:
     import numpy as np

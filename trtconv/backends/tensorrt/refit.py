@@ -9,7 +9,7 @@ from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.admission import AdmittedEngine, deserialize_engine
 from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.core.errors import TrtconvError, UnsupportedError
-from trtconv.core.listing import list_names
+from trtconv.core.text.listing import list_names
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,9 +13,9 @@ from typing import Any
 from trtconv.check.compare.reference_fit import recorded_reference
 from trtconv.core.artifacts import beside, read_json, sha256_file
 from trtconv.core.files.source_record import SourceChange, changed_sources, exported_manifest, is_record
-from trtconv.core.listing import list_first
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
+from trtconv.core.text.listing import list_first
 
 SKIP = "--no-source-check compares an artifact that was moved away from its sources"
 

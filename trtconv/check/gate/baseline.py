@@ -16,8 +16,8 @@ from trtconv.check.gate.measured import Measurement, format_value, from_dict
 from trtconv.check.gate.rank_test import p_value_of_larger
 from trtconv.core.artifacts import read_json
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.numbers import parse_number
 from trtconv.core.report import SCHEMA, CheckReport, Finding
+from trtconv.core.text.numbers import parse_number
 
 # How often two samples of one distribution may be told apart. Few runs cannot reach it: they must lie wholly apart.
 SIGNIFICANCE = 1e-3

@@ -9,9 +9,9 @@ from typing import Any
 
 from trtconv.check.gate.measured import LATENCY, Measurement, format_value
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.numbers import parse_number
 from trtconv.core.report import Finding
 from trtconv.core.sizes import parse_bytes
+from trtconv.core.text.numbers import parse_number
 
 DEFAULT_POINT = "opt"
 

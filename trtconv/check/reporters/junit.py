@@ -10,8 +10,8 @@ from trtconv.check.reporters.caveats import power_line
 from trtconv.check.reporters.problems import Problem, problems
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
-from trtconv.core.display import display_text
 from trtconv.core.report import CheckReport, OutputComparison
+from trtconv.core.text.display import display_text
 from trtconv.proof.comparison import describe_failure
 
 

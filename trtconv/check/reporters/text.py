@@ -18,7 +18,7 @@ def print_report(report: CheckReport, console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from trtconv.core.display import displayable
+    from trtconv.core.text.display import displayable
 
     report = displayable(report)
     if report.comparisons:

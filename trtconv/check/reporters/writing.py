@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trtconv.core.display import displayable
 from trtconv.core.report import CheckReport
+from trtconv.core.text.display import displayable
 
 
 def write_reports(report: CheckReport, **destinations: Path) -> None:

@@ -12,10 +12,10 @@ from trtconv.cli.click_options import options_of
 from trtconv.cli.completion import completer
 from trtconv.cli.files import FILE
 from trtconv.cli.options import ConfigOption, JsonOption, ListCommand, OutputOptions, ToleranceOptions
-from trtconv.core.listing import list_first
 from trtconv.core.option import option
 from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.requests.check import ALLOW_CODE
+from trtconv.core.text.listing import list_first
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.frontend.command_line import CommandLine
 

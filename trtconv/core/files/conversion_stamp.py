@@ -21,7 +21,7 @@ from typing import Any
 from trtconv.core.artifacts import sha256_file, write_json
 from trtconv.core.files.artifact_set import digest_set
 from trtconv.core.files.source_record import BUILD_SECTIONS, record_sources, user_files
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 SCHEMA = 3
 NAME = "model.convert.json"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.json_text import parse_json
 from trtconv.core.option import option, paths_seen_from
+from trtconv.core.text.json_text import parse_json
 
 LARGEST_SEED = 2**63 - 1
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import recorded_text
-from trtconv.core.json_text import parse_json
 from trtconv.core.model.provenance import FIXED_ROWS_KEY
+from trtconv.core.text.json_text import parse_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import recorded_text
-from trtconv.core.json_text import parse_json
 from trtconv.core.model.provenance import PADDING_KEY
 from trtconv.core.shape_space.alignment import round_up
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.text.json_text import parse_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ from trtconv.core.artifacts import beside, replacing, require_file, write_json, 
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, UntrustedError
 from trtconv.core.files.artifact_set import digest_set
 from trtconv.core.files.set_lock import locked_set
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 from trtconv.core.trust.attestation import statement
 from trtconv.core.trust.bom import INSTALL, bill_of_materials
 from trtconv.core.trust.signed_set import ATTESTATION, BOM, SIGNATURE, SignedSet, read_set, require_consistent

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.listing import list_first
+from trtconv.core.text.listing import list_first
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
 from trtconv.export.sizes.work import watching_mode

@@ -20,8 +20,8 @@ from trtconv.export.branches.guards import in_words
 from trtconv.export.branches.split import Cut
 from trtconv.export.branches.while_exported import answered
 from trtconv.export.exporters.trace import ExportCandidate, Trace
-from trtconv.export.module.drawn import judge_random_file
 from trtconv.export.module.flat_module import flat_module
+from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.export.module.runner import ModuleRunner, to_tensor
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure

@@ -8,9 +8,9 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.listing import list_first
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
+from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.points import BOUNDARY, SamplePoint
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries

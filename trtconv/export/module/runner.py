@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
-from trtconv.export.module.twins import (
+from trtconv.export.module.noise.twins import (
     INTERPOLATING,
     Resampled,
     Resummed,
@@ -23,6 +22,7 @@ from trtconv.export.module.twins import (
     weight_bytes,
     wide_floats,
 )
+from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
 from trtconv.export.module.user_code import blame
 from trtconv.export.recurrent.gates import InexactGates
 from trtconv.export.sizes.shape_caches import ShapeCaches

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
 from trtconv.core.files.nearby import file_hint, import_hint
-from trtconv.core.listing import list_names
 from trtconv.core.requests import ModuleSource
+from trtconv.core.text.listing import list_names
 from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:

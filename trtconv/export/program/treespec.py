@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 _CONTAINERS = {
     "builtins.tuple",

@@ -25,11 +25,11 @@ from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
+from trtconv.proof.noise.rounding import own_errors
 from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint, batch_dims
 from trtconv.proof.proving import compare_at
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.rounding import own_errors
 
 MOST_PER_DIM = 1024
 # Sizes of each dim, and joint ones, that are compared as long as the first budget lasts.

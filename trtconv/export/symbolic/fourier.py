@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.antialias import scalar
 from trtconv.export.symbolic.order import roll
+from trtconv.export.symbolic.resampling.antialias import scalar
 from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic
 
 NORMS = (None, "backward", "ortho", "forward")

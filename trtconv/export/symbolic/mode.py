@@ -20,12 +20,12 @@ from trtconv.export.symbolic import (
     numerics,
     order,
     recurrent,
-    resize,
     short_time,
     sizes,
 )
-from trtconv.export.symbolic.adaptive import adaptive_pool
-from trtconv.export.symbolic.pooling import average_pool, embedding_bag, max_pool
+from trtconv.export.symbolic.resampling import resize
+from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
+from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
 
 Handler = Callable[..., Any]
 # Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such

@@ -14,7 +14,7 @@ from pathlib import Path
 from trtconv.core.artifacts import write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.files.private_folder import private_temporary_folder
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.libraries.cpp_header import header_text
 

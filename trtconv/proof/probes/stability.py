@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trtconv.proof.noise_floor import NoiseFloor, OutputProfile
+from trtconv.proof.noise.noise_floor import NoiseFloor, OutputProfile
 from trtconv.proof.statistics.columns import FLIP
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.precision import INT8, ROUNDINGS
-from trtconv.proof.noise_floor import LUCK, NoiseFloor
+from trtconv.proof.noise.noise_floor import LUCK, NoiseFloor
 from trtconv.proof.statistics.columns import along, column_axes, magnitudes, rows_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import trtconv
 from trtconv.check.reporters.html.report import render
 from trtconv.core.artifacts import write_json, write_text
-from trtconv.core.display import displayable
+from trtconv.core.text.display import displayable
 from trtconv.sweep.atlas.badge import badge_svg, count_states
 from trtconv.sweep.atlas.changes import CellChange, find_changes
 from trtconv.sweep.atlas.evidence import copy_evidence

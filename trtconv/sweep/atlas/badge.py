@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from trtconv.core.display import display_text
+from trtconv.core.text.display import display_text
 from trtconv.sweep.engine.verdicts import CellVerdict
 
 _COLOURS = {"green": "#17794a", "amber": "#8a5a00", "red": "#b3261e", "open": "#5b6675"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from trtconv.core.display import display_text
+from trtconv.core.text.display import display_text
 from trtconv.sweep.engine.verdicts import CellVerdict
 from trtconv.sweep.workers.outcome import FAULTS
 

@@ -13,7 +13,7 @@ from typing import Any
 from trtconv.backends.protocol import BuiltEngine
 from trtconv.core import errors
 from trtconv.core.errors import TrtconvError
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 RESULT, PLAN = ".result", ".plan"
 _FORM = {

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from trtconv.core.files.private_folder import WRITABLE_BY_OTHERS, belongs_to_current_user
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 SCHEMA = 2
 ENGINE, MANIFEST, RECORD = "engine", "manifest.json", "entry.json"

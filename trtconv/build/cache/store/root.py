@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.private_folder import belongs_to_current_user, create_private_folder, require_private_folder
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 VARIABLE = "TRTCONV_CACHE"
 VERSION = 2

@@ -9,7 +9,7 @@ import pytest
 
 from tests.check.models import small_net, write_engine, write_pair
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def trtconv(folder, *words):

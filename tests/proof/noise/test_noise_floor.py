@@ -3,8 +3,8 @@ import pytest
 
 from trtconv.proof.allowance import allow
 from trtconv.proof.comparison import compare_output
-from trtconv.proof.noise_floor import OWN, TYPICAL, noise_floors, profile
-from trtconv.proof.rounding import moved
+from trtconv.proof.noise.noise_floor import OWN, TYPICAL, noise_floors, profile
+from trtconv.proof.noise.rounding import moved
 from trtconv.proof.statistics.columns import column_axes, magnitudes, typical_errors
 
 

@@ -8,7 +8,7 @@ from trtconv.cli.main import COMMANDS
 from trtconv.cli.pages import list_pages, pages_root
 from trtconv.core.config import toml_reader
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 TOPICS = {page.topic for page in list_pages()}
 # Makers of pages name them by their file.
 MAKERS = {"core/trust/attestation.py", "rewrite/engine/page.py", "plugins/docs_page.py"}

@@ -4,8 +4,8 @@ import numpy as np
 from onnx import parser
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner
-from trtconv.proof.rounding import ULPS, graph_errors
-from trtconv.proof.scales import SEEDS, move_scales, rounds_to_steps
+from trtconv.proof.noise.rounding import ULPS, graph_errors
+from trtconv.proof.noise.scales import SEEDS, move_scales, rounds_to_steps
 
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
 g (uint8[N] x) => (uint8[N] y) <float s = {0.1}, uint8 z = {0}, float t = {0.2}>

@@ -6,7 +6,7 @@ import pytest
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.proof.coordinates import MOVED_BY, move_coordinates
+from trtconv.proof.noise.coordinates import MOVED_BY, move_coordinates
 
 RESIZES = {
     "by scales": ('y = Resize<mode="linear">(x, , s)', "float[4] s = {1,1,0.6,1.7}"),

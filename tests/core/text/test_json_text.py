@@ -1,6 +1,6 @@
 import pytest
 
-from trtconv.core.json_text import parse_json
+from trtconv.core.text.json_text import parse_json
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trtconv.export.symbolic.resampling.windows import along_axis
 from trtconv.export.symbolic.sizes import arange, is_symbolic
-from trtconv.export.symbolic.windows import along_axis
 
 
 def resize_antialiased(x: Any, sizes: list[Any], steps: list[Any], mode: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic import windows
+from trtconv.export.symbolic.resampling import windows
 from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, per_axis, same_size
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.trace import ExportCandidate
-from trtconv.export.module.drawn import judge_random_file
+from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample

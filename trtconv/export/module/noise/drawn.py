@@ -14,7 +14,7 @@ from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.trace import ExportCandidate
-from trtconv.export.module.repeatable import SAME
+from trtconv.export.module.noise.repeatable import SAME
 from trtconv.proof.allowance import Allowance, allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.proving import ProofVerdict

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.sizes.work import watching_mode
-from trtconv.proof.coordinates import MOVED_BY
+from trtconv.proof.noise.coordinates import MOVED_BY
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from tests.cli.documents import validated
 from trtconv.cli.main import run
 
 pytest.importorskip("torch")
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 CONFIG = ("tune", "--config", DIGITS / "trtconv.toml", "--target", "tensorrt-rtx")
 
 

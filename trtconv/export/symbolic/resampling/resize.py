@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from trtconv.export.symbolic.adaptive import pool_to
-from trtconv.export.symbolic.antialias import resize_antialiased, resize_linear, scalar
+from trtconv.export.symbolic.resampling.adaptive import pool_to
+from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_linear, scalar
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
 # Pairs of sizes at which the two formulas of nearest are compared.

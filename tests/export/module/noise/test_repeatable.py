@@ -16,7 +16,7 @@ from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export import export_model
-from trtconv.export.module.repeatable import require_repeatable, require_same_after_many_calls
+from trtconv.export.module.noise.repeatable import require_repeatable, require_same_after_many_calls
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceSample
@@ -218,7 +218,9 @@ def test_a_weight_that_a_call_changes_is_state():
 
 
 def exported(tmp_path, name):
-    source = ModuleSource("tests.export.module.test_repeatable:make", (("name", name),), base=Path(__file__).parents[3])
+    source = ModuleSource(
+        "tests.export.module.noise.test_repeatable:make", (("name", name),), base=Path(__file__).parents[4]
+    )
     space = parse_space(["N=1:2:5"])
     request = ExportRequest(source, (parse_tensor("x:float32[N,4]"),), space, tmp_path / "model.onnx")
     return export_model(request, SilentProgress())

@@ -1,4 +1,4 @@
-from trtconv.core.listing import list_first, list_names
+from trtconv.core.text.listing import list_first, list_names
 
 
 def test_a_long_list_ends_with_the_number_of_the_others():

@@ -177,7 +177,7 @@ def test_what_a_later_room_would_refuse_is_refused_before_the_export(
 
 
 def test_the_how_to_of_rules_as_it_is_written(trtconv, tmp_path, monkeypatch):
-    text = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "how-to" / "write-a-rule.md").read_text()
     monkeypatch.chdir(tmp_path)
     for name, source in zip(
         ("my_rules.py", "net.py", "two_means.py"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True
@@ -202,7 +202,7 @@ def test_a_detector_with_suppression_as_the_page_says(trtconv, tmp_path, monkeyp
 
     from tests.rewrite.fixed_rows.test_settle import DETECTOR, parsed
 
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "data-dependent-sizes.md"
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "data-dependent-sizes.md"
     [command] = re.findall(r"^trtconv (convert detector\.onnx .*)$", page.read_text(), re.MULTILINE)
     onnx.save(parsed(DETECTOR), tmp_path / "detector.onnx")
     monkeypatch.chdir(tmp_path)

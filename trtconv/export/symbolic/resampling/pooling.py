@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trtconv.export.symbolic import windows
+from trtconv.export.symbolic.resampling import windows
 from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, per_axis, same_size
 
 Handler = Callable[..., Any]

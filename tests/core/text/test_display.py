@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from trtconv.check.reporters.writing import write_reports
-from trtconv.core.display import display_styled, display_text
 from trtconv.core.report import CheckReport, Finding
+from trtconv.core.text.display import display_styled, display_text
 from trtconv.core.tolerance import Tolerance
 
 HOSTILE = [

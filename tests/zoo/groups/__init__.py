@@ -1,0 +1,1 @@
+"""The cases of the zoo, a file per group."""

@@ -1,0 +1,1 @@
+"""Groups by model: what networks are made of, and the Python around the layers."""

@@ -1,0 +1,1 @@
+"""Groups by operator: what a layer or a function does."""

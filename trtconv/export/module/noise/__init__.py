@@ -1,0 +1,1 @@
+"""What of a module's outputs is noise: random numbers, runs that differ, rounding."""

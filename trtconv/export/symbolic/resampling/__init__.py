@@ -1,0 +1,1 @@
+"""Pooling and resizing whose windows follow a shape."""
