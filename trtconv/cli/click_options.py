@@ -11,17 +11,18 @@ import click
 
 from trtconv.cli.completion import completer
 from trtconv.cli.files import FilePath
-from trtconv.core.option import Option, described_fields
+from trtconv.core.option import Group, Option, described_fields
 from trtconv.frontend.command_line import CommandLine
 
 Command = Callable[..., Any]
 
 
 class GroupedOption(click.Option):
-    """An option that knows under which heading of `--help` it stands."""
+    """An option that knows under which heading of `--help` it stands, and what a person may type there."""
 
-    def __init__(self, *args: Any, group: str, **facts: Any) -> None:
+    def __init__(self, *args: Any, group: Group, example: str = "", **facts: Any) -> None:
         self.group = group
+        self.example = example
         super().__init__(*args, **facts)
 
 
@@ -69,7 +70,12 @@ def options_of(
 
 
 def _click_option(option: Option, default: Any) -> Callable[[Command], Command]:
-    facts: dict[str, Any] = {"help": option.help, "group": option.group, "cls": GroupedOption}
+    facts: dict[str, Any] = {
+        "help": option.help,
+        "group": option.group,
+        "example": option.example,
+        "cls": GroupedOption,
+    }
     if option.completes:
         facts["shell_complete"] = completer(option.completes)
     if option.form == "flag":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from trtconv.core.option import GROUPS
 
 JSON = "--json"
+# Examples in the heading of a group: more would not be read.
+MOST_EXAMPLES = 2
 
 
 def join_json(args: list[str]) -> list[str]:
@@ -35,12 +39,22 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section per group that has options."""
-        sections: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                sections[getattr(parameter, "group", GROUPS[-1])].append(record)
-        for group, records in sections.items():
+        for group, options in self.grouped_options(ctx).items():
+            records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
             if records:
-                with formatter.section(group):
+                with formatter.section(f"{group}, e.g. {group_example(options)}"):
                     formatter.write_dl(records)
+
+    def grouped_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """The options by group, in the order of `GROUPS`; groups without options are left out."""
+        groups: dict[str, list[click.Option]] = {group: [] for group in GROUPS}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                groups[getattr(parameter, "group", GROUPS[-1])].append(parameter)
+        return {group: options for group, options in groups.items() if options}
+
+
+def group_example(options: Iterable[click.Option]) -> str:
+    """What a person may type of a group: the examples of its first options that have one."""
+    examples = [example for option in options if (example := getattr(option, "example", ""))]
+    return " ".join(examples[:MOST_EXAMPLES])

@@ -104,6 +104,7 @@ class JsonOption:
             JSON,
             help="The result as JSON, on stdout or into FILE.",
             group="Output",
+            example="--json=result.json",
             form="path",
             role="report",
             metavar="[=FILE]",

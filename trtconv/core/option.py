@@ -10,13 +10,15 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Form = Literal["text", "flag", "count", "choice", "integer", "number", "path"]
-Group = Literal["Model", "Shapes", "Rewrite", "Build", "Check", "Output"]
+Group = Literal[
+    "Model", "Shapes", "Rewrite", "Build", "Check", "Trust", "Cells", "Machines", "Serving", "Cache", "Output"
+]
 Role = Literal["read", "file", "report", "folder", "folder or file", "update"]
 # In the order in which `--help` shows them.
-GROUPS: tuple[Group, ...] = ("Model", "Shapes", "Rewrite", "Build", "Check", "Output")
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -35,6 +37,7 @@ class Option:
     `key` is a dotted name in `Config`, or empty where no file can say it; `unless` is a flag that silences the key.
     `parse` turns what the command line gives into the field's value, `parse_config` does so with what the file holds
     and the folder from which its paths are seen; `merge` lays the former over the latter, else the former wins.
+    `example` is what a person may type, such as `--precision fp16`, for the help of its group.
     `completes` is what the shell offers for it: target, rule, range, input or factory (`trtconv.cli.completion`).
     """
 
@@ -54,6 +57,7 @@ class Option:
     parse_config: Callable[[Any, Path], Any] = _config_as_it_is
     merge: Callable[[Any, Any], Any] | None = None
     completes: str = ""
+    example: str = ""
 
     @property
     def flag(self) -> str:

@@ -18,6 +18,7 @@ class ToleranceOptions:
             "--rtol",
             help="Relative tolerance (default: the noise floor).",
             group="Check",
+            example="--rtol 1e-3",
             form="number",
             bounds=(0.0, 1e30),
         ),
@@ -44,6 +45,7 @@ class GateOptions:
             "--baseline",
             help="Fail when errors, latency or sizes grew against this earlier report.",
             group="Check",
+            example="--baseline baseline.json",
             form="path",
             role="update",
         ),
@@ -86,7 +88,13 @@ class ConfigOption:
 
     config: Path | None = field(
         default=None,
-        metadata=option("--config", help="A trtconv.toml; options given here win over it.", group="Model", form="path"),
+        metadata=option(
+            "--config",
+            help="A trtconv.toml; options given here win over it.",
+            group="Model",
+            example="--config trtconv.toml",
+            form="path",
+        ),
     )
 
 
@@ -101,6 +109,7 @@ class ConversionOptions:
             "--output",
             help="The directory to write into.",
             group="Output",
+            example="-o out",
             form="path",
             role="folder",
             shows_default=True,
@@ -131,6 +140,7 @@ class TuneOptions:
             "--output",
             help="The directory to write into.",
             group="Output",
+            example="-o out",
             form="path",
             role="folder",
             shows_default=True,

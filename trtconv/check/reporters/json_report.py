@@ -37,4 +37,12 @@ def write_json_report(report: CheckReport, path: Path) -> None:
 
 
 # Programs read it, and JSON escapes by itself.
-REPORTER = Reporter("json", "Write the report as JSON (- for stdout).", ".report.json", write_json_report, shown=False)
+REPORTER = Reporter(
+    "json",
+    "The report as JSON, on stdout or into FILE.",
+    ".report.json",
+    write_json_report,
+    shown=False,
+    metavar="[=FILE]",
+    example="--json=report.json",
+)

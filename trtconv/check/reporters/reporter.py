@@ -18,6 +18,7 @@ class Reporter:
 
     `suffix` is what the file beside a model is called after the model's own name; empty for a format that has no file,
     whose option is then a flag. `shown` reports are looked at by people: control characters are escaped before.
+    `metavar` and `example` are for the help of the option.
     """
 
     name: str
@@ -25,10 +26,20 @@ class Reporter:
     suffix: str
     write: Callable[[CheckReport, Path], None]
     shown: bool = True
+    metavar: str = ""
+    example: str = ""
 
     @property
     def option(self) -> Option:
         """The option of the command line."""
         if not self.suffix:
             return Option((f"--{self.name}",), self.help, "Output", form="flag", parse=lambda flag: STDOUT)
-        return Option((f"--{self.name}",), self.help, "Output", form="path", role="report")
+        return Option(
+            (f"--{self.name}",),
+            self.help,
+            "Output",
+            form="path",
+            role="report",
+            metavar=self.metavar,
+            example=self.example,
+        )

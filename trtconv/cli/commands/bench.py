@@ -27,7 +27,12 @@ class BenchOptions:
     points: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "--point", help="A sample point (default min opt max).", group="Check", metavar="LABEL", many=True
+            "--point",
+            help="A sample point (default min opt max).",
+            group="Check",
+            example="--point opt",
+            metavar="LABEL",
+            many=True,
         ),
     )
     seconds: float = field(
@@ -36,6 +41,7 @@ class BenchOptions:
             "--seconds",
             help="Time for each loop.",
             group="Check",
+            example="--seconds 5",
             form="number",
             bounds=(0.05, 60.0),
             shows_default=True,
@@ -47,6 +53,7 @@ class BenchOptions:
             "--against",
             help="Measure this module in torch too: eager, compiled, CUDA graph.",
             group="Model",
+            example="--against net.py:make_net",
             metavar="MODULE",
             completes="factory",
         ),

@@ -27,6 +27,7 @@ class BuildOptions:
             "--output",
             help="The engine to write (default: MODEL with .engine).",
             group="Output",
+            example="-o model.engine",
             form="path",
             role="file",
         ),

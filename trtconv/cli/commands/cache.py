@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
 from trtconv.cli.options import JsonOption
@@ -53,7 +53,9 @@ def list_entries(line: CommandLine) -> None:
 
 @command.command("rm", cls=FileCommand)
 @click.argument("keys", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Remove every engine.")
+@click.option(
+    "--all", "everything", cls=GroupedOption, group="Cache", example="--all", is_flag=True, help="Remove every engine."
+)
 @options_of(JsonOption)
 def remove(keys: tuple[str, ...], everything: bool, line: CommandLine) -> None:
     """Remove the engines whose keys begin with KEYS."""

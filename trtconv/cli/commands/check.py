@@ -33,6 +33,7 @@ class CheckOptions:
             "--against",
             help="Compare with this module instead of a reference file.",
             group="Model",
+            example="--against net.py:make_net",
             metavar="MODULE",
             completes="factory",
         ),

@@ -24,7 +24,14 @@ class ExportOptions:
     output: Path = field(
         default=Path("model.onnx"),
         metadata=option(
-            "-o", "--output", help="The file to write.", group="Output", form="path", role="file", shows_default=True
+            "-o",
+            "--output",
+            help="The file to write.",
+            group="Output",
+            example="-o model.onnx",
+            form="path",
+            role="file",
+            shows_default=True,
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_REPORT, StrangersFileCommand
 from trtconv.cli.options import JsonOption
@@ -16,10 +16,26 @@ from trtconv.frontend.command_line import CommandLine
 
 @click.command("inspect", cls=StrangersFileCommand)
 @click.argument("file", type=FILE)
-@click.option("--layers", is_flag=True, help="List every node or layer with its place in the PyTorch code.")
-@click.option("--html", type=OUTPUT_REPORT, help="Draw the network into one offline HTML file.")
+@click.option(
+    "--layers",
+    cls=GroupedOption,
+    group="Output",
+    is_flag=True,
+    help="List every node or layer with its place in the PyTorch code.",
+)
+@click.option(
+    "--html",
+    cls=GroupedOption,
+    group="Output",
+    example="--html network.html",
+    type=OUTPUT_REPORT,
+    help="Draw the network into one offline HTML file.",
+)
 @click.option(
     "--allow-code",
+    cls=GroupedOption,
+    group="Trust",
+    example="--allow-code host",
     multiple=True,
     type=click.Choice(["host", "plugins"]),
     help="Let this code in an engine run, to read its layers.",

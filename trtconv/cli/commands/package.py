@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_FOLDER, StrangersFileCommand
 from trtconv.cli.options import JsonOption
@@ -15,11 +15,52 @@ from trtconv.frontend.command_line import CommandLine
 
 @click.command("package", cls=StrangersFileCommand)
 @click.argument("engine", type=FILE)
-@click.option("-o", "--output", type=OUTPUT_FOLDER, required=True, help="The model repository (a folder).")
-@click.option("--name", default="", help="The model's name (default: the engine's).")
-@click.option("--model-version", type=click.IntRange(1, 2**31 - 1), default=1, show_default=True, help="Its version.")
-@click.option("--instances", type=click.IntRange(1, 1024), default=1, show_default=True, help="Contexts per GPU.")
-@click.option("--plugin", "plugins", multiple=True, type=FILE, help="A plugin library that the engine needs.")
+@click.option(
+    "-o",
+    "--output",
+    cls=GroupedOption,
+    group="Output",
+    example="-o repository",
+    type=OUTPUT_FOLDER,
+    required=True,
+    help="The model repository (a folder).",
+)
+@click.option(
+    "--name",
+    cls=GroupedOption,
+    group="Serving",
+    example="--name detector",
+    default="",
+    help="The model's name (default: the engine's).",
+)
+@click.option(
+    "--model-version",
+    cls=GroupedOption,
+    group="Serving",
+    type=click.IntRange(1, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Its version.",
+)
+@click.option(
+    "--instances",
+    cls=GroupedOption,
+    group="Serving",
+    example="--instances 2",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Contexts per GPU.",
+)
+@click.option(
+    "--plugin",
+    "plugins",
+    cls=GroupedOption,
+    group="Serving",
+    multiple=True,
+    type=FILE,
+    help="A plugin library that the engine needs.",
+)
 @options_of(JsonOption)
 def command(
     engine: Path,

@@ -35,6 +35,7 @@ class RefitOptions:
             "--output",
             help="The directory to write into.",
             group="Output",
+            example="-o model.engine",
             form="path",
             role="folder",
             shows_default=True,
@@ -42,7 +43,14 @@ class RefitOptions:
     )
     plugins: tuple[Path, ...] = field(
         default=(),
-        metadata=option("--plugin", help="A plugin library to load.", group="Build", form="path", many=True),
+        metadata=option(
+            "--plugin",
+            help="A plugin library to load.",
+            group="Build",
+            example="--plugin libdetections.so",
+            form="path",
+            many=True,
+        ),
     )
     code: EngineCode = field(default=NO_CODE, metadata=ALLOW_CODE)
 

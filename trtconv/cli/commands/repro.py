@@ -28,6 +28,7 @@ class ReproOptions:
             "--output",
             help="A folder, or a .zip file.",
             group="Output",
+            example="-o repro",
             form="path",
             role="folder or file",
             shows_default=True,
@@ -39,6 +40,7 @@ class ReproOptions:
             "--kind",
             help="The failure to look for; engine needs a GPU.",
             group="Check",
+            example="--kind accuracy",
             form="choice",
             choices=("auto", "accuracy", "run", "build", "engine"),
             shows_default=True,
@@ -53,7 +55,12 @@ class ReproOptions:
     precision: str = field(
         default=FP32.name,
         metadata=option(
-            "--precision", help="Element type (default: fp32).", group="Build", form="choice", choices=TYPED_NAMES
+            "--precision",
+            help="Element type (default: fp32).",
+            group="Build",
+            example="--precision fp16",
+            form="choice",
+            choices=TYPED_NAMES,
         ),
     )
 

@@ -27,6 +27,7 @@ class RewriteOptions:
             "--output",
             help="The ONNX file to write (default: MODEL with .trt.onnx).",
             group="Output",
+            example="-o model.trt.onnx",
             form="path",
             role="file",
         ),

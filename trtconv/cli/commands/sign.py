@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trtconv import __version__
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_FILE, FileCommand
 from trtconv.cli.options import JsonOption
@@ -19,10 +19,33 @@ PASSWORD = "TRTCONV_KEY_PASSWORD"
 
 @click.command("sign", cls=FileCommand)
 @click.argument("subject", type=FILE)
-@click.option("--key", type=FILE, required=True, help=f"Private key in PEM (elliptic curve); {PASSWORD} opens it.")
-@click.option("--certificate", type=FILE, help="The key's certificate in PEM, for verifying by its chain.")
-@click.option("--chain", type=FILE, multiple=True, help="A certificate between it and the root.")
-@click.option("-o", "--output", type=OUTPUT_FILE, help="The signature (default: SUBJECT's name with .sig).")
+@click.option(
+    "--key",
+    cls=GroupedOption,
+    group="Trust",
+    example="--key key.pem",
+    type=FILE,
+    required=True,
+    help=f"Private key in PEM (elliptic curve); {PASSWORD} opens it.",
+)
+@click.option(
+    "--certificate",
+    cls=GroupedOption,
+    group="Trust",
+    type=FILE,
+    help="The key's certificate in PEM, for verifying by its chain.",
+)
+@click.option(
+    "--chain", cls=GroupedOption, group="Trust", type=FILE, multiple=True, help="A certificate between it and the root."
+)
+@click.option(
+    "-o",
+    "--output",
+    cls=GroupedOption,
+    group="Output",
+    type=OUTPUT_FILE,
+    help="The signature (default: SUBJECT's name with .sig).",
+)
 @options_of(JsonOption)
 def command(
     subject: Path, key: Path, certificate: Path | None, chain: tuple[Path, ...], output: Path | None, line: CommandLine

@@ -33,6 +33,7 @@ class SweepOptions:
             "--output",
             help="The atlas: ledger, store and pages.",
             group="Output",
+            example="-o atlas",
             form="path",
             role="folder",
             shows_default=True,
@@ -47,21 +48,28 @@ class SweepOptions:
         metadata=option(
             "--only",
             help="These cells alone: model=PATTERN,precision=fp16 or a pattern of the whole id.",
-            group="Model",
+            group="Cells",
+            example="--only model=resnet*,precision=fp16",
             metavar="PATTERN",
             many=True,
         ),
     )
     resume: bool = field(
         default=False,
-        metadata=option("--resume", help="Go on with the last sweep into this atlas.", group="Model", form="flag"),
+        metadata=option(
+            "--resume",
+            help="Go on with the last sweep into this atlas.",
+            group="Cells",
+            example="--resume",
+            form="flag",
+        ),
     )
     retry: str = field(
         default="",
         metadata=option(
             "--retry",
             help="Run again in the last sweep: all that failed, or what the machines spoilt.",
-            group="Model",
+            group="Cells",
             form="choice",
             choices=("failed", "faults"),
         ),
@@ -69,7 +77,11 @@ class SweepOptions:
     address: str | None = field(
         default=None,
         metadata=option(
-            "--address", help="A Ray cluster (default: start Ray on this machine).", group="Build", metavar="HOST:PORT"
+            "--address",
+            help="A Ray cluster (default: start Ray on this machine).",
+            group="Machines",
+            example="--address 10.0.0.5:6379",
+            metavar="HOST:PORT",
         ),
     )
     workers: int | None = field(
@@ -77,7 +89,7 @@ class SweepOptions:
         metadata=option(
             "--workers",
             help="CPUs that a Ray of our own may use (default: all).",
-            group="Build",
+            group="Machines",
             form="integer",
             bounds=(1, 100_000),
         ),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, FileCommand
 from trtconv.cli.options import JsonOption
@@ -15,12 +15,50 @@ from trtconv.frontend.command_line import CommandLine
 
 @click.command("verify", cls=FileCommand)
 @click.argument("subject", type=FILE)
-@click.option("--key", type=FILE, help="The signer's public key in PEM.")
-@click.option("--root", type=FILE, multiple=True, help="A certificate in PEM under which the signer's must be.")
-@click.option("--identity", default="", help="The signer's identity in Sigstore; needs --issuer.")
-@click.option("--issuer", default="", help="The OpenID Connect provider that vouched for the identity.")
-@click.option("--trust-config", type=FILE, help="Sigstore's trust configuration, to verify offline.")
-@click.option("--signature", type=FILE, help="The signature (default: SUBJECT's name with .sig).")
+@click.option(
+    "--key",
+    cls=GroupedOption,
+    group="Trust",
+    example="--key key.pub.pem",
+    type=FILE,
+    help="The signer's public key in PEM.",
+)
+@click.option(
+    "--root",
+    cls=GroupedOption,
+    group="Trust",
+    type=FILE,
+    multiple=True,
+    help="A certificate in PEM under which the signer's must be.",
+)
+@click.option(
+    "--identity",
+    cls=GroupedOption,
+    group="Trust",
+    default="",
+    help="The signer's identity in Sigstore; needs --issuer.",
+)
+@click.option(
+    "--issuer",
+    cls=GroupedOption,
+    group="Trust",
+    default="",
+    help="The OpenID Connect provider that vouched for the identity.",
+)
+@click.option(
+    "--trust-config",
+    cls=GroupedOption,
+    group="Trust",
+    type=FILE,
+    help="Sigstore's trust configuration, to verify offline.",
+)
+@click.option(
+    "--signature",
+    cls=GroupedOption,
+    group="Trust",
+    type=FILE,
+    help="The signature (default: SUBJECT's name with .sig).",
+)
 @options_of(JsonOption)
 def command(
     subject: Path,

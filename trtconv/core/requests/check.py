@@ -19,7 +19,8 @@ POWER_FLAG, BARE_POWER = "--power", 60
 ALLOW_CODE = option(
     "--allow-code",
     help="Let this code in an engine run: of the host (version compatible), or plugins' kernels.",
-    group="Check",
+    group="Trust",
+    example="--allow-code host",
     form="choice",
     choices=("host", "plugins"),
     many=True,
@@ -67,7 +68,7 @@ class CheckRequest:
         metadata=option(
             "--foreign-engine",
             help="Take an engine that trtconv did not build: it has no manifest.",
-            group="Check",
+            group="Trust",
             form="flag",
         ),
     )
@@ -80,7 +81,7 @@ class CheckRequest:
         metadata=option(
             "--no-source-check",
             help="Take an artifact that was moved away from its sources.",
-            group="Check",
+            group="Trust",
             form="flag",
             parse=lambda skipped: not skipped,
         ),
@@ -105,6 +106,7 @@ class CheckRequest:
             help="Ranges of the dims, where SUBJECT does not record them.",
             completes="range",
             group="Shapes",
+            example="--dynamic N=1:4:16 H=320:640:1280%32",
             metavar=RANGE_METAVAR,
             many=True,
             parse=parse_ranges,
@@ -117,6 +119,7 @@ class CheckRequest:
             help="Names dims, and gives value ranges, of the inputs of a foreign ONNX file.",
             completes="input",
             group="Shapes",
+            example="--input images:float32[N,3,H,W]",
             metavar=INPUT_METAVAR,
             many=True,
             parse=parse_tensors,

@@ -16,4 +16,4 @@ def write_html(report: CheckReport, path: Path) -> None:
     write_report_text(path, html_text(report))
 
 
-REPORTER = Reporter("html", "Write one offline HTML file.", ".report.html", write_html)
+REPORTER = Reporter("html", "Write one offline HTML file.", ".report.html", write_html, example="--html report.html")

@@ -76,7 +76,14 @@ class InitOptions:
     output: Path = field(
         default=Path("trtconv.toml"),
         metadata=option(
-            "-o", "--output", help="The file to write.", group="Output", form="path", role="file", shows_default=True
+            "-o",
+            "--output",
+            help="The file to write.",
+            group="Output",
+            example="-o trtconv.toml",
+            form="path",
+            role="file",
+            shows_default=True,
         ),
     )
     force: bool = field(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FILE, OUTPUT_FOLDER, FileCommand
 from trtconv.cli.options import JsonOption
@@ -21,8 +21,26 @@ def command() -> None:
 
 
 @command.command("list", cls=FileCommand)
-@click.option("--plugin", "libraries", multiple=True, type=FILE, help="A library of your own to show as well.")
-@click.option("--source", "sources", multiple=True, type=FILE, help="A folder with a plugin of your own to show.")
+@click.option(
+    "--plugin",
+    "libraries",
+    cls=GroupedOption,
+    group="Build",
+    example="--plugin libdetections.so",
+    multiple=True,
+    type=FILE,
+    help="A library of your own to show as well.",
+)
+@click.option(
+    "--source",
+    "sources",
+    cls=GroupedOption,
+    group="Build",
+    example="--source my_plugin",
+    multiple=True,
+    type=FILE,
+    help="A folder with a plugin of your own to show.",
+)
 @options_of(JsonOption)
 def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], line: CommandLine) -> None:
     """The plugins that trtconv describes, and the libraries that `trtconv plugins build` made here.
@@ -76,15 +94,38 @@ def _facts(entry: dict[str, Any]) -> str:
 
 
 @command.command("build", cls=FileCommand)
-@click.option("--include", type=FILE, required=True, help="Folder with NvInfer.h of the TensorRT that will load it.")
-@click.option("--source", type=FILE, help="Folder with plugin.py and sources of your own plugins, to build those.")
+@click.option(
+    "--include",
+    cls=GroupedOption,
+    group="Build",
+    example="--include TensorRT/include",
+    type=FILE,
+    required=True,
+    help="Folder with NvInfer.h of the TensorRT that will load it.",
+)
+@click.option(
+    "--source",
+    cls=GroupedOption,
+    group="Build",
+    example="--source my_plugin",
+    type=FILE,
+    help="Folder with plugin.py and sources of your own plugins, to build those.",
+)
 @click.option(
     "-o",
     "--output",
+    cls=GroupedOption,
+    group="Output",
     type=OUTPUT_FOLDER,
     help="Where to put it (default: where build and check look; with --source, a folder inside of it).",
 )
-@click.option("--architectures", metavar="80;90", help="CUDA architectures (default: this machine's GPUs, else all).")
+@click.option(
+    "--architectures",
+    cls=GroupedOption,
+    group="Build",
+    metavar="80;90",
+    help="CUDA architectures (default: this machine's GPUs, else all).",
+)
 @options_of(JsonOption)
 def build_command(
     include: Path, source: Path | None, output: Path | None, architectures: str | None, line: CommandLine

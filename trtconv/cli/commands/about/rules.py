@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trtconv.cli.click_options import options_of
+from trtconv.cli.click_options import GroupedOption, options_of
 from trtconv.cli.completion import completer
 from trtconv.cli.echo import echo
 from trtconv.cli.files import FileCommand
@@ -14,7 +14,13 @@ from trtconv.frontend.command_line import CommandLine
 
 @click.command("rules", cls=FileCommand)
 @click.option(
-    "--target", metavar="TARGET", shell_complete=completer("target"), help="Only the rules that this target needs."
+    "--target",
+    cls=GroupedOption,
+    group="Rewrite",
+    example="--target tensorrt==10",
+    metavar="TARGET",
+    shell_complete=completer("target"),
+    help="Only the rules that this target needs.",
 )
 @options_of(JsonOption)
 def command(target: str | None, line: CommandLine) -> None:
