@@ -61,7 +61,8 @@ def shell(checkout, script, **environment):
 def act(checkout, **inputs):
     """Run the action's check step as GitHub does; returns the process and the outputs."""
     names = ("SUBJECT", "CONFIG", "REFERENCE", "BASELINE", "BASELINE_ENGINE", "OPTIONS", "REPRO", "SOURCE_CHECK")
-    values = dict.fromkeys(names, "") | {"REPORTS": "reports dir", "REPRO": "true", "SOURCE_CHECK": "true"} | inputs
+    switches = {"REPRO": "true", "SOURCE_CHECK": "true", "CHECKOUT": str(ROOT)}
+    values = dict.fromkeys(names, "") | {"REPORTS": "reports dir"} | switches | inputs
     files = {n: str(checkout / n.lower()) for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     process = shell(checkout, run_blocks()["Check"], **values, **files)
     outputs = dict(line.split("=", 1) for line in (checkout / "github_output").read_text().splitlines())
@@ -89,6 +90,23 @@ def test_the_action_fails_with_the_code_the_annotation_and_a_repro(checkout):
     assert "::error file=net.py,line=13," in process.stdout
     assert (checkout / "reports dir" / "repro.zip").stat().st_size > 500
     assert "❌" in (checkout / "github_step_summary").read_text()
+
+
+def test_a_repro_gets_those_options_of_the_check_that_it_takes(checkout):
+    write_pair(checkout / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
+    options = "--power 2 --processes 5 --seed 3 --dynamic N=1:2:4 --rtol 1e-3 --atol=1e-4"
+    process, _ = act(checkout, SUBJECT="out/model.trt.onnx", OPTIONS=options, SOURCE_CHECK="false")
+    assert process.returncode == 3, process.stderr
+    assert "no repro was cut" not in process.stdout
+    assert (checkout / "reports dir" / "repro.zip").stat().st_size > 500
+
+
+def test_options_of_a_check_and_of_a_repro():
+    words = ["--dynamic", "N=1:2:4", "H=3", "--layers", "--against", "x.py:f", "-q", "--html", "r", "--config", "a b"]
+    program = [sys.executable, str(ROOT / "ci" / "repro_options.py"), *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    output = subprocess.run(program, capture_output=True, text=True, env=environment, check=True).stdout
+    assert set(output.split("\0")) == {"--dynamic=N=1:2:4", "--dynamic=H=3", "--quiet", "--config=a b", ""}
 
 
 def test_the_action_takes_a_baseline(checkout):
@@ -129,8 +147,9 @@ def test_the_gitlab_component_runs(checkout):
     write_pair(checkout / "out", rewritten=small_net(eps=0.1, norm_rule="l2norm"))
     text = (ROOT / "templates" / "check.yml").read_text()
     inputs = yaml.safe_load(text.split("\n---\n")[0])["spec"]["inputs"]
-    values = {name: facts.get("default") for name, facts in inputs.items()} | {"subject": "out/model.trt.onnx"}
-    assert {name for name, value in values.items() if value is None} == set(), "only the subject has no default"
+    values = {name: facts.get("default") for name, facts in inputs.items()}
+    assert {name for name, value in values.items() if value is None} == {"subject", "requirement"}
+    values |= {"subject": "out/model.trt.onnx", "requirement": "none"}
     assert set(re.findall(r"\$\[\[ inputs\.([\w-]+) \]\]", text)) == set(inputs)
     filled = re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda m: json.dumps(values[m[1]]).strip('"'), text)
     job = yaml.safe_load(filled.split("\n---\n")[1])["trtconv-check"]
@@ -143,6 +162,42 @@ def test_the_gitlab_component_runs(checkout):
     assert ("major", "net.py", 13) in [
         (e["severity"], e["location"]["path"], e["location"]["lines"]["begin"]) for e in entries
     ]
+
+
+def test_the_gitlab_component_installs_what_is_pinned_alone():
+    text = (ROOT / "templates" / "check.yml").read_text()
+    pinned = re.compile(re.search(r"(?m)^      regex: (.*)$", text)[1])
+    commit = "trtconv @ git+https://host/trtconv@" + "0" * 40
+    for requirement in (
+        "none",
+        commit,
+        "./trtconv",
+        "https://host/trtconv-1.0-py3-none-any.whl",
+        "trtconv[sign]==1.2.3",
+    ):
+        assert pinned.search(requirement), requirement
+    for requirement in (
+        "trtconv",
+        "trtconv[cpu]",
+        "trtconv>=1",
+        "trtconv==1.*",
+        "trtconv @ git+https://host/trtconv@main",
+    ):
+        assert not pinned.search(requirement), requirement
+
+
+def test_nothing_installs_trtconv_by_its_name():
+    """Whoever holds the name in an index could run code wherever it is installed so."""
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    written = [
+        f
+        for f in files
+        if re.search(r"\.(md|yml|yaml|py|toml|html|sh)$|Dockerfile$", f) and f != "tests/test_ci_files.py"
+    ]
+    bare = re.compile(r"pip install [^\n`#]*[\s\"']trtconv(\[[\w,]*\])?[\"']?(\s|$|`)(?! *@)")
+    for name in written:
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            assert not bare.search(line), f"{name}: {line}"
 
 
 def test_the_jenkins_script_runs(checkout):

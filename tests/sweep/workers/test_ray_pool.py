@@ -130,7 +130,7 @@ def test_without_ray_one_error_says_what_to_install(tmp_path):
         "except MissingDependencyError as e: print(e.hint)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout == "pip install 'trtconv[sweep]'\n"
+    assert ended.stdout == "pip install ray\n"
 
 
 class BusyRay(SimpleNamespace):

@@ -63,7 +63,13 @@ class BenchOptions:
 @click.command("bench", cls=StrangersListCommand)
 @click.argument("subject", type=FILE)
 @options_of(
-    CheckRequest, BenchOptions, ModuleSource, ConfigOption, JsonOption, OutputOptions, without=("--foreign-engine",)
+    CheckRequest,
+    BenchOptions,
+    ModuleSource,
+    ConfigOption,
+    JsonOption,
+    OutputOptions,
+    without=("--foreign-engine", "--no-source-check", "--power"),
 )
 def command(subject: Path, line: CommandLine) -> None:
     """Measure latency and throughput of SUBJECT (an engine or an ONNX file) at sample points, as ratios."""

@@ -74,7 +74,7 @@ class ReproOptions:
     ConfigOption,
     JsonOption,
     OutputOptions,
-    without=("--plugin", "--foreign-engine"),
+    without=("--plugin", "--foreign-engine", "--no-source-check", "--power"),
 )
 def command(subject: Path, line: CommandLine) -> int:
     """Cut the smallest failing part out of SUBJECT, for a bug report: ONNX, inputs, expected outputs, the command.

@@ -12,7 +12,7 @@ from trtconv.core.trust.signed_set import SignedSet
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
 
-INSTALL = "pip install 'trtconv[sign]'"
+INSTALL = "pip install 'model-signing>=1.1,<2' pyopenssl 'cyclonedx-python-lib>=11,<12'"
 # CycloneDX' types of components.
 MODEL, LIBRARY = "machine-learning-model", "library"
 # What the statement about the set covers, not what belongs to the model.

@@ -78,7 +78,7 @@ def _require_values(module: nn.Module, spec: str) -> None:
 def require_torch() -> None:
     """Raise MissingDependencyError when torch is not installed."""
     if importlib.util.find_spec("torch") is None:
-        raise MissingDependencyError("exporting a module needs torch", hint="pip install 'trtconv[cpu]'")
+        raise MissingDependencyError("exporting a module needs torch", hint="pip install torch onnxscript")
 
 
 def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:

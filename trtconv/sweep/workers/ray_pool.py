@@ -48,7 +48,7 @@ class RayPool:
         try:
             import ray
         except ImportError as error:
-            raise MissingDependencyError("a sweep needs ray", hint="pip install 'trtconv[sweep]'") from error
+            raise MissingDependencyError("a sweep needs ray", hint="pip install ray") from error
         self._ray = ray
         self._marker = marker
         self._folder: Path | None = None
