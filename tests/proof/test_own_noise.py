@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.noise.rounding import MANY_SEEDS, own_errors
+from trtconv.proof.noise.rounding import MANY_SEEDS, own_errors, sensitive_outputs
 from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import RememberedRuns, prove
@@ -132,3 +132,12 @@ def test_a_model_that_cannot_be_opened_is_no_proof() -> None:
     verdict = prove(RememberedRuns(refuse).opened, [sample_at("random")])
     assert verdict.failure is not None
     assert verdict.failure.reason == "no such operator"
+
+
+@pytest.mark.parametrize(("exact_error", "sensitive"), [(1e-7, {"y"}), (1e-3, set())])
+def test_a_function_that_turns_with_its_input_is_no_rounding(exact_error: float, sensitive: set[str]) -> None:
+    rounding = {"y": np.full(64, exact_error, np.float32)}
+    changes = [{"y": np.full(64, 1e-2, np.float32)} for _ in range(3)]
+    assert sensitive_outputs(rounding, changes) == sensitive
+    # A decision that falls otherwise in one of the changes is the original's own.
+    assert sensitive_outputs(rounding, [*changes, {"y": np.full(64, 1e-8, np.float32)}]) == set()

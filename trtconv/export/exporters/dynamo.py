@@ -13,6 +13,7 @@ from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.branches.guards import fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
 from trtconv.export.exporters.separate_classes import separate_classes
@@ -199,16 +200,18 @@ def to_onnx(
     """The ir.Model of a program, tidied; and the program as it was decomposed, whose names the model has."""
     import torch
 
-    onnx_program = torch.onnx.export(
-        program,
-        dynamo=True,
-        optimize=False,
-        opset_version=opset,
-        verbose=False,
-        input_names=[s.name for s in trace.specs],
-        output_names=list(trace.outputs),
-    )
+    with python_floats() as constants:
+        onnx_program = torch.onnx.export(
+            program,
+            dynamo=True,
+            optimize=False,
+            opset_version=opset,
+            verbose=False,
+            input_names=[s.name for s in trace.specs],
+            output_names=list(trace.outputs),
+        )
     assert onnx_program is not None
+    widen_exactly(constants)
     clean_up(onnx_program.model)
     decomposed = onnx_program.exported_program or program
     for spec, value in zip(trace.specs, onnx_program.model.graph.inputs, strict=True):
