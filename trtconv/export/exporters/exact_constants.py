@@ -1,7 +1,7 @@
 """Python's floats beside FP64 tensors: torch.onnx rounds them to FP32 first, so `x.double() * 0.37` is off by 1e-8.
 
-Its translation makes a FLOAT constant of each Python float whose operator binds no type to it, and a cast to DOUBLE after
-it (torch/onnx/_internal/exporter/_building.py, `_determine_input_dtype`). What the constant was is remembered here.
+Its translation makes a FLOAT constant of each Python float whose operator binds no type to it, and a cast to DOUBLE
+after it (torch/onnx/_internal/exporter/_building.py, `_determine_input_dtype`). What it was made of is remembered.
 """
 
 from __future__ import annotations

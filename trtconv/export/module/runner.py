@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
+from trtconv.export.module.noise.ranked import RANKING, stable_sorts
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
     Resampled,
@@ -50,10 +51,10 @@ class ModuleRunner:
 
     # Class attributes, as runners of a part have an __init__ of their own.
     # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation; `has_gates` likewise.
-    # `wide` runs take
-    # float32 for float64.
+    # `wide` runs take float32 for float64. `ranks` is True once a counted run has put elements into an order.
     interpolates = True
     has_gates = True
+    ranks = False
     caches = ShapeCaches()
     wide = False
 
@@ -84,7 +85,7 @@ class ModuleRunner:
     def with_module(self, module: nn.Module, wide: bool = False) -> ModuleRunner:
         """Another module run in the same way, or with float64 for float32."""
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
-        other.names, other.binding, other.wide = self.names, self.binding, wide
+        other.names, other.binding, other.wide, other.ranks = self.names, self.binding, wide, self.ranks
         return other
 
     @property
@@ -129,7 +130,8 @@ class ModuleRunner:
             return self(inputs), 0.0
         self.interpolates = not INTERPOLATING.isdisjoint(work.names)
         self.has_gates = not {"lstm", "gru"}.isdisjoint(work.names)
-        return outputs, work.operations
+        self.ranks = not RANKING.isdisjoint(work.names)
+        return self(inputs) if self.ranks else outputs, work.operations
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""
@@ -138,7 +140,13 @@ class ModuleRunner:
         if not self.names:
             self._bind(list(inputs))
         tensors = {name: to_tensor(inputs[name]) for name in self.names}
-        with torch.no_grad(), redirect_stdout(StringIO()), uncompiled(), wide_floats() if self.wide else nullcontext():
+        with ExitStack() as stack:
+            for context in (torch.no_grad(), redirect_stdout(StringIO()), uncompiled()):
+                stack.enter_context(context)
+            if self.wide:
+                stack.enter_context(wide_floats())
+            if self.ranks:
+                stack.enter_context(stable_sorts())
             outputs = self._run(tensors)
         return {name: to_array(value) for name, value in outputs.items()}
 

@@ -1,0 +1,61 @@
+"""Of equal elements the first comes first, in the original as in the exported file."""
+
+import numpy as np
+import pytest
+import torch
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.export.module.noise.ranked import stable_sorts
+from trtconv.export.module.runner import ModuleRunner
+
+TIED = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.5] * 40)
+
+
+@pytest.mark.parametrize(
+    ("rank", "expected"),
+    [
+        (lambda x: x.topk(81).indices, [i for i in range(200) if i % 5 in (1, 3)] + [4]),
+        (lambda x: x.topk(3, largest=False).indices, [0, 2, 5]),
+        (lambda x: x.sort().indices[:3], [0, 2, 5]),
+        (lambda x: x.argsort(descending=True)[:3], [1, 3, 6]),
+        (lambda x: x.kthvalue(82).indices, 9),
+        (lambda x: x.median(0).indices, 99),
+    ],
+)
+def test_the_first_of_equal_elements_comes_first(rank, expected):
+    with stable_sorts():
+        assert rank(TIED).tolist() == expected
+
+
+def test_a_median_of_nan_stays_one():
+    with stable_sorts():
+        assert torch.tensor([1.0, float("nan"), 2.0]).median(0).values.isnan()
+
+
+class Peaks(torch.nn.Module):
+    def forward(self, x):
+        return x.round().topk(5).indices
+
+
+def test_a_runner_that_has_seen_a_sort_keeps_the_order():
+    runner = ModuleRunner(Peaks())
+    x = np.random.default_rng(0).normal(size=(3, 400)).astype(np.float32)
+    first = np.argsort(-x.round(), axis=1, kind="stable")[:, :5]
+    outputs, _ = runner.counted({"x": x})
+    assert runner.ranks
+    np.testing.assert_array_equal(*outputs.values(), first)
+    np.testing.assert_array_equal(*runner({"x": x}).values(), first)
+
+
+def test_ties_all_over_convert(export, write_module):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x):
+        heat = x.sigmoid()
+        peaks = heat * (F.max_pool2d(heat, 3, 1, 1) == heat)
+        scores, index = peaks.flatten(1).topk(10)
+        return torch.stack((scores, (index // x.shape[2]).float(), (index % x.shape[2]).float()), -1)
+""")
+    result = export("net.py:Net", ["x:float32[N,4,H]=-3:3"], "N=1:2:3 H=6:9:12")
+    x = np.zeros((1, 4, 8), np.float32)
+    assert OnnxRuntimeRunner(result.model)({"x": x})["output"][0, :, 2].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
