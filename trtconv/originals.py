@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.foreign.request import ForeignRequest
-from trtconv.proof.sampling import MODULE
+from trtconv.proof.original import FILE, MODULE
 
 if TYPE_CHECKING:
     from trtconv.export import ExportResult
     from trtconv.foreign import ForeignResult
-
-FILE = "the ONNX file"
 
 
 def original_in_words(request: ExportRequest | ForeignRequest) -> str:

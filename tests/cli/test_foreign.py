@@ -1,6 +1,7 @@
 """A foreign ONNX file as a user converts, checks and measures it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -45,9 +46,19 @@ def test_convert_needs_no_torch_and_says_what_it_proved(converted):
 
 def test_what_was_written_is_checked_like_any_conversion(converted, trtconv):
     out, _ = converted
-    code, said, err = trtconv("check", out / "model.trt.onnx")
+    code, said, err = trtconv("check", out / "model.trt.onnx", "--markdown", out / "r.md", "--html", out / "r.html")
     assert code == 0, err
     assert "PASSED" in said
+    for text in (
+        said,
+        (out / "r.md").read_text(),
+        (out / "r.html").read_text(),
+        (out / "model.report.html").read_text(),
+    ):
+        assert "equals the ONNX file at" in text
+        assert not re.search(r"(equals|differs from) (the|its) (reference|module|original)", text)
+    assert json.loads((out / "model.report.json").read_text())["original"] == "the ONNX file"
+    assert "--no-source-check" not in (out / "model.report.html").read_text()
 
 
 def test_a_dim_without_a_range_ends_in_the_line_to_type(third, trtconv, tmp_path):
@@ -67,7 +78,7 @@ def test_check_against_the_file(converted, third, trtconv):
     out, _ = converted
     code, said, err = trtconv("check", out / "model.trt.onnx", "--against", third)
     assert code == 0, err
-    assert "PASSED" in said
+    assert "model.trt.onnx equals the ONNX file at" in said
 
 
 def test_check_against_another_file_is_red(third, trtconv, tmp_path):

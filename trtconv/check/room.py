@@ -29,7 +29,7 @@ from trtconv.check.compare.reference_fit import (
     require_outputs,
     within_profiles,
 )
-from trtconv.check.compare.samples import samples_for
+from trtconv.check.compare.samples import ComparedSamples, samples_for
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.check.environment import environment
@@ -82,14 +82,14 @@ def check_model(
     arithmetic = arithmetic_of(request.subject)
     watch = _Watch(request, arithmetic)
     try:
-        samples, reference, notes = read()
-        comparison = _compare(request, subject, watch.passing(samples, subject.profiles), arithmetic, progress)
+        reference = read()
+        comparison = _compare(request, subject, reference, watch, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     finally:
         subject.close()
     equal = bool(comparison.outputs) and not comparison.differs
-    power = _power(request, watch, lambda: read()[0], time.monotonic() - started, progress) if equal else None
+    power = _power(request, watch, lambda: read().samples, time.monotonic() - started, progress) if equal else None
     idle = _idle_findings(watch, comparison, power) if equal else ()
     with_picture = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
     differences = _differences(request, comparison.telling, progress) if comparison.differs or with_picture else ()
@@ -102,20 +102,21 @@ def check_model(
         "arithmetic": str(arithmetic),
         **recorded,
         "power": power.as_dict() if power is not None else {},
-        "files": _files(request, reference),
+        "files": _files(request, reference.label),
     }
     return CheckReport(
         subject=str(request.subject),
         subject_kind=subject.kind,
-        reference=reference,
+        reference=reference.label,
         runner=subject.runner,
         tolerance=request.tolerance or NO_LIMITS,
         comparisons=comparison.outputs,
         advisory=comparison.advisory,
-        findings=(*notes, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned),
+        findings=(*reference.findings, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned),
         seconds=time.monotonic() - started,
         environment=environment(engine=subject.kind == "engine"),
         extras={k: v for k, v in extras.items() if v},
+        original=reference.original,
     )
 
 
@@ -225,7 +226,8 @@ class _Comparison:
 def _compare(
     request: CheckRequest,
     subject: Subject,
-    samples: Iterable[ReferenceSample],
+    reference: ComparedSamples,
+    watch: _Watch,
     arithmetic: Arithmetic,
     progress: Progress,
 ) -> _Comparison:
@@ -233,13 +235,13 @@ def _compare(
     telling_sample: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
-    for sample in samples:
+    for sample in watch.passing(reference.samples, subject.profiles):
         require_outputs(sample, (name for name, _ in request.outputs))
         if not within_profiles(sample, subject.profiles):
             findings.append(Finding("note", "usage", f"{sample.point} is outside the engine's profiles; not compared"))
             continue
         progress.phase(str(sample.point))
-        suspicious = require_finite(sample)
+        suspicious = require_finite(sample, reference.original)
         findings += [suspicious] if suspicious else []
         results = _compare_at(request, subject, sample, arithmetic)
         (advisory if sample.point.advisory else compared).extend(results)

@@ -29,7 +29,7 @@ COMMANDS: dict[str, str] = {
     "build": "ONNX to a TensorRT or TensorRT-RTX engine, static or dynamic.",
     "tune": "The fastest engine that keeps an accuracy that you name, or nothing.",
     "refit": "New weights in an engine of the same graph, proved as it was.",
-    "check": "Compare an ONNX file or an engine with the original module.",
+    "check": "Compare an ONNX file or an engine with its original, a module or an ONNX file.",
     "sweep": "Many models x targets x precisions x GPUs, on Ray: an atlas of what holds.",
     "bench": "Latency and throughput of an engine, beside torch's.",
     "package": "A Triton model repository out of an engine.",

@@ -67,7 +67,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All comparisons of one subject against one reference, with the environment in which they were made."""
+    """All comparisons of one subject against one reference, with the environment in which they were made.
+
+    `original` is what the reference is of, in words: the module, the ONNX file.
+    """
 
     subject: str
     subject_kind: str
@@ -81,6 +84,7 @@ class CheckReport:
     environment: Mapping[str, str] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
     static: bool = False
+    original: str = "the original"
 
     @property
     def passed(self) -> bool:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.report import OutputComparison
 from trtconv.core.sizes import format_bytes
 from trtconv.foreign.result import ForeignResult
-from trtconv.originals import FILE
-from trtconv.proof.sampling import MODULE
+from trtconv.proof.original import FILE, MODULE
 
 if TYPE_CHECKING:
     from trtconv.build import BuildResult

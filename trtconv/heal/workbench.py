@@ -63,7 +63,7 @@ class EngineWorkbench:
         if failed is None:
             reasons = "; ".join(f.message for f in report.errors)
             raise InvalidRequestError(
-                f"'{self._engine}' has nothing to heal: {reasons or 'it equals its reference at every point'}"
+                f"'{self._engine}' has nothing to heal: {reasons or 'it equals its original at every point'}"
             )
         graph = check_model(replace(self._check, subject=self._model, reference=self._reference), self._progress)
         wrong = first_failure(graph.comparisons)
@@ -190,7 +190,7 @@ class EngineWorkbench:
     def _proved(self, engine: Path) -> CheckReport:
         from trtconv.check import check_model
 
-        request = replace(self._check, subject=engine, reference=self._reference_in(engine.parent), source_check=False)
+        request = replace(self._check, subject=engine, reference=self._reference_in(engine.parent), sources_known=True)
         return check_model(request, self._progress)
 
     def _reference_in(self, folder: Path) -> Path:

@@ -28,7 +28,7 @@ from trtconv.pipeline.foreign import FileInterface, against_file, file_reference
 from trtconv.pipeline.live_module import module_of
 from trtconv.pipeline.stages import Stages
 from trtconv.proof.comparison import describe_failure, first_failure
-from trtconv.proof.sampling import MODULE
+from trtconv.proof.original import MODULE
 
 if TYPE_CHECKING:
     from trtconv.build import BuildResult
@@ -80,7 +80,7 @@ def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
         export=dataclasses.replace(request.export, output=model),
         rewrite=dataclasses.replace(request.rewrite, model=model, output=rewritten),
         build=dataclasses.replace(request.build, model=rewritten, output=engine),
-        check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True, source_check=False),
+        check=dataclasses.replace(request.check, subject=engine, allow_unrunnable=True, sources_known=True),
         gate=request.gate,
     )
 

@@ -13,6 +13,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import CheckRequest
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.original import FILE
 
 if TYPE_CHECKING:
     from trtconv.check.compare.original import OriginalSamples
@@ -39,7 +40,7 @@ def against_file(request: CheckRequest) -> OriginalSamples:
 
     assert request.against is not None
     path = request.against.base / request.against.spec
-    return OriginalSamples(f"the ONNX file '{path}'", lambda subject: _samples_for(subject, path, request))
+    return OriginalSamples(f"{FILE} '{path}'", FILE, lambda subject: _samples_for(subject, path, request))
 
 
 def _samples_for(subject: Subject, path: Path, request: CheckRequest) -> Iterator[ReferenceSample]:

@@ -103,7 +103,7 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
         check = CheckRequest(
             result.engine,
             reference=beside(folder / MODEL, ".reference.safetensors"),
-            source_check=False,
+            sources_known=True,
             tolerance=request.export.tolerance,
             plugins=request.plugins,
             code=request.code,

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
 """Runs a model: arrays by name in, arrays by name out. Raises TrtconvError when the run fails."""
 
+# What verdicts and errors call the original.
+MODULE, FILE, UNQUANTISED = "the module", "the ONNX file", "the model before quantisation"
+# What a reference of the user's data records as its source.
+DATA = "the user's data"
+
 MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
 """The inputs at a sample point, by name."""
 
@@ -107,3 +112,10 @@ class FormedRun:
         """The graph with its coordinates and scales moved."""
         moved: Sequence[Run] = self.run.resampled(exact) if isinstance(self.run, Resampling) else ()
         return tuple(self.form.around(m) for m in moved)
+
+
+def original_of_source(source: str) -> str:
+    """What a verdict calls the original whose outputs a reference holds, by the source that the reference records."""
+    if source == DATA:
+        return UNQUANTISED
+    return FILE if source.endswith(".onnx") else MODULE

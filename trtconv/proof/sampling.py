@@ -20,7 +20,7 @@ from trtconv.proof.noise.rounding import (
     measured_errors,
     own_errors,
 )
-from trtconv.proof.original import Counting, MakeInputs, Original, Run
+from trtconv.proof.original import MODULE, Counting, MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
 from trtconv.proof.reference import ReferenceSample
@@ -42,8 +42,6 @@ MEASURED_WORK = 1e11
 # inputs); points with random values are measured from the cheapest on, at least two of them.
 SHARE_IN_FP64 = 0.5
 FEWEST_MEASURED = 2
-# What notes call an original.
-MODULE = "the module"
 # Noise of this share of an output's magnitude at special values is told to the user.
 REMARKABLE = 0.01
 

@@ -19,6 +19,7 @@ def report(*comparisons, findings=(), **over):
         "subject": "out/model.trt.onnx", "subject_kind": "onnx", "reference": "out/model.reference.safetensors",
         "runner": "onnxruntime 1.31 on the CPU", "tolerance": Tolerance(), "comparisons": tuple(comparisons),
         "findings": tuple(findings), "seconds": 1.25, "environment": {"trtconv": "0.1.0", "python": "3.11"},
+        "original": "the module",
     }  # fmt: skip
     return CheckReport(**(values | over))
 

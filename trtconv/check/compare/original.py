@@ -11,7 +11,8 @@ from trtconv.proof.reference import ReferenceSample
 
 @dataclass(frozen=True)
 class OriginalSamples:
-    """`label` is what the report calls it; `samples` gives them for a subject, under the subject's names."""
+    """`label` names it, `original` is what verdicts call it; `samples` are those for a subject, under its names."""
 
     label: str
+    original: str
     samples: Callable[[Subject], Iterable[ReferenceSample]]

@@ -128,7 +128,7 @@ def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
             "error",
             "usage",
             f"'{model}' is not the file that its manifest and reference were made with",
-            "export the module again",
+            "convert it again",
         ),
     )
 
@@ -154,8 +154,8 @@ def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
     return (Finding("warning", "sizes", str(coverage), hint, source=(*coverage.tables, *coverage.lines)[0]),)
 
 
-def require_finite(sample: ReferenceSample) -> Finding | None:
-    """A warning when the module itself gives NaN at a point that is not a NaN point: equality there shows little."""
+def require_finite(sample: ReferenceSample, original: str) -> Finding | None:
+    """A warning when the original itself gives NaN at a point that is not a NaN point: equality there shows little."""
     import numpy as np
 
     if sample.point.advisory:
@@ -165,7 +165,7 @@ def require_finite(sample: ReferenceSample) -> Finding | None:
             return Finding(
                 "warning",
                 "accuracy",
-                f"the module itself returns NaN in '{name}' at {sample.point}",
+                f"{original} itself returns NaN in '{name}' at {sample.point}",
                 "the comparison there only shows that NaN stays NaN",
             )
     return None

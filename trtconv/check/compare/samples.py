@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.compare.original import OriginalSamples
@@ -14,6 +14,7 @@ from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.original import MODULE, original_of_source
 from trtconv.proof.points import sample_inputs, sample_points
 from trtconv.proof.reference import ReferenceSample, formed_samples, read_reference_info, read_samples
 from trtconv.proof.sampling import measured_sample
@@ -25,31 +26,42 @@ if TYPE_CHECKING:
     ModuleRunner = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 
+@dataclass(frozen=True)
+class ComparedSamples:
+    """Samples of an original. `label` names their file or module, `original` is what verdicts call what they are of."""
+
+    samples: Iterable[ReferenceSample]
+    label: str
+    original: str
+    findings: tuple[Finding, ...] = ()
+
+
 def samples_for(
     request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
-) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+) -> ComparedSamples:
     """The original's samples in the form of the subject's outputs, what they are called, and what is to be told."""
-    samples, label, notes = _originals(request, subject, runner, original)
-    return formed_samples(samples, recorded_fixed_rows(request.subject)), label, notes
+    compared = _originals(request, subject, runner, original)
+    return replace(compared, samples=formed_samples(compared.samples, recorded_fixed_rows(request.subject)))
 
 
 def _originals(
     request: CheckRequest, subject: Subject, runner: ModuleRunner | None, original: OriginalSamples | None
-) -> tuple[Iterable[ReferenceSample], str, tuple[Finding, ...]]:
+) -> ComparedSamples:
     if original is not None:
-        return original.samples(subject), original.label, ()
+        return ComparedSamples(original.samples(subject), original.label, original.original)
     if runner is not None and request.reference is None:
         if subject.kind != "onnx":
             path = find_reference(request.subject, None)
-            return _rerun(runner, read_samples(path)), "the module itself", ()
-        return _run_module(runner, subject, request.space), "the module itself", ()
+            return ComparedSamples(_rerun(runner, read_samples(path)), "the module itself", MODULE)
+        return ComparedSamples(_run_module(runner, subject, request.space), "the module itself", MODULE)
     path = find_reference(request.subject, request.reference)
     info = read_reference_info(path)
     require_fit(subject, info, path)
     samples: Iterator[ReferenceSample] = read_samples(path)
-    return (
-        (_rerun(runner, samples) if runner else samples),
+    return ComparedSamples(
+        _rerun(runner, samples) if runner else samples,
         str(path),
+        MODULE if runner else original_of_source(info.source),
         (*sizes_tried(request.subject, path), *staleness(request.subject, path)),
     )
 

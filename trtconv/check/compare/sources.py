@@ -39,7 +39,7 @@ def compare_sources(request: CheckRequest) -> SourceVerdict:
     A check against the module itself (`request.against`) shows what today's sources do, so nothing is compared then.
     Raises InvalidRequestError for a manifest that cannot be read.
     """
-    if request.against is not None or not request.subject.is_file():
+    if request.against is not None or request.sources_known or not request.subject.is_file():
         return SourceVerdict("")
     path = exported_manifest(request.subject, request.reference)
     manifest = read_json(path, "manifest") if path.is_file() else {}

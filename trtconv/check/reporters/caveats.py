@@ -14,8 +14,6 @@ def remarks(report: CheckReport) -> str:
     words = []
     if report.extras.get("sources", {}).get("status") == "not compared":
         words.append("sources not compared (--no-source-check)")
-    if engine_not_run(report):
-        words.append("but the engine was not run here")
     if is_weak(report):
         words.append("but it shows little: see the warnings")
     return "".join(f", {w}" for w in words)

@@ -20,6 +20,7 @@ def report_dict(report: CheckReport) -> dict[str, Any]:
         "subject": report.subject,
         "subject_kind": report.subject_kind,
         "reference": report.reference,
+        "original": report.original,
         "runner": report.runner,
         "tolerance": asdict(report.tolerance),
         "comparisons": [c.as_dict() for c in report.comparisons],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from trtconv.check.reporters.caveats import engine_not_run, is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.caveats import missed_lines, power_line
+from trtconv.check.reporters.headline import ERROR_UNIT, headline
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.check.reporters.reporter import Reporter
 from trtconv.core.artifacts import write_report_text
@@ -21,19 +22,9 @@ def markdown_text(report: CheckReport) -> str:
 
 
 def _verdict(report: CheckReport) -> str:
-    points = len({c.point for c in report.comparisons})
-    if report.static:
-        mark, word = ("✅", "fits the target") if report.passed else ("❌", f"has {len(report.errors)} errors")
-        return f"### {mark} `{_code(report.subject)}` {word}"
-    if report.passed:
-        mark = "⚠️" if is_weak(report) or engine_not_run(report) else "✅"
-        return f"### {mark} `{_code(report.subject)}` equals the reference at {points} sample points{remarks(report)}"
-    if not report.comparisons:
-        return f"### ⚠️ `{_code(report.subject)}` was not compared"
-    bad = len({c.point for c in report.comparisons if not c.passed})
-    if bad:
-        return f"### ❌ `{_code(report.subject)}` differs at {bad} of {points} sample points"
-    return f"### ❌ `{_code(report.subject)}` equals the reference, but {len(report.errors)} other errors were found"
+    head = headline(report)
+    mark = {"good": "✅", "open": "⚠️", "bad": "❌"}[head.state]
+    return f"### {mark} `{_code(report.subject)}` {head.text}"
 
 
 def _outputs(report: CheckReport) -> str:
@@ -54,7 +45,7 @@ def _outputs(report: CheckReport) -> str:
                 cell_text(worst.point),
             )
         )
-    heads = ("output", "points equal", "max abs error", "of 1+\\|x\\|", "cosine", "worst at")
+    heads = ("output", "points equal", "max abs error", f"of {cell_text(ERROR_UNIT)}", "cosine", "worst at")
     allowed = f"{report.tolerance}, {report.runner}"
     return table(heads, rows) + f"\n\n<sub>{cell_text(allowed)}</sub>"
 

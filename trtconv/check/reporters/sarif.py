@@ -13,7 +13,7 @@ from trtconv.core.report import CheckReport
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RULES: dict[str, str] = {
-    "accuracy": "The subject does not compute what the module computes, within the tolerance.",
+    "accuracy": "The subject does not compute what its original computes, within the tolerance.",
     "unsupported": "The target does not support a node, or silently computes it wrongly.",
     "budget": "A limit on latency, size, memory or time is exceeded.",
     "environment": "The machine lacks what the check needs.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.check.reporters.caveats import is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.caveats import missed_lines, power_line
+from trtconv.check.reporters.headline import ERROR_UNIT, headline
 from trtconv.check.reporters.problems import problems
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.proof.comparison import describe_failure
@@ -23,7 +24,16 @@ def print_report(report: CheckReport, console: Console) -> None:
     report = displayable(report)
     if report.comparisons:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in ("output", "points", "max abs", "max rel", "of scale", "cosine", "mismatched", "worst at"):
+        for heading in (
+            "output",
+            "points",
+            "max abs",
+            "max rel",
+            f"of {ERROR_UNIT}",
+            "cosine",
+            "mismatched",
+            "worst at",
+        ):
             table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
         for name in dict.fromkeys(c.output for c in report.comparisons):
             table.add_row(*(escape(cell) for cell in _row([c for c in report.comparisons if c.output == name])))
@@ -69,15 +79,8 @@ def _row(results: list[OutputComparison]) -> tuple[str, ...]:
 
 
 def verdict(report: CheckReport) -> tuple[str, str, str]:
-    """Colour and words: `PASSED`, `model.engine equals the reference at 12 sample points (...)`."""
-    points = len({c.point for c in report.comparisons})
-    allowed = f"{report.tolerance}, {report.runner}"
-    if report.passed:
-        text = f"{report.subject} equals the reference at {points} sample points ({allowed}){remarks(report)}"
-        return "yellow" if is_weak(report) else "green", "PASSED", text
-    if not report.comparisons:
-        return "red", "NOT CHECKED", report.subject
-    bad = len({c.point for c in report.comparisons if not c.passed})
-    if not bad:
-        return "red", "FAILED", f"{report.subject} equals the reference ({allowed}), but see the errors above"
-    return "red", "FAILED", f"{report.subject} differs at {bad} of {points} sample points ({allowed})"
+    """Colour and words: `PASSED`, `model.engine equals the module at 12 sample points (...)`."""
+    head = headline(report)
+    allowed = f" ({report.tolerance}, {report.runner})" if report.comparisons else ""
+    colour = {"good": "green", "open": "yellow", "bad": "red"}[head.state]
+    return colour, head.word.upper(), f"{report.subject} {head.text}{allowed}"

@@ -31,7 +31,7 @@ class CheckOptions:
         default=None,
         metadata=option(
             "--against",
-            help="Compare with this module instead of a reference file.",
+            help="Compare with this module, or ONNX file, instead of a reference file.",
             group="Model",
             example="--against net.py:make_net",
             metavar="MODULE",
@@ -128,7 +128,9 @@ class Destinations:
     extra=[r.option for r in REPORTERS],
 )
 def command(subject: Path, line: CommandLine) -> int:
-    """Compare SUBJECT (an ONNX file or an engine) with what the module computed, at every sample point."""
+    """Compare SUBJECT (an ONNX file or an engine) with what its original computed, at every sample point.
+
+    The original is the module or the foreign ONNX file that SUBJECT was converted from, or what --against names."""
     from trtconv.check.reporters import print_report, write_reports
     from trtconv.cli.console import ConsoleProgress, make_console
     from trtconv.frontend.assemble import check_gate, check_request, load_config

@@ -101,7 +101,7 @@ def command(subject: Path, line: CommandLine) -> int:
             progress=progress,
         )
     if repro is None:
-        echo(f"nothing fails: '{subject}' runs, equals its reference and builds", err=True)
+        echo(f"nothing fails: '{subject}' runs, equals its original and builds", err=True)
         return 1
     # `kind` is the document's.
     facts = {"failure" if name == "kind" else name: value for name, value in vars(repro).items()}

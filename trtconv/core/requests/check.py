@@ -34,9 +34,9 @@ class CheckRequest:
 
     `allow_unrunnable`: an engine that this machine cannot run is a note and not an error. `foreign`: an engine that
     trtconv did not build is taken without a manifest. `code` is what in an engine may run. `source_check`: sources that
-    changed since the export are an error. `space` and `inputs` are laid over what the subject, or a foreign file that
-    it is compared with, says of its inputs. `power` is the number of faults to try (0: none), within about
-    `power_seconds`.
+    changed since the export are an error; `sources_known`: the caller has just read them, and nothing is said of them.
+    `space` and `inputs` are laid over what the subject, or a foreign file that it is compared with, says of its inputs.
+    `power` is the number of faults to try (0: none), within about `power_seconds`.
     """
 
     subject: Path
@@ -98,6 +98,7 @@ class CheckRequest:
             key="check.power",
         ),
     )
+    sources_known: bool = False
     power_seconds: float = float("inf")
     space: ShapeSpace = field(
         default_factory=ShapeSpace,

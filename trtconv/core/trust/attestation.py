@@ -103,7 +103,8 @@ def _check_proof(files: SignedSet) -> dict[str, Any] | None:
         "runner": report.get("runner", ""),
         **({"power": f"{power.get('reported')} of {power.get('tried')}"} if power else {}),
     }
-    claim = f"{files.files[role].name} computes what the reference holds"
+    original = report.get("original") or "the original"
+    claim = f"{files.files[role].name} computes what {original} computes"
     return _proof(files, "check", claim, ("report",), (role, "reference"), report.get("comparisons") or [], evidence)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.reporters.caveats import engine_not_run, is_weak, missed_lines, power_line, remarks
+from trtconv.check.reporters.caveats import missed_lines, power_line
+from trtconv.check.reporters.headline import ERROR_UNIT, headline
 from trtconv.check.reporters.html.page_latency import latency_facts
 from trtconv.check.reporters.html.page_networks import network_pair
 from trtconv.check.reporters.html.page_precision import precision_facts
@@ -38,6 +39,7 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
     worst = _worst(report)
     return {
         "report": report,
+        "error_unit": ERROR_UNIT,
         "worst": worst,
         "allowed": allowed_of(report, worst.output) if worst else 0.0,
         "version": trtconv.__version__,
@@ -89,27 +91,10 @@ def _worst(report: CheckReport) -> OutputComparison | None:
 
 
 def _verdict(report: CheckReport) -> dict[str, str]:
-    points = len({c.point for c in report.comparisons})
-    bad = len({c.point for c in report.comparisons if not c.passed})
     if "tune" in report.extras:
         return tune_verdict(report.extras["tune"])
-    if report.static:
-        text = f"{len(report.errors)} errors; judged by {report.runner}"
-        word = "Passed" if report.passed else "Failed"
-        return {"state": "good" if report.passed else "bad", "word": word, "text": text}
-    if report.passed:
-        text = f"equals the reference at {points} sample points{remarks(report)}"
-        if engine_not_run(report):
-            return {"state": "open", "word": "Graph equal, engine not run", "text": text}
-        return {"state": "open" if is_weak(report) else "good", "word": "Passed", "text": text}
-    if bad:
-        text = f"differs from the reference at {bad} of {points} sample points"
-        return {"state": "bad", "word": "Failed", "text": text}
-    if report.comparisons:
-        text = f"equals the reference at {points} sample points, but {len(report.errors)} other errors were found"
-        return {"state": "bad", "word": "Failed", "text": text}
-    word = "Failed" if report.errors else "Not compared"
-    return {"state": "bad" if report.errors else "open", "word": word, "text": "nothing was compared"}
+    head = headline(report)
+    return {"state": head.state, "word": head.word.capitalize(), "text": head.text}
 
 
 def _cell(comparison: Any, tolerance: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from trtconv.core.data.samples import Batch, Sample, batches
 from trtconv.core.data.split import Parts
 from trtconv.core.model.file import Signature, load_weights, set_metadata, signature
 from trtconv.core.model.provenance import REFERENCE_KEY
+from trtconv.proof.original import DATA
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 from trtconv.proof.statistics.quantised_noise import SAMPLES, QuantisedNoise, measure_quantised_noise
@@ -44,7 +45,7 @@ def write_data_reference(
         rows.append(ReferenceSample(point, batch.inputs, outputs, floors))
     path = beside(output, SUFFIX)
     info = ReferenceInfo(
-        tuple(points), described.inputs, tuple(o.name for o in described.outputs), described.space, "the user's data"
+        tuple(points), described.inputs, tuple(o.name for o in described.outputs), described.space, DATA
     )
     write_reference(path, info, rows)
     set_metadata(quantised, REFERENCE_KEY, sha256_file(path))
