@@ -13,6 +13,7 @@ from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.model.bodies import computing_nodes
 from trtconv.core.model.file import load_model, model_files, save_model
 from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import HALF_NAMES
@@ -130,7 +131,11 @@ def _apply_rules(source: onnx.ModelProto, request: RewriteRequest, progress: Pro
         whole,
         notes,
         kept_of(narrowed, model),
-        {"opset": opset_of(original), "nodes": len(original.graph.node), "space": str(model_space(original)[0])},
+        {
+            "opset": opset_of(original),
+            "nodes": len(computing_nodes(original.graph)),
+            "space": str(model_space(original)[0]),
+        },
     )
 
 
@@ -303,7 +308,7 @@ def _facts(request: RewriteRequest, graph: RewrittenGraph, after: onnx.ModelProt
         "target": str(request.target),
         "options": recorded_options(request),
         "opset": [graph.start["opset"], opset_of(after)],
-        "nodes": [graph.start["nodes"], len(after.graph.node)],
+        "nodes": [graph.start["nodes"], len(computing_nodes(after.graph))],
         "space": graph.start["space"],
         "float64_nodes": list(graph.float64_nodes),
         "sha256": sha256_file(request.output),

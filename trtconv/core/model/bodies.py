@@ -33,6 +33,14 @@ def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
                 yield from walk_nodes(body.node)
 
 
+def computing_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes of a graph that compute something, which is what counts of nodes count everywhere.
+
+    A Constant holds data, like an initializer; the bodies of If, Loop and Scan are not entered.
+    """
+    return [n for n in graph.node if n.op_type != "Constant"]
+
+
 def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
     """Give the graph these nodes, in this order; they may be its own."""
     # The nodes are copied before those that they come from are removed.

@@ -159,6 +159,7 @@ def test_both_networks_are_drawn_in_a_browser(pair, tmp_path):
     assert dom.count("data-ready=") == 2, dom[-500:]
     facts = page_facts(dataclasses.replace(GOOD, subject=str(pair)))["networks"]
     drawn = re.findall(r'<g class="node( rule)?"[^>]*tabindex="(-?\d)"', dom)
-    assert len(drawn) == sum(n["nodes"] for n in facts)
+    ends = 2 * 2  # an input and an output in each
+    assert len(drawn) == sum(n["nodes"] for n in facts) + ends
     assert sum(bool(rule) for rule, _ in drawn) == sum(n["marked"] for n in facts)
     assert [index for _, index in drawn].count("0") == 2, "one stop of the Tab key in each picture"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trtconv.check.reporters.html.network.data import DrawnGraph, read_graph
+from trtconv.check.reporters.html.network.data import ENDS, DrawnGraph, read_graph
 from trtconv.check.reporters.html.network.page import embed_json, graph_data
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import TrtconvError
@@ -35,7 +35,7 @@ def _with_replaced(graph: DrawnGraph, ledger: Mapping[str, Any]) -> DrawnGraph:
     rules = {node["name"]: entry["rule"] for entry in ledger.get("entries", ()) for node in entry.get("before", ())}
     nodes = tuple(
         dataclasses.replace(node, rule=rules[node.name], facts=(("replaced by rule", rules[node.name]), *node.facts))
-        if node.name in rules and node.op not in ("Input", "Output")
+        if node.name in rules and node.op not in ENDS
         else node
         for node in graph.nodes
     )
@@ -46,7 +46,7 @@ def _drawn(which: str, graph: DrawnGraph) -> dict[str, Any]:
     return {
         "which": which,
         "title": graph.title,
-        "nodes": len(graph.nodes),
+        "nodes": graph.node_count,
         "edges": len(graph.edges),
         "marked": sum(bool(node.rule) for node in graph.nodes),
         "data": embed_json(graph_data(graph)),

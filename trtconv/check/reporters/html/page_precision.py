@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.blame.origins import graph_of
-from trtconv.check.reporters.html.network.data import graph_of_model
+from trtconv.check.reporters.html.network.data import ENDS, graph_of_model
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.precision import BF16, FP8, FP16, FP32, INT8
@@ -65,7 +65,7 @@ def _steps(report: CheckReport) -> tuple[list[_Step], str]:
     return [
         _Step(node.name, dict(node.facts).get("module", ""), node.op, _kind(node.dtype), 1.0)
         for node in nodes
-        if node.op not in ("Input", "Output")
+        if node.op not in ENDS
     ], "graph"
 
 

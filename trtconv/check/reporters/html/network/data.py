@@ -11,7 +11,7 @@ from trtconv.check.reporters.html.network.dims import infer_dims
 from trtconv.core.artifacts import require_file
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import values_read
+from trtconv.core.model.bodies import computing_nodes, values_read
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.trust.trust import NO_CODE, EngineCode
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 # Values of constants up to this many elements are shown in full.
 SHOWN_ELEMENTS = 8
+# What boxes at the ends of a network have as their operator.
+INPUT, OUTPUT = "Input", "Output"
+ENDS = (INPUT, OUTPUT)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class DrawnGraph:
     edges: tuple[tuple[int, int, str, str], ...]
     facts: tuple[tuple[str, str], ...] = field(default=())
 
+    @property
+    def node_count(self) -> int:
+        """How many boxes compute something: all but the inputs and outputs."""
+        return sum(node.op not in ENDS for node in self.nodes)
+
 
 def read_graph(path: Path, code: EngineCode = NO_CODE) -> DrawnGraph:
     """The graph of an ONNX file or of an engine. Raises what opening the file raises."""
@@ -60,7 +68,7 @@ def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
     constants = {t.name: _tensor_text(t) for t in model.graph.initializer}
     constants |= {n.output[0]: _constant_text(n) for n in model.graph.node if n.op_type == "Constant"}
     inputs = [v.name for v in model.graph.input if v.name not in constants]
-    nodes = [DrawnNode("Input", name, (("tensor", shapes.get(name, "")),)) for name in inputs]
+    nodes = [DrawnNode(INPUT, name, (("tensor", shapes.get(name, "")),)) for name in inputs]
     makers = {name: i for i, name in enumerate(inputs)}
     edges: list[tuple[int, int, str, str]] = []
     for proto in model.graph.node:
@@ -74,7 +82,7 @@ def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
         edges += (
             [(makers[value.name], len(nodes), value.name, shapes.get(value.name, ""))] if (value.name in makers) else []
         )
-        nodes.append(DrawnNode("Output", value.name, (("tensor", shapes.get(value.name, "")),)))
+        nodes.append(DrawnNode(OUTPUT, value.name, (("tensor", shapes.get(value.name, "")),)))
     opset = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
     return DrawnGraph(path.name, tuple(nodes), tuple(edges), (("opset", opset),))
 
@@ -100,7 +108,7 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
         return _tensor_text(attribute.t)
     if attribute.type in (kinds.GRAPH, kinds.GRAPHS):
         bodies = [attribute.g] if attribute.type == kinds.GRAPH else list(attribute.graphs)
-        return ", ".join(f"body of {len(b.node)} nodes" for b in bodies)
+        return ", ".join(f"body of {len(computing_nodes(b))} nodes" for b in bodies)
     value = onnx.helper.get_attribute_value(attribute)
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     return text if len(text) <= 200 else text[:200] + " …"
@@ -160,7 +168,7 @@ def graph_of_layers(layers: Iterable[LayerInfo], title: str) -> DrawnGraph:
     layers = tuple(layers)
     produced = {t.name for layer in layers for t in layer.outputs}
     free = {t.name: t for layer in layers for t in layer.inputs if t.name not in produced}
-    nodes = [DrawnNode("Input", n, (("tensor", _layer_tensor(t)),)) for n, t in free.items()]
+    nodes = [DrawnNode(INPUT, n, (("tensor", _layer_tensor(t)),)) for n, t in free.items()]
     makers = {n: i for i, n in enumerate(free)}
     edges: list[tuple[int, int, str, str]] = []
     read: set[str] = set()
@@ -174,7 +182,7 @@ def graph_of_layers(layers: Iterable[LayerInfo], title: str) -> DrawnGraph:
         for tensor in layer.outputs:
             if tensor.name not in read:
                 edges.append((makers[tensor.name], len(nodes), tensor.name, _layer_tensor(tensor)))
-                nodes.append(DrawnNode("Output", tensor.name, (("tensor", _layer_tensor(tensor)),)))
+                nodes.append(DrawnNode(OUTPUT, tensor.name, (("tensor", _layer_tensor(tensor)),)))
     total = sum(layer.seconds for layer in layers)
     facts = (("layers", str(len(layers))), ("time of all layers", f"{total * 1e3:.3f} ms" if total else "not measured"))
     return DrawnGraph(title, tuple(nodes), tuple(edges), facts)

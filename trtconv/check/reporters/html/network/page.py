@@ -32,7 +32,7 @@ def graph_html(graph: DrawnGraph) -> str:
     return environment.get_template("page.html.jinja").render(
         title=graph.title,
         facts=graph.facts,
-        nodes=len(graph.nodes),
+        nodes=graph.node_count,
         edges=len(graph.edges),
         data=embed_json(graph_data(graph)),
         scripts=scripts,
