@@ -57,7 +57,8 @@ class Eager:
     """The module in FP32 and in FP64; one instance for all points, so that its state goes on from call to call."""
 
     def __init__(self, module: Any) -> None:
-        self._module = module.eval()
+        # An adapter merges again at each call of eval().
+        self._module = module.eval() if any(m.training for m in module.modules()) else module
         self.ran = 0
         try:
             self._exact = copy.deepcopy(self._module).double()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,12 @@ from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.branches.callers import require_no_use_of_callers
+from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
 from trtconv.export.module.noise.repeatable import (
     require_independent_of_first_call,
     require_repeatable,
     require_same_again,
+    state,
 )
 from trtconv.export.module.outputs import require_same_outputs
 from trtconv.export.module.runner import ModuleRunner, set_eval
@@ -27,18 +28,17 @@ from trtconv.proof.sizes import Budget, traced_sizes
 
 if TYPE_CHECKING:
     from trtconv.export.module.padded_runner import PaddedRunner
-    from trtconv.export.sizes.shape_caches import CachedAttribute, Slot
     from trtconv.proof.original import MakeInputs
 
 
 @dataclass(frozen=True)
 class ObservedModule:
-    """A module in eval mode, how it is run, and its attributes before the first run."""
+    """A module in eval mode, how it is run, and its state before the first run."""
 
     module: Any
     runner: ModuleRunner
     make: MakeInputs
-    untouched: Mapping[Slot, CachedAttribute]
+    untouched: UntouchedState
     notes: tuple[str, ...] = ()
 
 
@@ -52,7 +52,8 @@ def load_observed(request: ExportRequest) -> ObservedModule:
     if runner.binding.note:
         notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
-    return ObservedModule(module, runner, make, attributes(module), tuple(notes))
+    untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
+    return ObservedModule(module, runner, make, untouched, tuple(notes))
 
 
 def run_at_points(
@@ -84,8 +85,9 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
     except TrtconvError as error:
         raise explain_error(error, runner, request, observed.make) from error
     require_same_outputs(samples.items)
-    runner.caches = find_shape_caches(runner, observed.untouched, samples.items)
+    runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
     require_repeatable(runner, samples.cheapest)
     require_no_use_of_callers(runner, samples.cheapest.inputs)
-    require_independent_of_first_call(runner, observed.untouched, samples.items)
+    require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
+    require_no_values_of_first_call(runner, observed.untouched, samples, observed.make)
     return samples

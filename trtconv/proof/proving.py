@@ -29,13 +29,17 @@ MOST_REMEMBERED = 1 << 29
 
 @dataclass(frozen=True)
 class ProofVerdict:
-    """The comparisons made, in the order of the points, until the first that failed; advisory ones apart."""
+    """The comparisons made, in the order of the points, until the first that failed; advisory ones apart.
+
+    `refusal` is why a model could not be opened: nothing was compared then, and the failure says the same.
+    """
 
     comparisons: tuple[OutputComparison, ...]
     failure: OutputComparison | None
     at: SamplePoint | None
     seconds: float
     advisory: tuple[OutputComparison, ...] = ()
+    refusal: TrtconvError | None = None
 
     @property
     def equal(self) -> bool:
@@ -185,4 +189,4 @@ def _zeros(array: Array) -> Array:
 def _refused(error: TrtconvError, sample: ReferenceSample, started: float) -> ProofVerdict:
     name, expected = next(iter(sample.outputs.items()))
     failed = OutputComparison(name, str(sample.point), False, error.message, tuple(expected.shape), ())
-    return ProofVerdict((failed,), failed, sample.point, time.monotonic() - started)
+    return ProofVerdict((failed,), failed, sample.point, time.monotonic() - started, refusal=error)

@@ -31,12 +31,37 @@ class Alike(nn.Module):
 INPUT = parse_tensor("x:float32[N,3,W]")
 
 
-@pytest.mark.parametrize(("name", "way"), [("Mask", "could not export"), ("Other", "differ")])
-def test_the_path_of_a_run_is_exported_where_that_of_an_export_is_another(export, write_module, name, way):
+@pytest.mark.parametrize("name", ["Mask", "Other"])
+def test_own_code_that_asks_is_traced_as_in_a_run(export, write_module, name):
     write_module(ASKING)
+    result = export(f"net.py:{name}", ["x:float32[N,3,W]"], "N=1:2:3 W=2:5:9")
+    assert not any(n.startswith("dynamo") for n in result.notes)
+
+
+@pytest.mark.parametrize(("name", "way"), [("Mask", "could not export"), ("Other", "differ")])
+def test_the_path_of_a_run_is_exported_where_a_packages_own_is_another(
+    export, write_module, tmp_path, monkeypatch, name, way
+):
+    package = tmp_path / "site-packages" / f"asking_{name}.py"
+    package.parent.mkdir()
+    package.write_text(ASKING)
+    monkeypatch.syspath_prepend(str(package.parent))
+    write_module(f"from asking_{name} import {name}\n")
     result = export(f"net.py:{name}", ["x:float32[N,3,W]"], "N=1:2:3 W=2:5:9")
     assert way in next(n for n in result.notes if n.startswith("dynamo:"))
     assert any(n.startswith("dynamo with the path of a plain run: equal") for n in result.notes)
+
+
+def test_what_the_user_wrote_for_exporters_serves_where_a_run_cannot_be_traced(export, write_module):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x):
+        if torch.compiler.is_exporting() or torch.jit.is_tracing():
+            return x * 2
+        return torch.from_numpy(x.numpy() * 2)
+""")
+    result = export("net.py:Net", ["x:float32[N,3,W]"], "N=1:2:3 W=2:5:9")
+    assert any("with the path of an export: equal" in n for n in result.notes)
 
 
 @pytest.mark.parametrize(("name", "line"), [("Mask", 7), ("Other", 13), ("Alike", None)])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from trtconv.export.symbolic import grids, linear_algebra, numerics, order
+from trtconv.export.symbolic import division, error_functions, exponents, grids, linear_algebra, numerics, order
 from trtconv.export.symbolic.mode import symbolic_functions
 
 
@@ -48,14 +48,44 @@ def test_nanmedian_of_rows_without_numbers():
 def test_erfinv_keeps_its_digits_at_the_ends():
     x = torch.cat([torch.linspace(-1, 1, 4001), torch.tensor([1 - 2**-24, 1e-7, 1e-30, -0.0, 1.5, math.nan])])
     expected = torch.erfinv(x.double())
-    torch.testing.assert_close(numerics.erfinv(None, x).double(), expected, rtol=3e-7, atol=0.0, equal_nan=True)
+    torch.testing.assert_close(error_functions.erfinv(None, x).double(), expected, rtol=3e-7, atol=0.0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["erfc", "erfcx", "log_ndtr"])
+def test_tails_of_the_error_function_keep_their_digits(name):
+    x = torch.cat([torch.linspace(-8.5, 9.0, 40001), torch.tensor([math.inf, -math.inf, math.nan])])
+    torchs = getattr(torch.special, name)
+    expected, rounded = torchs(x.double()), torchs(x).double()
+    own = getattr(error_functions, name)(None, x).double()
+    # As exact as torch's own FP32, which for the logarithm in the upper tail is 1e-5.
+    rounding = ((rounded - expected) / expected).abs().nan_to_num().max().item()
+    torch.testing.assert_close(own, expected, rtol=max(1e-6, 1.5 * rounding), atol=0.0, equal_nan=True)
+
+
+@pytest.mark.parametrize(("base", "highest"), [(2, 127), (10, 10)])
+def test_logarithms_of_whole_powers_are_whole(base, highest):
+    function, torchs = (exponents.log2, torch.log2) if base == 2 else (exponents.log10, torch.log10)
+    powers = torch.tensor([float(base) ** k for k in range(highest + 1)])
+    assert torch.equal(function(None, powers), torch.arange(highest + 1.0))
+    x = torch.tensor([0.0, -0.0, -1.0, math.inf, math.nan, 1e-40, 0.3, 999.9999, 1000.0001, 3e38])
+    torch.testing.assert_close(function(None, x), torchs(x), rtol=3e-7, atol=0.0, equal_nan=True)
+    torch.testing.assert_close(function(None, powers.to(torch.int64)[:7]), torch.arange(7.0), rtol=0.0, atol=0.0)
+
+
+def test_whole_numbers_are_divided_as_such():
+    x = torch.tensor([2_000_000_001, -2_000_000_001, 7, -7], dtype=torch.int32)
+    for mode in ("floor", "trunc"):
+        assert torch.equal(
+            division.divide(None, x, 8, rounding_mode=mode), torch.div(x.long(), 8, rounding_mode=mode).int()
+        )
+    assert torch.equal(numerics.shift_right(None, x, 3), x >> 3)
 
 
 def test_frexp_beside_every_power_of_two():
     powers = 2.0 ** torch.arange(-149, 128)
     below = torch.nextafter(powers[23:], torch.tensor(0.0))
     x = torch.cat([powers, -powers, below, torch.tensor([0.0, -0.0, 3.4e38, math.inf, math.nan])])
-    mantissa, exponent = numerics.frexp(None, x)
+    mantissa, exponent = exponents.frexp(None, x)
     expected = torch.frexp(x)
     torch.testing.assert_close(mantissa, expected.mantissa, rtol=0.0, atol=0.0, equal_nan=True)
     assert torch.equal(exponent, expected.exponent)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
+from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
@@ -49,6 +50,8 @@ class OnnxRuntimeRunner:
         try:
             self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises many unrelated classes
+            if missing := missing_kernel(str(error), model):
+                raise TrtconvError(str(missing), hint=missing.hint) from error
             raise TrtconvError(f"ONNX Runtime refuses the model: {first_line(error)}") from error
         self.input_names: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())

@@ -15,7 +15,7 @@ from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, is_machinery
+from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.proof.reference import ReferenceSample
 
 QUESTIONS = (
@@ -30,14 +30,17 @@ FARTHEST = 1e-3
 
 
 @contextmanager
-def answered(answer: bool) -> Iterator[list[Frame]]:
-    """In the block, code outside torch that asks whether it is being exported gets this answer; gives its lines."""
+def answered(answer: bool, *, own: bool = False) -> Iterator[list[Frame]]:
+    """In the block, code outside torch that asks whether it is being exported gets this answer; gives its lines.
+
+    `own`: the user's own code alone, and not that of installed packages.
+    """
     lines: list[Frame] = []
 
     def answering(real: Callable[[], bool]) -> Callable[[], bool]:
         def ask() -> bool:
             frame = sys._getframe(1)
-            if is_machinery(frame.f_code.co_filename):
+            if (is_library if own else is_machinery)(frame.f_code.co_filename):
                 return real()
             lines.append((frame.f_code.co_filename, frame.f_lineno))
             return answer

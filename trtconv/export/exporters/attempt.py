@@ -23,6 +23,7 @@ from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.export.module.runner import ModuleRunner, to_tensor
+from trtconv.export.module.user_code import Frame
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
@@ -72,8 +73,9 @@ class ExportTask:
 class Way:
     """One way to export.
 
-    `symbolic` traces with Python's own number functions replaced by ones that keep sizes; a module that asks whether it
-    is being exported is told no where `as_in_a_run`.
+    `symbolic` traces with Python's own number functions replaced by ones that keep sizes. The user's code that asks
+    whether it is being exported is told no, since what it then does need not be what it does in a run; packages are
+    told so where `as_in_a_run`, and nobody where `as_exported`.
     """
 
     exporter: str
@@ -83,6 +85,7 @@ class Way:
     splits: bool = False
     cut: Cut | None = None
     as_in_a_run: bool = False
+    as_exported: bool = False
 
     def __str__(self) -> str:
         parts = [self.exporter]
@@ -91,18 +94,22 @@ class Way:
         parts += ["for each side of a branch"] if self.splits else []
         parts += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
         parts += ["with the path of a plain run"] if self.as_in_a_run else []
+        parts += ["with the path of an export"] if self.as_exported else []
         return " ".join(parts)
 
     @property
     def folder(self) -> str:
         """The folder name for its files."""
-        flags = (self.symbolic, self.generalises, self.splits, self.as_in_a_run)
+        flags = (self.symbolic, self.generalises, self.splits, self.as_in_a_run, self.as_exported)
         return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised."""
+    """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised.
+
+    `asks`: the user's code asks whether it is being exported.
+    """
 
     way: Way
     candidate: ExportCandidate | None = None
@@ -110,6 +117,7 @@ class Attempt:
     error: Exception | None = None
     sizes: SizeCoverage | None = None
     runs: RememberedRuns | None = None
+    asks: bool = False
 
     @property
     def equal(self) -> bool:
@@ -131,11 +139,12 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     attempt_folder = job.folder / way.folder
     attempt_folder.mkdir(exist_ok=True)
     started = time.monotonic()
+    lines: list[Frame] = []
     try:
         trace = job.trace()
         with (
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
-            answered(False) if way.as_in_a_run else nullcontext(),
+            nullcontext(lines) if way.as_exported else answered(False, own=not way.as_in_a_run) as lines,
         ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
@@ -145,7 +154,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         full = out_of_space(error)
         if full is not None:
             raise unwritable(job.request.output, full) from error
-        return Attempt(way, error=error)
+        return Attempt(way, error=error, asks=bool(lines))
     finally:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
@@ -154,7 +163,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
-    return Attempt(way, candidate, verdict, runs=runs)
+    return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines))
 
 
 def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> ExportCandidate:

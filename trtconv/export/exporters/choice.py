@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -121,6 +121,9 @@ def choose(job: ExportTask) -> ChosenExport:
             return ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
+        if not waiting and result.asks:
+            # What the user wrote for exporters may be all that they can follow.
+            waiting = [replace(w, as_exported=True) for w in ways(job.request)]
     raise export_error(attempts, job, paths)
 
 
@@ -205,7 +208,7 @@ def suspect_sizes(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, 
 
 def worth_trying(way: Way, before: list[Attempt]) -> bool:
     """False when an earlier attempt of the same exporter failed in a way that this one does not change."""
-    alike = [a for a in before if (a.way.exporter, a.way.as_in_a_run) == (way.exporter, way.as_in_a_run)]
+    alike = [a for a in before if _manner(a.way) == _manner(way)]
     plain = next((a for a in alike if not a.way.symbolic), None)
     if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
         return True
@@ -213,6 +216,10 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     if way.splits and way.cut is None:
         return "Constraints violated" in text
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)
+
+
+def _manner(way: Way) -> tuple[str, bool, bool]:
+    return way.exporter, way.as_in_a_run, way.as_exported
 
 
 def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:
@@ -231,8 +238,16 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             details=details,
             where=locate_fork(fork, base),
         )
-    if wrongs:
-        return _difference_error(attempts, job, wrongs[0], paths)
+    compared = [v for v in wrongs if v.refusal is None]
+    if compared:
+        return _difference_error(attempts, job, compared[0], paths)
+    if wrongs and wrongs[0].refusal is not None:
+        refusal = wrongs[0].refusal
+        return UnsupportedError(
+            f"what was exported cannot be compared with the module: {refusal.message}",
+            hint=refusal.hint or "no file was written; see the lines above for what each exporter gave",
+            details=details,
+        )
     error = attempts[0].error
     assert error is not None
     cause = unnamed_cause(a.error for a in attempts)

@@ -195,13 +195,17 @@ def _hooks_take_positions(module: nn.Module) -> bool:
 
 
 def set_eval(module: nn.Module) -> bool:
-    """Put the module in eval mode; True when it was in training mode. Exported programs have no modes."""
-    was_training = any(m.training for m in module.modules())
+    """Put the module in eval mode; True when it was in training mode. Exported programs have no modes.
+
+    One that is in eval mode already is left alone: adapters add their part to the weights at each call of `eval`.
+    """
+    if not any(m.training for m in module.modules()):
+        return False
     try:
         module.eval()
     except NotImplementedError:
         return False
-    return was_training
+    return True
 
 
 def to_tensor(array: Array) -> torch.Tensor:

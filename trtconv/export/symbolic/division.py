@@ -25,11 +25,15 @@ def reversed_floor_divide(func: Any, x: Any, other: Any) -> Any:
 
 
 def divide(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
-    """torch.div; ONNX's is another thing of floats rounded down, and the exporters cut integers off as FP32."""
+    """torch.div; ONNX's is another thing of floats rounded down, and the exporters divide integers as FP32."""
+    import torch
+
     if rounding_mode is None or out is not None:
         return NotImplemented
+    if _of_integers(x, other):
+        return _cut_off(x, other) if rounding_mode == "trunc" else torch.floor_divide(x, other)
     if rounding_mode == "trunc":
-        return _cut_off(x, other) if _of_integers(x, other) else NotImplemented
+        return NotImplemented
     return _floored(x, other) if _of_floats(x, other) else NotImplemented
 
 

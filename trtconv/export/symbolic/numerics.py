@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from trtconv.export.symbolic.sizes import is_symbolic
 
 # Up to here `atanh` and `tanh` give log1p and expm1 to the last digits; beyond, nothing cancels in the plain forms.
 SMALL = 0.5
+# The ranges that torch's exporter writes as QuantizeLinear and DequantizeLinear.
+QUANTIZE_LINEAR = ((0, 255), (-128, 127), (0, 127))
 
 
 def log1p(func: Any, x: Any) -> Any:
@@ -266,7 +268,7 @@ def shift_right(func: Any, x: Any, bits: Any) -> Any:
     if not isinstance(x, torch.Tensor) or x.dtype == torch.uint8:
         return NotImplemented
     power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype)
-    return torch.div(x, power, rounding_mode="floor")
+    return torch.floor_divide(x, power)
 
 
 def shift_left(func: Any, x: Any, bits: Any) -> Any:
@@ -286,60 +288,11 @@ def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:
     return func(x, float(min), float(max))
 
 
-# Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), single precision: highest power first, in
-# w - 2.5 for w = -log(1 - x * x) below 5, in sqrt(w) - 3 above.
-CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
-          -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
-TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-        0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
-
-
-def erfinv(func: Any, x: Any) -> Any:
-    """The inverse of erf for FP32; infinite at -1 and 1, NaN beyond."""
+def fake_quantize(func: Any, x: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+    """Rounded to steps of which QuantizeLinear has no such range (four bits); of eight bits the exporter's Q/DQ."""
     import torch
 
-    if x.dtype != torch.float32:
+    if (quant_min, quant_max) in QUANTIZE_LINEAR or not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
         return NotImplemented
-    w = -torch.log((1.0 - x) * (1.0 + x))
-    inside = torch.where(w < 5.0, w - 2.5, torch.sqrt(w.clamp(min=5.0)) - 3.0)
-    sums = [torch.full_like(x, c) for c in (CENTRE[0], TAIL[0])]
-    for centre, tail in zip(CENTRE[1:], TAIL[1:], strict=True):
-        sums = [sums[0] * inside + centre, sums[1] * inside + tail]
-    result = torch.where(w < 5.0, sums[0], sums[1]) * x
-    return torch.where(x.abs() == 1.0, x * math.inf, result)
-
-
-class MantissaExponent(NamedTuple):
-    """What torch returns from frexp."""
-
-    mantissa: Any
-    exponent: Any
-
-
-def frexp(func: Any, x: Any) -> Any:
-    """x as a mantissa of 0.5 to 1 times a power of two; zero, infinities and NaN have the exponent 0."""
-    import torch
-
-    if not x.dtype.is_floating_point:
-        return NotImplemented
-    plain = torch.logical_and(x == x, torch.logical_and(x != 0.0, x.abs() != math.inf))
-    size = torch.where(plain, x.abs(), 0.5)
-    exponent = torch.floor(torch.log2(size)) + 1.0
-    # In two steps: 2^149 is no float.
-    half = torch.floor(exponent * 0.5)
-    mantissa = size * torch.pow(2.0, -half) * torch.pow(2.0, half - exponent)
-    # The logarithm may round over a whole number.
-    above, below = mantissa >= 1.0, mantissa < 0.5
-    exponent = exponent + above.to(x.dtype) - below.to(x.dtype)
-    mantissa = torch.where(above, mantissa * 0.5, torch.where(below, mantissa * 2.0, mantissa))
-    signed = torch.where(x < 0.0, -mantissa, mantissa)
-    return MantissaExponent(torch.where(plain, signed, x), torch.where(plain, exponent, 0.0).to(torch.int32))
-
-
-def ldexp(func: Any, x: Any, other: Any) -> Any:
-    """x times two to the power of `other`."""
-    import torch
-
-    if not x.dtype.is_floating_point:
-        return NotImplemented
-    return x * torch.pow(2.0, other.to(x.dtype))
+    steps = torch.round(x * (1.0 / scale)) + zero_point
+    return (steps.clamp(quant_min, quant_max) - zero_point) * scale

@@ -38,11 +38,11 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     its noise and any file would be found equal. State that forward changes is also set to other values for a run: a
     counter may count to a thousand before it matters, and the file holds what it was at the time of tracing.
     """
-    before = _state(runner.module)
+    before = state(runner.module)
     require_same_again(runner, sample)
-    changed = [key for key, value in _state(runner.module).items() if key in before and _differs(before[key], value)]
+    changed = [key for key, value in state(runner.module).items() if key in before and _differs(before[key], value)]
     if changed and runner.caches.initial and _is_cache(runner, sample):
-        cached = [key for key, space, name in _places(runner.module) if (id(space), name) in runner.caches]
+        cached = [key for key, space, name in places(runner.module) if (id(space), name) in runner.caches]
         changed = [key for key in changed if key not in cached]
     if changed:
         _require_no_use_of(runner, sample, changed)
@@ -50,7 +50,7 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
 
 def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
     """Run the module again on the sample's inputs; raise AccuracyError when the outputs are others."""
-    differs = _difference(sample, runner(sample.inputs))
+    differs = difference(sample, runner(sample.inputs))
     if differs is None:
         return
     much = f" by up to {differs.max_abs:.3g}" if differs.max_abs is not None else f" ({differs.reason})"
@@ -71,7 +71,7 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
     for call in range(MORE_CALLS):
         outputs = runner(sample.inputs)
         # State that goes round matters at some calls only, so the last one alone would not show it.
-        differs = None if _same_bits(sample.outputs, outputs) else _difference(sample, outputs)
+        differs = None if _same_bits(sample.outputs, outputs) else difference(sample, outputs)
         if differs is not None:
             raise AccuracyError(
                 f"the module gives another '{differs.output}' after many calls than at first, on the same inputs: "
@@ -106,7 +106,7 @@ def require_independent_of_first_call(
                 return
             with runner.caches.emptied():
                 outputs = runner(other.inputs)
-        differs = _difference(other, outputs)
+        differs = difference(other, outputs)
         if differs is not None:
             raise AccuracyError(
                 f"forward keeps {', '.join(repr(n) for n in names[:3])} from its first call and depends on it: "
@@ -118,13 +118,13 @@ def require_independent_of_first_call(
 def _is_cache(runner: ModuleRunner, sample: ReferenceSample) -> bool:
     """True when the module gives the same with its caches by shape empty."""
     with runner.caches.emptied():
-        return _difference(sample, runner(sample.inputs)) is None
+        return difference(sample, runner(sample.inputs)) is None
 
 
 def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: list[str]) -> None:
     with _set_elsewhere(runner.module, changed):
         try:
-            differs = _difference(sample, runner(sample.inputs))
+            differs = difference(sample, runner(sample.inputs))
             what = f"'{differs.output}' changes" if differs is not None else ""
         except TrtconvError as error:
             what = f"it raises ({error.message})"
@@ -137,7 +137,7 @@ def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: l
         )
 
 
-def _difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputComparison | None:
+def difference(sample: ReferenceSample, outputs: dict[str, Any]) -> OutputComparison | None:
     """What differs by more than is allowed, or by more than `SAME` of an output's largest value.
 
     Noise is in the floor of the sample as well, so that the floor would allow it.
@@ -155,7 +155,7 @@ def _largest(output: Any) -> Any:
     return np.asarray(values.max(initial=0.0, where=np.isfinite(values)))
 
 
-def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
+def places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Each buffer, each number or tensor that is a plain attribute, and each parameter unless there are many bytes.
 
     Given are its name, and the dict and key to set it by.
@@ -176,11 +176,12 @@ def _places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
                 yield f"{path}.{name}" if path else name, space, name
 
 
-def _state(module: nn.Module) -> dict[str, Any]:
+def state(module: nn.Module) -> dict[str, Any]:
+    """By name a copy of each tensor, and each number, of `places`."""
     import torch
 
     values: dict[str, Any] = {}
-    for key, space, name in _places(module):
+    for key, space, name in places(module):
         value = space[name]
         values[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
     return values
@@ -200,7 +201,7 @@ def _set_elsewhere(module: nn.Module, changed: list[str]) -> Iterator[None]:
     """For the time of the block these have other values."""
     import torch
 
-    undo = [(space, name, space[name]) for key, space, name in _places(module) if key in changed]
+    undo = [(space, name, space[name]) for key, space, name in places(module) if key in changed]
     try:
         for space, name, value in undo:
             space[name] = _elsewhere(value) if isinstance(value, torch.Tensor) else value + MANY_CALLS

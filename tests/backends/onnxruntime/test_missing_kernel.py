@@ -1,0 +1,31 @@
+"""A node that ONNX Runtime has no kernel for is told with its type and a way out."""
+
+import onnx
+import pytest
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind", "says", "hint"),
+    [("Mul", "BFLOAT16", "no Mul in bfloat16", "--precision bf16"), ("Sin", "DOUBLE", None, None)],
+)
+def test_the_type_is_named(operator, kind, says, hint, tmp_path):
+    number = getattr(onnx.TensorProto, kind)
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["N"]) for n in "xy"]
+    nodes = [
+        onnx.helper.make_node("Cast", ["x"], ["narrow"], to=number),
+        onnx.helper.make_node(operator, ["narrow"] * (2 if operator == "Mul" else 1), ["product"], name="product"),
+        onnx.helper.make_node("Cast", ["product"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", values[:1], values[1:])
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    if says is None:
+        OnnxRuntimeRunner(path)
+        return
+    for model in (path, path.read_bytes()):
+        with pytest.raises(TrtconvError, match=says) as caught:
+            OnnxRuntimeRunner(model)
+        assert hint in caught.value.hint

@@ -1,0 +1,64 @@
+"""Why ONNX Runtime has no kernel for a node: it names the node, and not the type that it has none for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import onnx
+
+WITHOUT_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
+
+
+class MissingKernel(NamedTuple):
+    """An operator, the element type that ONNX Runtime does not compute it in on CPUs, and what to do."""
+
+    operator: str
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"ONNX Runtime, which judges here, has no {self.operator} in {self.dtype}"
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        if self.dtype == "bfloat16":
+            return (
+                "compute in float32 (`.float()`, or a module without `.bfloat16()`): the engine's precision is chosen "
+                "with --precision bf16"
+            )
+        return f"compute in float32 or int64 around {self.operator}"
+
+
+def missing_kernel(message: str, model: Path | bytes) -> MissingKernel | None:
+    """What kernel a session was refused for; None for another cause, or where the node's type cannot be read."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    named = WITHOUT_KERNEL.search(message)
+    if named is None:
+        return None
+    try:
+        loaded = (
+            onnx.load_model_from_string(model)
+            if isinstance(model, bytes)
+            else onnx.load(model, load_external_data=False)
+        )
+        graph = onnx.shape_inference.infer_shapes(loaded).graph
+    except (DecodeError, OSError, ValueError, RuntimeError, onnx.shape_inference.InferenceError):
+        return None  # what ONNX Runtime said is told then
+    node = next((n for n in graph.node if n.op_type == named[1] and n.name == named[2]), None)
+    kinds = _element_types(graph)
+    numbers = [kinds[name] for name in (*node.input, *node.output) if name in kinds] if node is not None else []
+    # A node of several types has one that is not everybody's.
+    unusual = [k for k in numbers if k not in (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL)]
+    if not numbers:
+        return None
+    return MissingKernel(named[1], onnx.TensorProto.DataType.Name((unusual or numbers)[0]).lower())
+
+
+def _element_types(graph: onnx.GraphProto) -> dict[str, int]:
+    values = (*graph.input, *graph.output, *graph.value_info)
+    return {v.name: v.type.tensor_type.elem_type for v in values} | {i.name: i.data_type for i in graph.initializer}

@@ -1,0 +1,118 @@
+"""What the first call leaves in a module because of its values: an engine knows of no first call.
+
+A normalisation that sets its scale from the first batch (ActNorm) gives the same again from then on, so that neither a
+second run nor its FP64 shows anything; the file would hold the statistics of the batch that the proof made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.export.module.noise.repeatable import MOST_WEIGHTS, difference, places, require_same_again, state
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from trtconv.proof.original import MakeInputs
+    from trtconv.proof.sampling import Samples
+
+HINT = (
+    "an engine keeps what was in the module when it was exported: run the module on real data first and save its "
+    "state, or load weights with --weights, so that the first call is over"
+)
+
+
+@dataclass(frozen=True)
+class UntouchedState:
+    """Of a module that was not run: its attributes by what holds them, the content of its tensors and numbers, and the
+    sums of parameters that are too many to keep.
+    """
+
+    attributes: Mapping[Slot, CachedAttribute]
+    content: Mapping[str, Any]
+    sums: Mapping[str, float]
+
+
+def sums_of_large(module: nn.Module) -> dict[str, float]:
+    """By name the sum of each parameter of a module with more than `MOST_WEIGHTS` bytes of them; else nothing."""
+    import torch
+
+    parameters = dict(module.named_parameters())
+    if sum(p.nbytes for p in parameters.values()) <= MOST_WEIGHTS:
+        return {}
+    return {n: float(p.detach().sum(dtype=torch.float64)) for n, p in parameters.items() if p.is_floating_point()}
+
+
+def require_no_values_of_first_call(
+    runner: ModuleRunner, untouched: UntouchedState, samples: Samples, make: MakeInputs
+) -> None:
+    """Raise AccuracyError where the first of the samples, which was run first, depends on what was run before it."""
+    first = samples.items[0]
+    require_same_again(runner, first)
+    after = state(runner.module)
+    changed = [k for k, v in untouched.content.items() if k in after and not _same(v, after[k])]
+    sums = sums_of_large(runner.module)
+    grown = [name for name, total in untouched.sums.items() if sums.get(name, total) != total]
+    if grown:
+        raise AccuracyError(f"forward changes the parameters {_listed(grown)} at its first call", hint=HINT)
+    others = make(replace(first.point, seed=first.point.seed + 1))
+    with (
+        as_before_first_call(runner.module, untouched.attributes, runner.caches) as names,
+        _with_content(runner.module, {k: untouched.content[k] for k in changed}),
+    ):
+        if not names and not changed:
+            return
+        with runner.caches.emptied() if runner.caches.initial else nullcontext():
+            try:
+                runner(others)
+                outputs = runner(first.inputs)
+            except TrtconvError:
+                return
+    differs = difference(first, outputs)
+    if differs is not None:
+        raise AccuracyError(
+            f"forward sets {_listed([*changed, *names])} from the values of its first call and depends on them: "
+            f"'{differs.output}' at {first.point} is another one when other values came first",
+            hint=HINT,
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(n) for n in names[:3])
+
+
+def _same(one: Any, other: Any) -> bool:
+    import torch
+
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.shape == other.shape and bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
+    return type(one) is type(other) and bool(one == other)
+
+
+@contextmanager
+def _with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[None]:
+    """For the time of the block the tensors and numbers of these names have this content."""
+    import torch
+
+    held = [(space, name, space[name], content[key]) for key, space, name in places(module) if key in content]
+    content_after = [v.detach().clone() if isinstance(v, torch.Tensor) else v for _, _, v, _ in held]
+
+    def fill(values: list[Any]) -> None:
+        for (space, name, current, _), value in zip(held, values, strict=True):
+            if isinstance(current, torch.Tensor) and current.shape == value.shape:
+                current.data.copy_(value)
+                space[name] = current
+            else:
+                space[name] = value
+
+    try:
+        fill([before for *_, before in held])
+        yield
+    finally:
+        fill(content_after)

@@ -1,0 +1,73 @@
+"""Logarithms that are whole at whole powers, and numbers as a mantissa and an exponent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+# The powers that FP32 holds exactly; of two, the normal ones.
+WHOLE_POWERS = {2: (-126, 127), 10: (0, 10)}
+
+
+def log2(func: Any, x: Any) -> Any:
+    """The binary logarithm; `log(x) / log(2)`, as the exporters write it, is 29.999998 at 2^30."""
+    return _logarithm(x, 2)
+
+
+def log10(func: Any, x: Any) -> Any:
+    """The decimal logarithm; `log(x) / log(10)` is 2.9999998 at 1000."""
+    return _logarithm(x, 10)
+
+
+def _logarithm(x: Any, base: int) -> Any:
+    """The quotient of logarithms, rounded where x is the power that it rounds to."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or x.dtype in (torch.float64, torch.bool) or x.dtype.is_complex:
+        return NotImplemented
+    number = x if x.dtype.is_floating_point else x.to(torch.float32)
+    if number.dtype != torch.float32:
+        return NotImplemented
+    low, high = WHOLE_POWERS[base]
+    quotient = torch.log(number) * (1.0 / math.log(base))
+    # NaN, and the infinity of 0, have no place in a table.
+    plain = torch.logical_and(quotient == quotient, quotient.abs() != math.inf)
+    rounded = torch.floor(torch.where(plain, quotient, 0.0) + 0.5).clamp(low, high)
+    powers = torch.tensor([float(base) ** k for k in range(low, high + 1)], device=x.device)
+    return torch.where(powers[(rounded - low).to(torch.int64)] == number, rounded, quotient)
+
+
+class MantissaExponent(NamedTuple):
+    """What torch returns from frexp."""
+
+    mantissa: Any
+    exponent: Any
+
+
+def frexp(func: Any, x: Any) -> Any:
+    """x as a mantissa of 0.5 to 1 times a power of two; zero, infinities and NaN have the exponent 0."""
+    import torch
+
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    plain = torch.logical_and(x == x, torch.logical_and(x != 0.0, x.abs() != math.inf))
+    size = torch.where(plain, x.abs(), 0.5)
+    exponent = torch.floor(torch.log2(size)) + 1.0
+    # In two steps: 2^149 is no float.
+    half = torch.floor(exponent * 0.5)
+    mantissa = size * torch.pow(2.0, -half) * torch.pow(2.0, half - exponent)
+    # The logarithm may round over a whole number.
+    above, below = mantissa >= 1.0, mantissa < 0.5
+    exponent = exponent + above.to(x.dtype) - below.to(x.dtype)
+    mantissa = torch.where(above, mantissa * 0.5, torch.where(below, mantissa * 2.0, mantissa))
+    signed = torch.where(x < 0.0, -mantissa, mantissa)
+    return MantissaExponent(torch.where(plain, signed, x), torch.where(plain, exponent, 0.0).to(torch.int32))
+
+
+def ldexp(func: Any, x: Any, other: Any) -> Any:
+    """x times two to the power of `other`."""
+    import torch
+
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    return x * torch.pow(2.0, other.to(x.dtype))
