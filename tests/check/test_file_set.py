@@ -9,6 +9,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from tests.core.ledger.ledgers import write_beside
 from trtconv.check import check_model
 from trtconv.core.artifacts import manifest_path, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError
@@ -151,14 +152,28 @@ def test_an_engine_is_bound_to_its_reference(bound):
 
 
 def test_an_engine_is_bound_to_its_ledger(bound):
-    ledger = bound.with_name("model.rewrites.json")
-    ledger.write_text("{}")
+    ledger = write_beside(bound)
     engine = write_engine(bound.parent, ledger_sha256=sha256_file(ledger))
     assert exit_code(check_model(CheckRequest(engine))) == 5
-    ledger.write_text('{"entries": []}')
+    write_beside(bound, notes=("another",))
     report = check_model(CheckRequest(engine))
     assert exit_code(report) == 2
     assert "'model.rewrites.json' belongs to another conversion" in report.errors[0].message
+
+
+def test_a_graph_is_bound_to_its_ledger(bound):
+    ledger = write_beside(bound)
+    assert check_model(CheckRequest(bound)).passed
+    text = ledger.read_text()
+    ledger.write_text(text.replace('"l2norm"', '"gelu"'))
+    report = check_model(CheckRequest(bound))
+    assert exit_code(report) == 2
+    assert [f.message for f in report.errors] == [f"'{ledger}' was changed after it was written"]
+    engine = write_engine(bound.parent, ledger_sha256=sha256_file(ledger))
+    assert check_model(CheckRequest(engine)).errors[0].message == f"'{ledger}' was changed after it was written"
+    write_beside(bound, sha256="0" * 64)
+    report = check_model(CheckRequest(bound))
+    assert "'model.trt.onnx' is not the one that 'model.rewrites.json' describes" in report.errors[0].message
 
 
 def test_a_manifest_that_is_gone_does_not_switch_verification_off(bound):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from tests.core.ledger.ledgers import make_ledger
 from tests.fuzz.strategies import changed_bytes, changed_json, json_bytes
 from tests.fuzz.target import Finding, Target
 from trtconv.backends.tensorrt.manifest import EngineManifest, parse_engine_manifest, write_manifest
@@ -21,12 +22,19 @@ from trtconv.backends.tensorrt.timing_cache import CacheKey, read_cache
 from trtconv.build.cache.store import EngineCache
 from trtconv.build.cache.store.entry import RECORD
 from trtconv.check.gate.baseline import read_baseline
-from trtconv.core.artifacts import read_json
+from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
+from trtconv.core.artifacts import beside, read_json, sha256_file
 from trtconv.core.files.artifact_set import sealed
 from trtconv.core.files.conversion_stamp import NAME, SCHEMA, environment_key, read_stamp
+from trtconv.core.ledger.facts import rewrite_facts
+from trtconv.core.ledger.options import same_rewrite
+from trtconv.core.ledger.reading import ledger_of, read_ledger
+from trtconv.core.ledger.writing import ledger_data, write_ledger
 from trtconv.core.report import SCHEMA as REPORT_SCHEMA
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.core.trust.attestation import statement
+from trtconv.core.trust.signed_set import read_set
 from trtconv.plugins.libraries.user_library import read_record, record_path
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_samples, write_reference
@@ -73,6 +81,42 @@ def _manifest(data: bytes, folder: Path) -> None:
 def _sealed_manifest(value: Any, folder: Path) -> None:
     if isinstance(value, dict):
         parse_engine_manifest(sealed(value), folder / "m.engine.json")
+
+
+@functools.cache
+def ledger_json() -> dict[str, Any]:
+    """A ledger as it is written, with whatever it may hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_ledger(Path(folder) / "l.json", make_ledger())
+        return read_json(Path(folder) / "l.json")
+
+
+def _ledger(data: bytes, folder: Path) -> None:
+    """An edited ledger is refused by its seal."""
+    path = folder / "m.rewrites.json"
+    path.write_bytes(data)
+    read_ledger(path)
+    if read_json(path) != ledger_json():
+        raise Finding("an edited ledger was accepted")
+
+
+def _sealed_ledger(value: Any, folder: Path) -> None:
+    """One that was sealed anew is read field by field, and all that reads it does with what it then says."""
+    if not isinstance(value, dict):
+        return
+    graph = folder / "m.trt.onnx"
+    path = beside(graph, ".rewrites.json")
+    graph.write_bytes(b"")
+    text = json.dumps(sealed({**value, "sha256": sha256_file(graph)}))
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    ledger = ledger_of(graph)
+    if ledger is None or sealed(ledger_data(ledger)) != read_json(path):
+        raise Finding("a ledger that is not written as it is read")
+    rewrite_facts(graph)
+    rewrite_groups(ledger.entries)
+    rejected_groups(ledger.rejected)
+    statement(read_set(graph), "0.1.0")
+    same_rewrite(ledger, folder / "m.onnx", graph)
 
 
 @functools.cache
@@ -199,6 +243,8 @@ PLUGIN_RECORD = {"sha256": "a" * 64, "plugins": [{"name": "Own", "version": "1"}
 TARGETS = (
     Target("manifest", st.deferred(lambda: json_bytes(manifest_json())), _manifest),
     Target("sealed-manifest", st.deferred(lambda: changed_json(manifest_json())), _sealed_manifest),
+    Target("ledger", st.deferred(lambda: json_bytes(ledger_json())), _ledger),
+    Target("sealed-ledger", st.deferred(lambda: changed_json(ledger_json())), _sealed_ledger),
     Target("reference", st.deferred(lambda: st.one_of(
         changed_bytes(st.just(reference_bytes())), json_bytes(reference_header()).map(_with_header))), _reference),
     Target("baseline", json_bytes(REPORT), _baseline),

@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 from trtconv.core.errors import AccuracyError
+from trtconv.core.ledger.records import Proof
 from trtconv.core.progress import SilentProgress
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.room import RULES, _rewrite_and_compare
 

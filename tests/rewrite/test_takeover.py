@@ -12,6 +12,8 @@ from onnx import external_data_helper, numpy_helper
 from tests.rewrite.harness import Case, model_of
 from tests.rewrite.test_room import ask, with_space
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.ledger.reading import read_ledger
+from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.precision import BF16, FP16, FP32, INT8
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
@@ -140,14 +142,18 @@ def test_what_was_changed_or_typed_already_is_refused(copied):
     with pytest.raises(InvalidRequestError, match="it is in fp16"):
         rewrite(replace(copied, rewritten=copied.output, output=copied.output.with_name("n.trt.onnx")))
     text = ledger.read_text()
-    for before, after, message in (
-        ('"trtconv": "', '"trtconv": "0.', "trtconv 0.* wrote it"),
-        ('"sha256": "', '"sha256": "0', "it was changed|made from another"),
-        ('"float64_nodes"', '"other"', "is not the ledger"),
+    for field, value, message in (
+        ("trtconv", "0.0.1", r"trtconv 0\.0\.1 wrote it"),
+        ("sha256", "0" * 64, "it was changed after its ledger"),
+        ("read", (), r"another 'm\.onnx'"),
     ):
-        ledger.write_text(text.replace(before, after))
+        write_ledger(ledger, replace(read_ledger(ledger), **{field: value}))
         with pytest.raises(InvalidRequestError, match=message):
             rewrite(copied)
+        ledger.write_text(text)
+    ledger.write_text(text.replace('"notes"', '"remarks"'))
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        rewrite(copied)
     ledger.write_text(text)
     with open(copied.model, "ab") as stream:
         stream.write(b"\x0a\x00")

@@ -10,6 +10,7 @@ from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.build.package.triton_repository import require_packaged
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.facts import raw_rewrite_facts, rewrite_facts
 from trtconv.core.model.facts import raw_tensor
 from trtconv.core.sizes import format_bytes
 from trtconv.core.trust.trust import NO_CODE, EngineCode
@@ -19,7 +20,7 @@ def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
     Raises InvalidRequestError when the file is not an engine; or is not the one that its manifest describes, or the
-    manifest was edited; or is not the one for which its Triton repository was written. A missing manifest is stated.
+    manifest or the ledger was edited; or is not the one for which its Triton repository was written. A missing manifest is stated.
     """
     header = read_plan_header(path)
     require_packaged(path)
@@ -29,7 +30,8 @@ def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE
         "made by": str(header),
     }
     if manifest_path(path).exists():
-        facts |= _from_manifest(read_engine_manifest(path))
+        manifest = read_engine_manifest(path)
+        facts |= _from_manifest(manifest) | rewrite_facts(path, manifest.ledger_sha256)
     else:
         facts["manifest"] = "none beside it: nothing says what the engine was built from"
     if layers:
@@ -56,6 +58,7 @@ def raw_engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_
             "inputs": [raw_tensor(s) for s in manifest.inputs],
             "outputs": [raw_tensor(s) for s in manifest.outputs],
         }
+        facts["rewrite"] = raw_rewrite_facts(path, manifest.ledger_sha256) or None
     return {**facts, **_layers(path, code)} if layers else facts
 
 

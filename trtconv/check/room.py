@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.blame.find import ModuleOutputs, blame
 from trtconv.check.blame.origins import graph_of, origins_of
-from trtconv.check.compare.engine_files import engine_layers, engine_problems
+from trtconv.check.compare.engine_files import engine_layers, engine_problems, ledger_problems
 from trtconv.check.compare.intermediates import (
     MOST_BYTES_FOR_A_PICTURE,
     TensorDifference,
@@ -125,8 +125,13 @@ def _bound(request: CheckRequest, live: bool) -> tuple[tuple[Finding, ...], dict
 
     `live` originals are run again, and need not be those that the reference was made of.
     """
-    if is_engine(request.subject) and request.subject.exists():
-        problems = engine_problems(request.subject, request.reference, foreign=request.foreign)
+    if request.subject.exists():
+        engine = is_engine(request.subject)
+        problems = (
+            engine_problems(request.subject, request.reference, foreign=request.foreign)
+            if engine
+            else ledger_problems(request.subject)
+        )
         if problems:
             return problems, {}
     findings = _binding(request) if not live or request.reference else ()

@@ -161,12 +161,13 @@ class EngineWorkbench:
 
     def _recorded_rewrite(self, model: Path) -> RewriteRequest:
         """The request that wrote `model`, by the ledger beside it. Raises InvalidRequestError where there is none."""
-        from trtconv.rewrite.engine.ledger import same_rewrite
+        from trtconv.core.ledger.options import same_rewrite
+        from trtconv.core.ledger.reading import read_ledger
 
         ledger, exported = beside(model.with_name(self._engine.name), ".rewrites.json"), beside(model, ".onnx")
         if exported == model or not exported.exists() or not ledger.exists():
             raise InvalidRequestError("there is no exported model with a ledger beside the engine to rewrite again")
-        return same_rewrite(ledger, exported, model)
+        return same_rewrite(read_ledger(ledger), exported, model)
 
     def _rewritten(self, variant: Variant, model: Path) -> None:
         from trtconv.rewrite import rewrite_model

@@ -266,7 +266,7 @@ def find_fp32(
     from trtconv.check.compare.intermediates import exported_beside
     from trtconv.check.compare.precision import recorded_precision
     from trtconv.check.compare.reference_fit import find_reference, require_own_reference
-    from trtconv.core.artifacts import read_json
+    from trtconv.core.ledger.reading import ledger_of
     from trtconv.core.targets import parse_target
     from trtconv.rewrite.precision.search.fp32_nodes import find_fp32_nodes
 
@@ -277,11 +277,9 @@ def find_fp32(
             f"there is no FP32 model beside '{subject}'", hint="name the exported model: trtconv check model.onnx"
         )
     require_own_reference(source, reference)
-    ledger = beside(subject, ".rewrites.json")
-    recorded_target = read_json(ledger, "ledger").get("target") if ledger.exists() else None
-    request = RewriteRequest(
-        source, source, parse_target(target or recorded_target or installed_target("auto")[0]), precision=precision
-    )
+    ledger = None if target else ledger_of(subject)
+    chosen = ledger.target if ledger else parse_target(target or installed_target("auto")[0])
+    request = RewriteRequest(source, source, chosen, precision=precision)
     return source, find_fp32_nodes(request, find_reference(subject, reference), tolerance, progress)
 
 

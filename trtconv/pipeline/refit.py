@@ -78,8 +78,9 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
     """
     from trtconv.build.refit import refit_engine, require_graph, require_refittable
     from trtconv.check import check_model
+    from trtconv.core.ledger.options import same_rewrite
+    from trtconv.core.ledger.reading import read_ledger
     from trtconv.rewrite import rewrite_model
-    from trtconv.rewrite.engine.ledger import same_rewrite
 
     progress = progress or SilentProgress()
     graph = beside(request.engine, ".trt.onnx")
@@ -90,7 +91,8 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
         )
     with private_temporary_folder("refit") as name:
         folder = Path(name)
-        rewrite = same_rewrite(beside(request.engine, ".rewrites.json"), folder / MODEL, folder / GRAPH)
+        ledger = read_ledger(beside(request.engine, ".rewrites.json"))
+        rewrite = same_rewrite(ledger, folder / MODEL, folder / GRAPH)
         progress.stage("export")
         make_model(replace(request.export, output=folder / MODEL), progress)
         progress.stage("rewrite")

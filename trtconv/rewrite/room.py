@@ -13,6 +13,9 @@ from trtconv.core.artifacts import beside, require_writable, sha256_file
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.ledger.options import recorded_options
+from trtconv.core.ledger.records import LedgerEntry, Proof, Rejected, RewriteLedger, Skipped
+from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.model.bodies import computing_nodes
 from trtconv.core.model.file import load_model, model_files, save_model
 from trtconv.core.model.opset import opset_of
@@ -22,11 +25,10 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.alignment.align import settle_sizes
-from trtconv.rewrite.engine.ledger import recorded_options, write_ledger
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
-from trtconv.rewrite.engine.result import LedgerEntry, Proof, Rejected, RewriteResult, RewrittenGraph, Skipped
+from trtconv.rewrite.engine.result import RewriteResult, RewrittenGraph
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
@@ -101,7 +103,7 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
         typed.reference,
     )
     save_model(typed.model, request.output, weights_from=graph.file)
-    write_ledger(result, result.ledger, _facts(request, graph, typed.model))
+    write_ledger(result.ledger, _ledger(request, result, graph, typed.model))
     return result
 
 
@@ -131,11 +133,7 @@ def _apply_rules(source: onnx.ModelProto, request: RewriteRequest, progress: Pro
         whole,
         notes,
         kept_of(narrowed, model),
-        {
-            "opset": opset_of(original),
-            "nodes": len(computing_nodes(original.graph)),
-            "space": str(model_space(original)[0]),
-        },
+        {"opset": opset_of(original), "nodes": len(computing_nodes(original.graph)), "space": model_space(original)[0]},
     )
 
 
@@ -300,16 +298,23 @@ def rewrite_graph(
     return model, record
 
 
-def _facts(request: RewriteRequest, graph: RewrittenGraph, after: onnx.ModelProto) -> dict[str, object]:
-    return {
-        "trtconv": trtconv.__version__,
-        "model": Path(request.model).name,
-        "read": files_read(request),
-        "target": str(request.target),
-        "options": recorded_options(request),
-        "opset": [graph.start["opset"], opset_of(after)],
-        "nodes": [graph.start["nodes"], len(computing_nodes(after.graph))],
-        "space": graph.start["space"],
-        "float64_nodes": list(graph.float64_nodes),
-        "sha256": sha256_file(request.output),
-    }
+def _ledger(
+    request: RewriteRequest, result: RewriteResult, graph: RewrittenGraph, after: onnx.ModelProto
+) -> RewriteLedger:
+    return RewriteLedger(
+        trtconv=trtconv.__version__,
+        model=Path(request.model).name,
+        read=files_read(request),
+        target=request.target,
+        options=recorded_options(request),
+        opset=(graph.start["opset"], opset_of(after)),
+        nodes=(graph.start["nodes"], len(computing_nodes(after.graph))),
+        space=graph.start["space"],
+        float64_nodes=graph.float64_nodes,
+        sha256=sha256_file(request.output),
+        entries=result.entries,
+        skipped=result.skipped,
+        rejected=result.rejected,
+        whole=result.whole,
+        notes=result.notes,
+    )

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trtconv
-from trtconv.core.artifacts import beside, read_json, require_file, sha256_file
+from trtconv.core.artifacts import beside, require_file, sha256_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import FileDigest
+from trtconv.core.ledger.options import recorded_options
+from trtconv.core.ledger.reading import read_ledger
+from trtconv.core.ledger.records import RewriteLedger
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.precision import HALF_NAMES
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.requests.rewrite import precision_decides_rules
-from trtconv.rewrite.engine.ledger import recorded_options
-from trtconv.rewrite.engine.ledger_reader import read_entries, read_rejected, read_skipped, read_whole
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewrittenGraph
 
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 OF_TYPES = ("precision", "keep_fp32")
 
 
-def files_read(request: RewriteRequest) -> list[dict[str, str]]:
+def files_read(request: RewriteRequest) -> tuple[FileDigest, ...]:
     """The digests of the files that decide a rewrite: the model without weights on disk, rules and script."""
     script = [Path(request.script.rpartition(":")[0] or request.script)] if request.script else []
     paths = [request.model, *request.rule_files, *script]
-    return [{"name": path.name, "sha256": sha256_file(path)} for path in map(Path, paths)]
+    return tuple(FileDigest(path.name, sha256_file(path)) for path in map(Path, paths))
 
 
 def take_over(request: RewriteRequest, rewritten: Path) -> RewrittenGraph:
@@ -50,49 +51,41 @@ def take_over(request: RewriteRequest, rewritten: Path) -> RewrittenGraph:
             hint="leave out --rewritten",
         )
     require_file(rewritten, "rewritten ONNX model")
-    ledger = beside(rewritten, ".rewrites.json")
-    data = read_json(ledger, "ledger")
-    try:
-        reason = _difference(request, rewritten, data)
-        if reason:
-            raise InvalidRequestError(
-                f"'{rewritten}' cannot be taken over: {reason}",
-                hint="rewrite the model again, or leave out --rewritten",
-            )
-        model = load_model(rewritten)
-        _require_space(request, model)
-        _require_weights(request.model, rewritten, model)
-        return RewrittenGraph(
-            rewritten,
-            model,
-            read_entries(data),
-            read_skipped(data),
-            read_rejected(data),
-            read_whole(data),
-            tuple(data["notes"]),
-            tuple(data["float64_nodes"]),
-            {"opset": data["opset"][0], "nodes": data["nodes"][0], "space": data["space"]},
-        )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    ledger = read_ledger(beside(rewritten, ".rewrites.json"))
+    reason = _difference(request, rewritten, ledger)
+    if reason:
         raise InvalidRequestError(
-            f"'{ledger}' is not the ledger of a rewrite by this trtconv", hint="rewrite the model again"
-        ) from error
+            f"'{rewritten}' cannot be taken over: {reason}", hint="rewrite the model again, or leave out --rewritten"
+        )
+    model = load_model(rewritten)
+    _require_space(request, model)
+    _require_weights(request.model, rewritten, model)
+    return RewrittenGraph(
+        rewritten,
+        model,
+        ledger.entries,
+        ledger.skipped,
+        ledger.rejected,
+        ledger.whole,
+        ledger.notes,
+        ledger.float64_nodes,
+        {"opset": ledger.opset[0], "nodes": ledger.nodes[0], "space": ledger.space},
+    )
 
 
-def _difference(request: RewriteRequest, rewritten: Path, data: Mapping[str, Any]) -> str:
+def _difference(request: RewriteRequest, rewritten: Path, ledger: RewriteLedger) -> str:
     """What differs between the earlier rewrite and what the request asks for; empty when nothing does."""
-    options, requested = dict(data["options"]), recorded_options(request)
-    if options["precision"] in HALF_NAMES or precision_decides_rules(
-        options["precision"], request.plugins, request.target
-    ):
-        return f"it is in {options['precision']}; start from one with --precision fp32"
-    if data["trtconv"] != trtconv.__version__:
-        return f"trtconv {data['trtconv']} wrote it"
-    if data["target"] != str(request.target):
-        return f"it is for {data['target']}"
-    if data["sha256"] != sha256_file(rewritten):
+    options, requested = ledger.options, recorded_options(request)
+    precision = options["precision"]
+    if precision in HALF_NAMES or precision_decides_rules(precision, request.plugins, request.target):
+        return f"it is in {precision}; start from one with --precision fp32"
+    if ledger.trtconv != trtconv.__version__:
+        return f"trtconv {ledger.trtconv} wrote it"
+    if ledger.target != request.target:
+        return f"it is for {ledger.target}"
+    if ledger.sha256 != sha256_file(rewritten):
         return "it was changed after its ledger was written"
-    if data["read"] != files_read(request):
+    if ledger.read != files_read(request):
         return f"it was made from another '{request.model.name}', or with other rules"
     other = next((n for n in requested if n not in OF_TYPES and options[n] != requested[n]), None)
     return f"its {other} is {options[other]}, not {requested[other]}" if other else ""

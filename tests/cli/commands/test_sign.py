@@ -29,11 +29,21 @@ def test_a_set_is_signed_and_verified(trtconv, tmp_path):
     code, _, err = trtconv("verify", engine, "--key", tmp_path / "theirs.pub")
     assert code == 1
     assert "does not hold" in err
-    engine.with_name("model.rewrites.json").write_text("{}")
+    ledger = engine.with_name("model.rewrites.json")
+    text = ledger.read_text()
+    ledger.write_text("{}")
     code, _, err = trtconv("verify", engine, "--key", tmp_path / "ours.pub")
     assert code == 1
     assert "error: " in err
     assert trtconv("verify", engine)[0] == 2
+    ledger.write_text(text.replace('"l2norm"', '"gelu"'))
+    graph = engine.with_name("model.trt.onnx")
+    for words in (("sign", engine, "--key", tmp_path / "ours.pem"), ("inspect", engine), ("inspect", graph),
+                  ("check", graph)):  # fmt: skip
+        code, out, err = trtconv(*words)
+        assert code == 2, words
+        assert (out + err).count(f"'{ledger}' was changed after it was written") == 1, words
+    ledger.write_text(text)
     engine.with_name("model.engine.json").unlink()
     code, _, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
     assert code == 2

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from tests.backends.onnx_models import conv_net
+from tests.core.ledger.ledgers import make_entry, make_ledger
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 
@@ -21,16 +23,7 @@ def write_set(folder: Path, plan: bytes = b"a plan", **more) -> Path:
         "sha256": sha256_file(model), "reference_sha256": sha256_file(reference), "exporter": "dynamo",
         "comparisons": COMPARED, "sources": {"files": {"../src/net.py": "5" * 64}}, "versions": {"torch": "2.13.0"},
     })  # fmt: skip
-    write_json(
-        ledger,
-        {
-            "sha256": sha256_file(rewritten),
-            "target": "tensorrt==11",
-            "entries": [{"rule": "l2norm", "proof": 0}],
-            "proofs": [{"node": "n", "passed": True, "comparisons": COMPARED}],
-            "whole_graph": {"passed": True, "comparisons": COMPARED},
-        },
-    )
+    write_ledger(ledger, make_ledger(make_entry(), sha256=sha256_file(rewritten)))
     write_json(
         folder / "model.report.json",
         {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,11 @@ pytest.importorskip("cyclonedx")
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from tests.core.ledger.ledgers import COMPARED, PROOF, make_entry
 from tests.core.trust.sets import write_set
 from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.ledger.reading import read_ledger
+from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.trust.attestation import statement
 from trtconv.core.trust.bom import bill_of_materials
 from trtconv.core.trust.signed_set import read_set
@@ -79,9 +83,8 @@ def test_a_report_of_other_files_is_no_proof(engine, tmp_path):
 def test_a_proof_that_failed_is_listed_as_failed(engine, tmp_path):
     shutil.copytree(engine.parent, tmp_path / "copy")
     ledger = tmp_path / "copy" / "model.rewrites.json"
-    data = json.loads(ledger.read_text())
-    data["proofs"][0]["comparisons"][0]["passed"] = False
-    write_json(ledger, data)
+    wrong = replace(PROOF, comparisons=(replace(COMPARED, passed=False),))
+    write_ledger(ledger, replace(read_ledger(ledger), entries=(make_entry(proof=wrong),)))
     content = statement(read_set(tmp_path / "copy" / "model.engine"), "0.1.0")
     proofs = content["predicate"]["buildDefinition"]["internalParameters"]["proofs"]
     assert [p["passed"] for p in proofs if p["step"] == "rewrite"] == [False, True]

@@ -6,11 +6,11 @@ import pytest
 from tests.rewrite.engine.test_rounds import LOOP, SCAN, packed
 from tests.rewrite.harness import Case, model_of
 from trtconv.core.errors import AccuracyError
+from trtconv.core.ledger.records import Proof
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.engine.whole import InitialGraph
 
 

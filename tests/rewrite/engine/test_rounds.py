@@ -9,14 +9,15 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.core.ledger.ledgers import make_ledger
 from tests.rewrite.harness import Case, apply, model_of
 from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.ledger.writing import ledger_data
 from trtconv.core.progress import SilentProgress
 from trtconv.core.targets import KNOWN_TARGETS, parse_target
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.sizes import shape_points
 from trtconv.rewrite.engine.explain import explain_lines
-from trtconv.rewrite.engine.ledger import ledger_data
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewriteResult
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
@@ -173,7 +174,7 @@ def test_equal_blocks_share_a_proof_and_say_so():
     assert first is second
     assert third is not first, "another epsilon is another part"
     result = RewriteResult(Path("m"), Path("l"), tuple(record.entries), (), (), 0.0)
-    data = ledger_data(result)
+    data = ledger_data(make_ledger(*record.entries))
     assert [e["proof_shared_with"] for e in data["entries"]] == ["", "v", ""]
     assert [data["proofs"][e["proof"]]["node"] for e in data["entries"]] == ["v", "v", "y"]
     assert sum("the same part as at v, proved there" in line for line in explain_lines(result)) == 1

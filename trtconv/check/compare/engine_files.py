@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trtconv.check.compare.reference_fit import AGAIN
 from trtconv.check.compare.subjects import Subject
 from trtconv.core.artifacts import beside, manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.ledger.reading import ledger_of
 from trtconv.core.report import Finding
 from trtconv.proof.reference import read_reference_info
 
@@ -36,11 +36,7 @@ def engine_problems(engine: Path, reference: Path | None, *, foreign: bool = Fal
                     f"build it again: trtconv build {model} -o {engine}",
                 )
             )
-    ledger = beside(engine, ".rewrites.json")
-    if manifest.ledger_sha256 and ledger.exists() and sha256_file(ledger) != manifest.ledger_sha256:
-        findings.append(
-            Finding("error", "usage", f"'{ledger.name}' belongs to another conversion than '{engine}'", AGAIN)
-        )
+    findings += ledger_problems(engine, manifest.ledger_sha256)
     path = reference or beside(engine, ".reference.safetensors")
     if path.exists():
         findings += _foreign(
@@ -50,6 +46,15 @@ def engine_problems(engine: Path, reference: Path | None, *, foreign: bool = Fal
             {s.name for s in manifest.outputs},
         )
     return tuple(findings)
+
+
+def ledger_problems(subject: Path, recorded: str = "") -> tuple[Finding, ...]:
+    """An error where the ledger beside a graph or an engine was edited or is another one's; as `ledger_of` says it."""
+    try:
+        ledger_of(subject, recorded)
+    except InvalidRequestError as error:
+        return (Finding("error", "usage", error.message, error.hint or ""),)
+    return ()
 
 
 def _foreign(engine: Path, path: Path, inputs: dict[str, str], outputs: set[str]) -> list[Finding]:

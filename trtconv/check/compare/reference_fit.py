@@ -9,13 +9,12 @@ from typing import Any
 from trtconv.check.compare.subjects import Subject, is_engine
 from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.files.artifact_set import MIXED_SET
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
 from trtconv.proof.joint_sizes import coverage_of
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample
-
-AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
 
 
 def reference_beside(subject: Path) -> Path:
@@ -63,7 +62,7 @@ def reference_binding(subject: Path, reference: Path | None) -> tuple[Finding, .
     if sha256_file(path) == recorded:
         return ()
     if path.resolve() == beside_it.resolve():
-        return (Finding("error", "usage", f"'{path.name}' belongs to another export than '{subject}'", AGAIN),)
+        return (Finding("error", "usage", f"'{path.name}' belongs to another export than '{subject}'", MIXED_SET),)
     message = f"'{path}' is not the reference that '{subject}' was exported with"
     return (Finding("warning", "usage", message, "leave out --reference to compare with its own"),)
 

@@ -17,6 +17,8 @@ from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
 from trtconv.core.errors import InvalidRequestError
 
 SEAL = "content_sha256"
+# What to do where files of a set do not belong together.
+MIXED_SET = "the folder holds files of two conversions: run `trtconv convert` again"
 _ENGINES = (".engine", ".plan", ".trt")
 
 

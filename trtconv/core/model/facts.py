@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.ledger.facts import raw_rewrite_facts, rewrite_facts
 from trtconv.core.model.bodies import computing_nodes, graphs_of
 from trtconv.core.model.file import all_tensors, external_files, load_model, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
-    """Inputs, outputs, shape space, opset, operators, weights; with `layers` a line per node in graph order."""
+    """Inputs, outputs, shape space, opset, operators, weights; with `layers` a line per node in graph order.
+
+    Raises InvalidRequestError for a ledger beside it that was edited or is another graph's.
+    """
     model = load_model(path)
     interface = signature(model)
     computing = computing_nodes(model.graph)
@@ -37,6 +41,7 @@ def onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
     rewritten = Counter(p.value for n in model.graph.node for p in _props(n) if p.key == RULE_KEY)
     if rewritten:
         facts["nodes made by rules"] = ", ".join(f"{n} {c}" for n, c in sorted(rewritten.items()))
+    facts |= rewrite_facts(path)
     if layers:
         facts["nodes"] = [_node_line(n) for n in model.graph.node]
     return facts
@@ -64,6 +69,7 @@ def raw_onnx_facts(path: Path, *, layers: bool = False) -> dict[str, Any]:
         "nodes_by_rule": Counter(p.value for n in model.graph.node for p in _props(n) if p.key == RULE_KEY),
         "weights": {"tensors": len(model.graph.initializer), "bytes": inside, "external": list(external_files(model))},
     }
+    facts["rewrite"] = raw_rewrite_facts(path) or None
     if layers:
         facts["nodes"] = [_raw_node(n) for n in model.graph.node]
     return facts

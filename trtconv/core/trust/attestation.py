@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trtconv.core.ledger.records import Proof
 from trtconv.core.trust.signed_set import SignedSet
 
 STATEMENT, PROVENANCE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
@@ -20,7 +21,7 @@ _NOT_SUBJECTS = ("attestation", "bom")
 
 def statement(files: SignedSet, version: str) -> dict[str, Any]:
     """The statement about a set; `version` is trtconv's."""
-    manifest, model = files.engine_manifest, files.model_manifest
+    manifest, model, ledger = files.engine_manifest, files.model_manifest, files.ledger
     tools = {**_versions(model), **({manifest["backend"]: manifest["version"]} if manifest else {})}
     return {
         "_type": STATEMENT,
@@ -30,9 +31,9 @@ def statement(files: SignedSet, version: str) -> dict[str, Any]:
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
                 "externalParameters": {
-                    "space": manifest.get("space") or model.get("space") or files.ledger.get("space", ""),
+                    "space": manifest.get("space") or model.get("space") or (str(ledger.space) if ledger else ""),
                     "precision": manifest.get("precision", ""),
-                    "target": files.ledger.get("target", ""),
+                    "target": str(ledger.target) if ledger else "",
                     "options": {k: str(v) for k, v in (manifest.get("options") or {}).items()},
                 },
                 "internalParameters": {"proofs": proofs(files)},
@@ -68,26 +69,22 @@ def _export_proof(files: SignedSet) -> dict[str, Any] | None:
 
 
 def _rewrite_proofs(files: SignedSet) -> Iterable[dict[str, Any]]:
-    if not files.ledger or "rewritten" not in files.files:
+    if files.ledger is None or "rewritten" not in files.files:
         return
+    rules = {id(e.proof): e.rule for e in files.ledger.entries}
+    for proof in files.ledger.proofs:
+        claim = f"rule {rules[id(proof)]} computes what the nodes before it compute"
+        yield _rewrite_proof(files, claim, proof, {"node": proof.node})
+    if files.ledger.whole is not None:
+        claim = "the rewritten graph computes what the graph before it computes"
+        yield _rewrite_proof(files, claim, files.ledger.whole, {})
+
+
+def _rewrite_proof(files: SignedSet, claim: str, proof: Proof, evidence: Mapping[str, Any]) -> dict[str, Any]:
     parents = [r for r in ("model", "model_weights") if r in files.files]
-    rules = {e.get("proof"): e.get("rule", "") for e in files.ledger.get("entries") or ()}
-    for number, proof in enumerate(files.ledger.get("proofs") or ()):
-        claim = f"rule {rules.get(number, '')} computes what the nodes before it compute"
-        evidence = {"node": proof.get("node", ""), "passed": proof.get("passed"), "runner": proof.get("runner", "")}
-        yield _proof(files, "rewrite", claim, ("rewritten",), parents, proof.get("comparisons") or [], evidence)
-    whole = files.ledger.get("whole_graph")
-    if whole:
-        evidence = {"passed": whole.get("passed"), "runner": whole.get("runner", "")}
-        yield _proof(
-            files,
-            "rewrite",
-            "the rewritten graph computes what the graph before it computes",
-            ("rewritten",),
-            parents,
-            whole.get("comparisons") or [],
-            evidence,
-        )
+    compared = [{"passed": c.passed} for c in proof.comparisons]
+    evidence = {**evidence, "passed": proof.passed, "runner": proof.runner}
+    return _proof(files, "rewrite", claim, ("rewritten",), parents, compared, evidence)
 
 
 def _check_proof(files: SignedSet) -> dict[str, Any] | None:

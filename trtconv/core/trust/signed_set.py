@@ -9,25 +9,26 @@ from typing import Any
 
 from trtconv.core.artifacts import beside, manifest_path, read_json, require_file, sha256_file
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.files.artifact_set import FileDigest, digest_set, require_seal
+from trtconv.core.files.artifact_set import MIXED_SET, FileDigest, digest_set, require_seal
+from trtconv.core.ledger.reading import read_ledger
+from trtconv.core.ledger.records import RewriteLedger
 
 SIGNATURE, ATTESTATION, BOM = ".sig", ".attestation.json", ".cdx.json"
-AGAIN = "the folder holds files of two conversions: run `trtconv convert` again"
 
 
 @dataclass(frozen=True)
 class SignedSet:
     """The files beside `subject` by role; `plugin:NAME` and `weights:NAME` are files that a manifest names.
 
-    Roles are those of `digest_set`, and `report`, `attestation`, `bom`. `manifest` and `ledger` are parsed, empty where
-    there is none.
+    Roles are those of `digest_set`, and `report`, `attestation`, `bom`. Manifests are parsed, empty where
+    there is none; `ledger` is read by its types, None where there is none.
     """
 
     subject: Path
     files: Mapping[str, FileDigest]
     engine_manifest: Mapping[str, Any]
     model_manifest: Mapping[str, Any]
-    ledger: Mapping[str, Any]
+    ledger: RewriteLedger | None
     report: Mapping[str, Any]
 
     @property
@@ -41,12 +42,14 @@ class SignedSet:
 
 
 def read_set(subject: Path) -> SignedSet:
-    """The set that `subject` (a model or an engine) is part of. Raises InvalidRequestError for unreadable manifests."""
+    """The set that `subject` (a model or an engine) is part of. Raises InvalidRequestError for unreadable manifests
+    and for a ledger that was edited.
+    """
     require_file(subject, "model or engine")
     files = digest_set(subject)
     parsed = {
         role: read_json(subject.with_name(files[role].name), role.replace("_", " ")) if role in files else {}
-        for role in ("manifest", "model_manifest", "ledger")
+        for role in ("manifest", "model_manifest")
     }
     for role, suffix in (("report", ".report.json"), ("attestation", ATTESTATION), ("bom", BOM)):
         path = beside(subject, suffix)
@@ -58,9 +61,8 @@ def read_set(subject: Path) -> SignedSet:
             if path.is_file() and name not in {f.name for f in files.values()}:
                 files[f"{kind}:{name}"] = FileDigest(name, sha256_file(path))
     report = read_json(subject.with_name(files["report"].name), "report") if "report" in files else {}
-    return SignedSet(
-        subject, dict(sorted(files.items())), parsed["manifest"], parsed["model_manifest"], parsed["ledger"], report
-    )
+    ledger = read_ledger(subject.with_name(files["ledger"].name)) if "ledger" in files else None
+    return SignedSet(subject, dict(sorted(files.items())), parsed["manifest"], parsed["model_manifest"], ledger, report)
 
 
 def require_consistent(files: SignedSet) -> None:
@@ -74,7 +76,7 @@ def require_consistent(files: SignedSet) -> None:
         ("reference", manifest.get("reference_sha256"), "manifest"),
         ("model", model.get("sha256"), "model_manifest"),
         ("reference", model.get("reference_sha256"), "model_manifest"),
-        ("rewritten", files.ledger.get("sha256"), "ledger"),
+        ("rewritten", files.ledger.sha256 if files.ledger else "", "ledger"),
     ]
     by_name = {f.name: (role, f.sha256) for role, f in files.files.items()}
     for key in ("model_files", "plugins"):
@@ -84,7 +86,7 @@ def require_consistent(files: SignedSet) -> None:
     for role, digest, owner in recorded:
         if digest and role in files.files and files.digest(role) != digest:
             raise InvalidRequestError(
-                f"'{files.files[role].name}' is not the one that '{files.files[owner].name}' describes", hint=AGAIN
+                f"'{files.files[role].name}' is not the one that '{files.files[owner].name}' describes", hint=MIXED_SET
             )
 
 
@@ -93,5 +95,5 @@ def _names(table: Any, path: Path) -> list[str]:
     names = sorted(table) if isinstance(table, dict) else []
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise InvalidRequestError(f"'{path}' names the file '{name}', outside of its folder", hint=AGAIN)
+            raise InvalidRequestError(f"'{path}' names the file '{name}', outside of its folder", hint=MIXED_SET)
     return names

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.provenance import Origin
-from trtconv.rewrite.engine.result import LedgerEntry, Proof, RewriteResult
+from trtconv.rewrite.engine.result import RewriteResult
 
 
 def explain_lines(result: RewriteResult) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.ledger.records import LedgerEntry, Skipped
 from trtconv.core.precision import HALVES, TYPED
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -17,7 +18,6 @@ from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.plugins.libraries.finding import why_not_loadable
 from trtconv.plugins.measured import PluginTiming, PluginVerdict, judge, load_measurements
-from trtconv.rewrite.engine.result import LedgerEntry, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.concrete import ConcreteShapes
 from trtconv.rewrite.graph.facts import without_weights

@@ -13,6 +13,7 @@ from onnx import helper
 
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
@@ -22,7 +23,6 @@ from trtconv.proof.probes.values import INFINITE_KINDS, PROBE_KINDS, probe_kinds
 from trtconv.proof.proving import compare_graphs
 from trtconv.proof.values import tensor_values
 from trtconv.rewrite.engine.points import Points
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.engine.size_proof import SizeBudget, computes_with_sizes, prove_sizes
 from trtconv.rewrite.graph.fragment import Fragment, FragmentInput
 from trtconv.rewrite.graph.index import Array

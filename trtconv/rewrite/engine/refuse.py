@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import onnx
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.ledger.records import Skipped
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import load_table
-from trtconv.rewrite.engine.result import Skipped
 from trtconv.rewrite.engine.rounds import describe
 from trtconv.rewrite.engine.table_view import IndexedGraph, IndexedNode
 from trtconv.rewrite.graph.facts import index_model

@@ -1,107 +1,16 @@
-"""What a rewrite gives back and what the ledger stores: plain frozen data."""
+"""What a rewrite gives back: plain frozen data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.model.provenance import Origin
-from trtconv.core.report import OutputComparison
+from trtconv.core.ledger.records import LedgerEntry, Proof, Rejected, Skipped
 
 if TYPE_CHECKING:
     import onnx
-
-
-@dataclass(frozen=True)
-class NodeText:
-    """One node as people read it: `attributes` is text like `axes=[2] keepdims=1`."""
-
-    op: str
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: str = ""
-
-    def __str__(self) -> str:
-        attributes = f" {{{self.attributes}}}" if self.attributes else ""
-        return f"{', '.join(self.outputs)} = {self.op}({', '.join(self.inputs)}){attributes}"
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The comparison of a matched part before and after, in ONNX Runtime or the reference evaluator.
-
-    `shapes` are the shapes of the part's inputs at each point that ran, `runner` says what ran them, `note` says
-    what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
-    made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs. `infinity`
-    says what differs with one infinity among the inputs; it does not count in `passed`. `sizes` says at how many joint
-    sizes a part that computes with sizes was compared.
-    """
-
-    passed: bool | None
-    runner: str = ""
-    points: tuple[str, ...] = ()
-    shapes: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...] = ()
-    comparisons: tuple[OutputComparison, ...] = ()
-    note: str = ""
-    node: str = ""
-    infinity: str = ""
-    sizes: str = ""
-
-    @property
-    def max_abs(self) -> float | None:
-        """The largest absolute error at any point, or None when nothing was compared."""
-        errors = [c.max_abs for c in self.comparisons if c.max_abs is not None]
-        return max(errors) if errors else None
-
-    @property
-    def max_rel(self) -> float | None:
-        """The largest relative error at any point, or None when nothing was compared."""
-        errors = [c.max_rel for c in self.comparisons if c.max_rel is not None]
-        return max(errors) if errors else None
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """A rewrite that stands: which rule, at which node, why, what it replaced, and its proof."""
-
-    rule: str
-    why: str
-    node: str
-    origin: Origin
-    scope: str
-    before: tuple[NodeText, ...]
-    after: tuple[NodeText, ...]
-    proof: Proof
-    note: str = ""
-
-    @property
-    def shared_with(self) -> str:
-        """The node whose proof this is, when an equal part was proved there; empty when it was proved here."""
-        return self.proof.node if self.proof.node != self.node else ""
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A rule that looked at a node and left it, with its reason."""
-
-    rule: str
-    node: str
-    reason: str
-    origin: Origin = field(default_factory=Origin)
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A rewrite that was tried and taken back, because the proof found a difference or could not be made."""
-
-    rule: str
-    node: str
-    reason: str
-    origin: Origin = field(default_factory=Origin)
-    proof: Proof | None = None
 
 
 @dataclass(frozen=True)

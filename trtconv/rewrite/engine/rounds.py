@@ -12,6 +12,7 @@ import onnx
 from onnx import helper
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import LedgerEntry, NodeText, Proof, Rejected, Skipped
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.progress import Progress
 from trtconv.core.shape_space.space import ShapeSpace
@@ -21,7 +22,6 @@ from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.rewrite.engine.halves import in_float32
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
-from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Rejected, Skipped
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from trtconv.core.ledger.records import Proof
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.joint_sizes import count_sizes, covering_sizes
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.fragment import Fragment
 
 # What a part may cost, and all parts of a model together: runs, and of large ones more. Not seconds, of which a busy

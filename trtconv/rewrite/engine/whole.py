@@ -11,6 +11,7 @@ import onnx
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
@@ -27,7 +28,6 @@ from trtconv.proof.probes.values import INFINITE_KINDS
 from trtconv.proof.proving import compare_graphs, without_undefined
 from trtconv.proof.sizes import elements, small_points
 from trtconv.rewrite.engine.proof import DECIDING_KINDS, compare_decided
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS
 

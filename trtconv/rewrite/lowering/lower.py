@@ -5,12 +5,12 @@ from __future__ import annotations
 import onnx
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.ledger.records import LedgerEntry
 from trtconv.core.model.opset import opset_of
 from trtconv.core.progress import Progress
 from trtconv.proof.comparison import first_failure
 from trtconv.rewrite.engine.points import Points
 from trtconv.rewrite.engine.proof import Prover
-from trtconv.rewrite.engine.result import LedgerEntry
 from trtconv.rewrite.engine.rounds import NOT_PROVED, RewriteRecord, RewriteSetting, describe, node_text
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut

@@ -19,6 +19,7 @@ from onnx import helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import bodies_of, values_read
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
@@ -27,7 +28,6 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_points
 from trtconv.proof.size_arithmetic import NotSizesError, truths
-from trtconv.rewrite.engine.result import LedgerEntry, Proof
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 
 NAME = "settled-ifs"

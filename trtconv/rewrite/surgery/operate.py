@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import onnx
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import LedgerEntry, NodeText, Proof
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, origin_of
 from trtconv.core.progress import Progress
 from trtconv.core.targets import Target
 from trtconv.core.tensors import parse_tensor
 from trtconv.rewrite.engine.explain import proof_text
-from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof
 from trtconv.rewrite.engine.rounds import NOT_PROVED, node_text
 from trtconv.rewrite.graph.index import Graph
 from trtconv.rewrite.graph.splice import write_back

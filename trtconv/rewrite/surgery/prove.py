@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import onnx
 
 from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.ledger.records import Proof
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.engine.points import Points, model_space
 from trtconv.rewrite.engine.proof import Prover
-from trtconv.rewrite.engine.result import Proof
 from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut_between

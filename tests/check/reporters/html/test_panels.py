@@ -10,6 +10,7 @@ import pytest
 from tests.browser import CHROMIUM, needs_browser
 from tests.check.models import small_net, write_pair
 from tests.check.reporters.cases import GOOD, comparison, report
+from tests.core.ledger.ledgers import make_entry, make_ledger, make_node, write_beside
 from trtconv.check.gate.in_turn import PairedLatency
 from trtconv.check.gate.measured import measurement
 from trtconv.check.reporters.html.page_facts import page_facts
@@ -32,18 +33,8 @@ def pair(tmp_path_factory):
     """A folder with an exported and a rewritten file, and the ledger of one rewrite."""
     folder = tmp_path_factory.mktemp("pair")
     path = write_pair(folder, rewritten=small_net(norm_rule="l2norm"))
-    nodes = [{"op": "Div", "name": "/norm/Div", "inputs": ["a"], "outputs": ["b"], "attributes": ""}]
-    entry = {
-        "rule": "l2norm",
-        "why": "",
-        "node": "/norm/Div",
-        "module": "",
-        "source": "",
-        "before": nodes,
-        "after": nodes,
-    }
-    ledger = {"entries": [entry], "proofs": [], "rejected": [], "nodes": [8, 8]}
-    (folder / "model.rewrites.json").write_text(json.dumps(ledger))
+    nodes = [make_node(inputs=["a"], outputs=["b"])]
+    write_beside(path, make_ledger(make_entry(before=nodes, after=nodes)))
     return path
 
 

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import re
 import subprocess
 
@@ -8,12 +7,14 @@ import pytest
 from tests.browser import CHROMIUM, needs_browser
 from tests.check.models import small_net
 from tests.check.reporters.cases import ALL, BAD, comparison, report
+from tests.core.ledger.ledgers import make_entry, make_ledger, make_node, write_beside
 from trtconv.check.reporters import write_reports
 from trtconv.check.reporters.html.page_facts import page_facts
 from trtconv.check.reporters.html.page_rewrites import rewrite_groups
 from trtconv.check.reporters.html.report import html_text
 from trtconv.check.reporters.html.svg_graph import draw_nodes
 from trtconv.core.model.file import save_model
+from trtconv.core.model.provenance import Origin
 
 reports = pytest.mark.parametrize("report", ALL.values(), ids=ALL)
 
@@ -43,24 +44,18 @@ def probe(page, script):
 def entry(number, ops_before, ops_after):
     def nodes(ops, tag):
         names = ["x", *(f"{tag}{number}_{i}" for i in range(len(ops)))]
-        return [
-            {"op": op, "name": f"/{tag}/{op}", "inputs": [a], "outputs": [b], "attributes": "axes=[1]"}
-            for op, a, b in zip(ops, names, names[1:], strict=False)
-        ]
+        rows = zip(ops, names, names[1:], strict=False)
+        return [make_node(op, [a], [b], f"/{tag}/{op}", "axes=[1]") for op, a, b in rows]
 
-    return {
-        "rule": "l2norm", "why": "a reason", "node": f"/m{number}/Div", "module": f"m{number}", "source": "net.py:7",
-        "before": nodes(ops_before, "b"), "after": nodes(ops_after, "a"), "proof": 0,
-    }  # fmt: skip
+    place = {"node": f"/m{number}/Div", "origin": Origin(f"m{number}", "net.py:7")}
+    return make_entry(before=nodes(ops_before, "b"), after=nodes(ops_after, "a"), **place)
 
 
 def big_place(folder):
     """A report of a network with 450 nodes that were all rewritten, each in a part of its own form."""
     save_model(small_net(), folder / "model.trt.onnx")
     entries = [entry(i, ["Pow", "ReduceSum", "Sqrt", "Div"][: 1 + i % 4], ["Relu"] * (1 + i % 12)) for i in range(450)]
-    proofs = [{"passed": True, "runner": "onnxruntime", "note": "", "max_abs": 1e-7, "comparisons": [{}]}]
-    data = {"entries": entries, "proofs": proofs, "rejected": [], "nodes": [450, 460]}
-    (folder / "model.rewrites.json").write_text(json.dumps(data))
+    write_beside(folder / "model.trt.onnx", make_ledger(*entries, nodes=(450, 460)))
     module = {"source": "net.py:7", "node": "/m", "error": 1e-7, "tensors": 1}
     heat = [{"module": f"m{i}", **module} for i in range(450)]
     layer = {"kind": "conv", "dtype": "float16", "seconds": 1e-5, "tactic": ""}
@@ -101,11 +96,8 @@ def test_verdict_places_and_limits_are_on_the_page():
 
 
 def test_equal_rewrites_are_drawn_once():
-    ledger = {
-        "entries": [entry(i, ["Pow", "Div"], ["Relu"]) for i in range(30)] + [entry(31, ["Pow"], ["Relu"])],
-        "proofs": [{"passed": True, "runner": "ort", "max_abs": 2e-7, "comparisons": [{}, {}]}],
-    }
-    first, second = rewrite_groups(ledger)
+    entries = [entry(i, ["Pow", "Div"], ["Relu"]) for i in range(30)] + [entry(31, ["Pow"], ["Relu"])]
+    first, second = rewrite_groups(entries)
     assert (first["count"], len(first["places"]), first["error"], second["count"]) == (30, 30, 2e-7, 1)
     assert first["before"].count("<rect") == 3, "two nodes and the value that comes in"
 
@@ -113,7 +105,7 @@ def test_equal_rewrites_are_drawn_once():
 def test_the_first_rewrite_with_something_to_see_is_open(tmp_path):
     save_model(small_net(), tmp_path / "model.trt.onnx")
     entries = [entry(0, ["Identity"], []), entry(1, ["Pow", "Div"], ["Relu"]), entry(2, ["Cast"], [])]
-    (tmp_path / "model.rewrites.json").write_text(json.dumps({"entries": entries, "proofs": [], "rejected": []}))
+    write_beside(tmp_path / "model.trt.onnx", make_ledger(*entries))
     page = tmp_path / "r.html"
     write_reports(report(comparison("y", "p (N=1)"), subject=str(tmp_path / "model.trt.onnx"), extras={}), html=page)
     text = page.read_text()

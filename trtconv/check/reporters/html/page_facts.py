@@ -19,14 +19,16 @@ from trtconv.check.reporters.html.svg_space import space_picture
 from trtconv.check.reporters.problems import problems, worst_of
 from trtconv.core.artifacts import beside, manifest_path, read_json
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.reading import read_ledger
+from trtconv.core.ledger.records import RewriteLedger
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.sizes import format_bytes
 
 MOST_LAYERS = 40
-# What the page takes from ledger and manifest; a field of another kind, in a file that somebody edited, is left out.
-_KINDS = {"versions": dict, "entries": list, "proofs": list, "rejected": list, "nodes": list}
+# What the page takes from a manifest; a field of another kind, in a file that somebody edited, is left out.
+_KINDS = {"versions": dict}
 
 
 def page_facts(report: CheckReport) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
     import trtconv
 
     subject = Path(report.subject)
-    ledger = _json(beside(subject, ".rewrites.json"))
+    ledger = _ledger(subject)
     cells = {(c.output, c.point): _cell(c, allowed_of(report, c.output)) for c in report.comparisons}
     worst = _worst(report)
     return {
@@ -57,9 +59,9 @@ def page_facts(report: CheckReport) -> dict[str, Any]:
         "pipeline": _pipeline(report, subject, ledger),
         "space": space_picture(_space(subject), report),
         "heat": _heat(report),
-        "rewrites": rewrite_groups(ledger),
-        "rejected": rejected_groups(ledger),
-        "networks": network_pair(subject, ledger),
+        "rewrites": rewrite_groups(ledger.entries if ledger else ()),
+        "rejected": rejected_groups(ledger.rejected if ledger else ()),
+        "networks": network_pair(subject, ledger.entries if ledger else ()),
         "latency": latency_facts(report),
         "precision": precision_facts(report),
         "layers": _layers(report),
@@ -140,7 +142,16 @@ def _json(path: Path) -> Mapping[str, Any]:
     return {k: v for k, v in data.items() if isinstance(v, _KINDS.get(k, object))}
 
 
-def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, str]]:
+def _ledger(subject: Path) -> RewriteLedger | None:
+    """The ledger beside the subject; None for one that was edited, which the check has said."""
+    try:
+        path = beside(subject, ".rewrites.json")
+        return read_ledger(path) if path.exists() else None
+    except TrtconvError:
+        return None
+
+
+def _pipeline(report: CheckReport, subject: Path, ledger: RewriteLedger | None) -> list[dict[str, str]]:
     """One entry per room: the file, its size, the time, a remark. Rooms whose files are missing are left out."""
     steps = []
     exported = subject.with_name(beside(subject, ".onnx").name)
@@ -150,10 +161,7 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
         steps.append(_step("export", exported, 0.0, remark))
     rewritten = subject.with_name(beside(subject, ".trt.onnx").name)
     if rewritten.exists():
-        entries = len(ledger.get("entries", []))
-        nodes = ledger.get("nodes") or []
-        grown = f", {nodes[0]} to {nodes[1]} nodes" if len(nodes) == 2 else ""
-        steps.append(_step("rewrite", rewritten, 0.0, f"{entries} rewrite{'s' * (entries != 1)}{grown}"))
+        steps.append(_step("rewrite", rewritten, 0.0, _rewritten_remark(ledger) if ledger else ""))
     engine = subject if report.subject_kind == "engine" else subject.with_name(beside(subject, ".engine").name)
     built = _json(manifest_path(engine))
     if engine.exists():
@@ -170,6 +178,11 @@ def _pipeline(report: CheckReport, subject: Path, ledger: Mapping[str, Any]) -> 
         }
     )
     return steps
+
+
+def _rewritten_remark(ledger: RewriteLedger) -> str:
+    count = len(ledger.entries)
+    return f"{count} rewrite{'s' * (count != 1)}, {ledger.nodes[0]} to {ledger.nodes[1]} nodes"
 
 
 def _step(name: str, path: Path, seconds: float, remark: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ from trtconv.check.reporters.html.network.data import ENDS, DrawnGraph, read_gra
 from trtconv.check.reporters.html.network.page import embed_json, graph_data
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import TrtconvError
+from trtconv.core.ledger.records import LedgerEntry
 
 # Two of these make a page of about 3 MiB.
 MOST_NODES = 3000
 
 
-def network_pair(subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, Any]]:
+def network_pair(subject: Path, entries: Sequence[LedgerEntry]) -> list[dict[str, Any]]:
     """Before and after: `which`, `title`, `nodes`, `edges`, `marked`, `data`; empty where a file is missing."""
     exported, rewritten = (subject.with_name(beside(subject, s).name) for s in (".onnx", ".trt.onnx"))
     if not exported.is_file() or not rewritten.is_file():
@@ -27,12 +28,12 @@ def network_pair(subject: Path, ledger: Mapping[str, Any]) -> list[dict[str, Any
         return []
     if max(len(before.nodes), len(after.nodes)) > MOST_NODES:
         return []
-    return [_drawn("before", _with_replaced(before, ledger)), _drawn("after", after)]
+    return [_drawn("before", _with_replaced(before, entries)), _drawn("after", after)]
 
 
-def _with_replaced(graph: DrawnGraph, ledger: Mapping[str, Any]) -> DrawnGraph:
+def _with_replaced(graph: DrawnGraph, entries: Sequence[LedgerEntry]) -> DrawnGraph:
     """The exported graph, whose nodes carry the rule that replaced them."""
-    rules = {node["name"]: entry["rule"] for entry in ledger.get("entries", ()) for node in entry.get("before", ())}
+    rules = {node.name: entry.rule for entry in entries for node in entry.before}
     nodes = tuple(
         dataclasses.replace(node, rule=rules[node.name], facts=(("replaced by rule", rules[node.name]), *node.facts))
         if node.name in rules and node.op not in ENDS

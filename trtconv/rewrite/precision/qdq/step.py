@@ -13,12 +13,12 @@ from trtconv.core.data.samples import batches
 from trtconv.core.data.source import DataSource, read_data
 from trtconv.core.data.split import Parts, split
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.ledger.records import LedgerEntry, NodeText, Proof, Skipped
 from trtconv.core.model.file import load_weights, set_metadata, signature
 from trtconv.core.model.provenance import PRECISION_KEY
 from trtconv.core.precision import FP32, precision_named
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
-from trtconv.rewrite.engine.result import LedgerEntry, NodeText, Proof, Skipped
 from trtconv.rewrite.engine.rounds import node_text
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.precision.qdq.apply import QuantisedGraph, QuantisePlan, quantise

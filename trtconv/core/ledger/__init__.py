@@ -1,0 +1,1 @@
+"""The ledger, `model.rewrites.json`: what a rewrite did to a graph, each step with its proof."""
