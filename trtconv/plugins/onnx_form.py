@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.functions import changed_operators, opset_domain
 from trtconv.core.model.opset import opset_of
 from trtconv.core.text.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
@@ -140,20 +141,13 @@ def add_functions(
 
 def _in_opset(function: onnx.FunctionProto, opset: int) -> onnx.FunctionProto:
     """The body said to be of another opset, where no operator in it changed between the two; else as it is."""
-    from onnx import FunctionProto, defs
+    from onnx import FunctionProto
 
     copy = FunctionProto()
     copy.CopyFrom(function)
-    own = next((o for o in copy.opset_import if o.domain in ("", "ai.onnx")), None)
-    if own is None or own.version == opset:
-        return copy
-    names = {n.op_type for n in copy.node if n.domain in ("", "ai.onnx")}
-    try:
-        same = all(defs.get_schema(n, own.version) == defs.get_schema(n, opset) for n in names)
-    except defs.SchemaError:
-        same = False
-    if same:
-        own.version = opset
+    if not changed_operators(copy, {"": opset}):
+        for entry in copy.opset_import:
+            entry.version = opset if opset_domain(entry.domain) == "" else entry.version
     return copy
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.functions import require_finite_calls
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.model.functions import require_finite_calls, require_one_meaning
 
 if TYPE_CHECKING:
     import onnx
@@ -49,7 +49,10 @@ class _Schema(NamedTuple):
 
 
 def require_form(model: onnx.ModelProto, path: Path) -> None:
-    """Raise InvalidRequestError naming the node or tensor for which a model is not well-formed ONNX."""
+    """Raise InvalidRequestError naming the node or tensor for which a model is not well-formed ONNX.
+
+    Raises UnsupportedError for local functions whose operators mean something else in the opset of the model.
+    """
     try:
         _Form(path, {o.domain: o.version for o in model.opset_import}).check(model)
     except UnicodeDecodeError as error:
@@ -74,6 +77,7 @@ class _Form:
         for function in model.functions:
             self._function(function)
         require_finite_calls(model, lambda what: _malformed(self._path, what))
+        require_one_meaning(model, self._in_two_opsets)
 
     def _function(self, function: onnx.FunctionProto) -> None:
         f = function
@@ -81,6 +85,13 @@ class _Form:
         inner = _Form(self._path, {**self._opsets, **{o.domain: o.version for o in function.opset_import}})
         for node in function.node:
             inner._node(node, 0)
+
+    def _in_two_opsets(self, what: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"'{self._path}' cannot be read as one graph: {what}",
+            hint="export it in one opset, or write its functions out in that of the model: "
+            "onnx.inliner.inline_local_functions(model, convert_version=True)",
+        )
 
     def _fail(self, what: str) -> InvalidRequestError:
         return _malformed(self._path, what)

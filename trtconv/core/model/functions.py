@@ -1,8 +1,8 @@
-"""Calls of a model's local functions: none may reach itself, and written out they must stay a finite graph."""
+"""A model's local functions: none may reach itself, written out they stay a finite graph, and mean the same there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import walk_nodes
@@ -44,6 +44,50 @@ def require_finite_calls(model: onnx.ModelProto, error: Callable[[str], Exceptio
     total = sum(sizes.get(_key(n), 1) for n in walk_nodes(model.graph.node))
     if total > MAX_NODES:
         raise error(f"written out, its local functions make {total} nodes, over {MAX_NODES}")
+
+
+def require_one_meaning(model: onnx.ModelProto, error: Callable[[str], Exception]) -> None:
+    """Raise `error(what)` for an operator of a function that is another one in the opset of the model.
+
+    A function may import other versions than its model. ONNX Runtime reads its nodes as of the model's all the same:
+    the Softmax of opset 11 then normalises over other axes, without a word.
+    """
+    outer, local = imported_opsets(model), {(opset_domain(f.domain), f.name) for f in model.functions}
+    for function in model.functions:
+        inner = imported_opsets(function)
+        for domain, name in sorted(changed_operators(function, outer) - local):
+            raise error(
+                f"its local function '{function.name}' is written in opset {inner[domain]} of '{domain or 'ai.onnx'}' "
+                f"and the model in {outer[domain]}, where {name} is another operator"
+            )
+
+
+def changed_operators(function: onnx.FunctionProto, opsets: Mapping[str, int]) -> set[tuple[str, str]]:
+    """Domain and name of each operator of a function that is another one in these versions of the domains."""
+    inner = imported_opsets(function)
+    others = {d: opsets[d] for d, version in inner.items() if opsets.get(d, version) != version}
+    used = {(opset_domain(n.domain), n.op_type) for n in walk_nodes(function.node)} if others else set()
+    return {(d, n) for d, n in used if d in others and _definition(n, inner[d], d) != _definition(n, others[d], d)}
+
+
+def imported_opsets(proto: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
+    """The version by domain that a model or a function imports; ONNX's own domain is ''."""
+    return {opset_domain(o.domain): int(o.version) for o in proto.opset_import}
+
+
+def opset_domain(domain: str) -> str:
+    """The domain by one name: ONNX's own has two."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def _definition(operator: str, version: int, domain: str) -> tuple[int, bool]:
+    """What tells the definitions of an operator apart: the version that brought it, and whether ONNX knows it."""
+    import onnx
+
+    try:
+        return onnx.defs.get_schema(operator, version, domain).since_version, True
+    except onnx.defs.SchemaError:
+        return version, False
 
 
 def _key(node: onnx.NodeProto) -> Key:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.functions import imported_opsets, opset_domain
 from trtconv.core.model.provenance import MODULE_KEY, SOURCE_KEY, origin_of
 
 # Bodies of trtconv's own plugins stay: they let ONNX Runtime run the node, they are not what is built.
@@ -30,7 +31,7 @@ def inline_functions(model: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
         if output
     }
     old = {output for node in model.graph.node for output in node.output} - set(owners)
-    model = _with_defaults(model, functions)
+    model = _in_one_opset(_with_defaults(model, functions))
     result = inliner.inline_selected_functions(model, plugin_functions, exclude=True)
     _give_origins(result.graph, owners, old)
     if not plugin_functions:
@@ -54,6 +55,22 @@ def _with_defaults(model: onnx.ModelProto, functions: Sequence[onnx.FunctionProt
             missing = [a for a in defaults.get((call.domain, call.op_type, call.overload), ()) if a.name not in present]
             call.attribute.extend(missing)
     return filled
+
+
+def _in_one_opset(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with functions in its own opset, for the inliner takes no others.
+
+    Where that would change what an operator does, the model was refused when it was read (`require_one_meaning`).
+    """
+    outer = imported_opsets(model)
+    if all(outer.get(d, v) == v for f in model.functions for d, v in imported_opsets(f).items()):
+        return model
+    settled = type(model)()
+    settled.CopyFrom(model)
+    for function in settled.functions:
+        for entry in function.opset_import:
+            entry.version = outer.get(opset_domain(entry.domain), entry.version)
+    return settled
 
 
 def _give_origins(graph: onnx.GraphProto, owners: dict[str, onnx.NodeProto], old: set[str]) -> None:
