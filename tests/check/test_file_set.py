@@ -11,8 +11,9 @@ from safetensors.numpy import save_file
 
 from tests.core.ledger.ledgers import write_beside
 from trtconv.check import check_model
-from trtconv.core.artifacts import manifest_path, sha256_file, write_json
+from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
@@ -41,7 +42,7 @@ def _bind(path):
     model = load_model(path, weights=True)
     set_metadata(model, REFERENCE_KEY, sha256_file(_reference(path)))
     save_model(model, path)
-    write_json(manifest_path(path.with_name("model.onnx")), {"sources": record_sources([], path)})
+    write_sealed(manifest_path(path.with_name("model.onnx")), {"sources": record_sources([], path)})
 
 
 def _allow(reference, change):

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 import trtconv
-from trtconv.core.artifacts import beside, manifest_path, sha256_file, write_json
+from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY
@@ -40,7 +41,7 @@ def write_artifacts(
     set_metadata(model, REFERENCE_KEY, sha256_file(reference))
     save_model(model, request.output, weights_from=choice.candidate.model)
     sources = record_sources(read, request.output, named=request.source.files, config=request.config)
-    write_json(manifest_path(request.output), {**manifest(request, choice, notes), "sources": sources})
+    write_sealed(manifest_path(request.output), {**manifest(request, choice, notes), "sources": sources})
 
 
 def manifest(request: ExportRequest, choice: ChosenExport, notes: Sequence[str]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import trtconv
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.artifacts import beside, manifest_path, require_writable, sha256_file, write_json
+from trtconv.core.artifacts import beside, manifest_path, require_writable, sha256_file
 from trtconv.core.errors import AccuracyError
+from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, model_files, save_model, set_metadata
@@ -73,7 +74,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
         )
     seconds = {"total": time.monotonic() - started}
     notes = (*notes, *samples.notes)
-    write_json(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
+    write_sealed(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
     runner = f"onnxruntime {file.original.version}"
     return ForeignResult(
         request.original,

@@ -12,6 +12,8 @@ import pytest
 
 from trtconv.check.compare.sources import compare_sources
 from trtconv.cli.main import run
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.source_record import SourceChange, changed_sources
 from trtconv.core.requests import CheckRequest
 
@@ -186,11 +188,14 @@ def test_an_export_without_a_record_is_a_warning(project):
     data = json.loads(manifest.read_text())
     del data["sources"]
     manifest.write_text(json.dumps(data))
+    with pytest.raises(InvalidRequestError, match="was changed after it was written"):
+        compare_sources(CheckRequest(project / "out/model.onnx"))
+    write_sealed(manifest, data)
     verdict = compare_sources(CheckRequest(project / "out/model.onnx"))
     assert verdict.status == "not recorded"
     assert verdict.findings[0].level == "warning"
     data["sources"] = {"files": [1]}
-    manifest.write_text(json.dumps(data))
+    write_sealed(manifest, data)
     assert compare_sources(CheckRequest(project / "out/model.onnx")).status == "not recorded"
 
 

@@ -44,6 +44,11 @@ def test_a_set_is_signed_and_verified(trtconv, tmp_path):
         assert code == 2, words
         assert (out + err).count(f"'{ledger}' was changed after it was written") == 1, words
     ledger.write_text(text)
+    manifest = engine.with_name("model.onnx.json")
+    manifest.write_text(manifest.read_text().replace('"dynamo"', '"other"'))
+    code, _, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
+    assert code == 2
+    assert f"'{manifest}' was changed after it was written" in err
     engine.with_name("model.engine.json").unlink()
     code, _, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
     assert code == 2

@@ -6,6 +6,7 @@ from tests.backends.onnx_models import conv_net
 from tests.core.ledger.ledgers import make_entry, make_ledger
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
@@ -19,7 +20,7 @@ def write_set(folder: Path, plan: bytes = b"a plan", **more) -> Path:
     reference, ledger, engine = (folder / f"model.{s}" for s in ("reference.safetensors", "rewrites.json", "engine"))
     reference.write_bytes(b"reference")
     engine.write_bytes(b"trtf" + bytes(20) + bytes([11, 1, 0, 0]) + bytes(60) + plan)
-    write_json(folder / "model.onnx.json", {
+    write_sealed(folder / "model.onnx.json", {
         "sha256": sha256_file(model), "reference_sha256": sha256_file(reference), "exporter": "dynamo",
         "comparisons": COMPARED, "sources": {"files": {"../src/net.py": "5" * 64}}, "versions": {"torch": "2.13.0"},
     })  # fmt: skip

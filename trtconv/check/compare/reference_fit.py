@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.compare.subjects import Subject, is_engine
-from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.files.artifact_set import MIXED_SET
+from trtconv.core.files.artifact_set import EXPORT_AGAIN, MIXED_SET, read_sealed
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
@@ -119,7 +119,7 @@ def staleness(subject: Path, reference: Path) -> tuple[Finding, ...]:
     manifest = manifest_path(model)
     if not (model.exists() and manifest.exists() and reference == beside(subject, ".reference.safetensors")):
         return ()
-    recorded = read_json(manifest, "manifest").get("sha256")
+    recorded = read_sealed(manifest, "manifest", EXPORT_AGAIN).get("sha256")
     if recorded in (None, sha256_file(model)):
         return ()
     return (
@@ -140,8 +140,9 @@ def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
     manifest = manifest_path(subject.with_name(beside(subject, ".onnx").name))
     if not manifest.exists() or reference != beside(subject, ".reference.safetensors"):
         return ()
+    facts = read_sealed(manifest, "manifest", EXPORT_AGAIN)
     try:
-        coverage = coverage_of(read_json(manifest, "manifest").get("sizes") or {})
+        coverage = coverage_of(facts.get("sizes") or {})
     except (KeyError, TypeError, ValueError):
         return ()
     if coverage.total == 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 from trtconv.check.compare.reference_fit import recorded_reference
 from trtconv.core.artifacts import beside, read_json, sha256_file
+from trtconv.core.files.artifact_set import EXPORT_AGAIN, read_sealed
 from trtconv.core.files.source_record import SourceChange, changed_sources, exported_manifest, is_record
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
@@ -42,7 +43,7 @@ def compare_sources(request: CheckRequest) -> SourceVerdict:
     if request.against is not None or request.sources_known or not request.subject.is_file():
         return SourceVerdict("")
     path = exported_manifest(request.subject, request.reference)
-    manifest = read_json(path, "manifest") if path.is_file() else {}
+    manifest = read_sealed(path, "manifest", EXPORT_AGAIN) if path.is_file() else {}
     if not request.source_check:
         return SourceVerdict("not compared" if manifest or recorded_reference(request.subject) else "")
     record = manifest.get("sources")

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file, write_json
 from trtconv.core.errors import InvalidRequestError
 
 SEAL = "content_sha256"
+EXPORT_AGAIN = "export the module again"
 # What to do where files of a set do not belong together.
 MIXED_SET = "the folder holds files of two conversions: run `trtconv convert` again"
 _ENGINES = (".engine", ".plan", ".trt")
@@ -66,6 +67,18 @@ def require_seal(data: Mapping[str, Any], path: Path, hint: str) -> None:
         raise InvalidRequestError(f"'{path}' was changed after it was written", hint=hint)
 
 
+def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a manifest as JSON, atomically, with its seal in it."""
+    write_json(path, sealed(data))
+
+
+def read_sealed(path: Path, what: str, hint: str) -> dict[str, Any]:
+    """Read a manifest. Raises InvalidRequestError when it is missing, is no JSON or was edited."""
+    data = read_json(path, what)
+    require_seal(data, path, hint)
+    return data
+
+
 def recorded_text(subject: Path, key: str, field: str) -> str:
     """What an ONNX file's metadata says under `key`, or an engine's manifest in `field`; empty where neither says it.
 
@@ -76,9 +89,7 @@ def recorded_text(subject: Path, key: str, field: str) -> str:
     if subject.suffix == ".onnx":
         return next((str(p.value) for p in load_model(subject).metadata_props if p.key == key), "")
     manifest = manifest_path(subject)
-    facts = read_json(manifest, "manifest") if manifest.exists() else {}
-    if facts:
-        require_seal(facts, manifest, "build the engine again")
+    facts = read_sealed(manifest, "manifest", "build the engine again") if manifest.exists() else {}
     return str(facts.get(field, ""))
 
 

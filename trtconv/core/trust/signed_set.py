@@ -9,7 +9,7 @@ from typing import Any
 
 from trtconv.core.artifacts import beside, manifest_path, read_json, require_file, sha256_file
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.files.artifact_set import MIXED_SET, FileDigest, digest_set, require_seal
+from trtconv.core.files.artifact_set import EXPORT_AGAIN, MIXED_SET, FileDigest, digest_set, read_sealed
 from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.ledger.records import RewriteLedger
 
@@ -42,14 +42,14 @@ class SignedSet:
 
 
 def read_set(subject: Path) -> SignedSet:
-    """The set that `subject` (a model or an engine) is part of. Raises InvalidRequestError for unreadable manifests
-    and for a ledger that was edited.
+    """The set that `subject` (a model or an engine) is part of. Raises InvalidRequestError for manifests and a ledger
+    that cannot be read or were edited.
     """
     require_file(subject, "model or engine")
     files = digest_set(subject)
     parsed = {
-        role: read_json(subject.with_name(files[role].name), role.replace("_", " ")) if role in files else {}
-        for role in ("manifest", "model_manifest")
+        role: read_sealed(subject.with_name(files[role].name), role.replace("_", " "), hint) if role in files else {}
+        for role, hint in (("manifest", "build the engine again"), ("model_manifest", EXPORT_AGAIN))
     }
     for role, suffix in (("report", ".report.json"), ("attestation", ATTESTATION), ("bom", BOM)):
         path = beside(subject, suffix)
@@ -68,8 +68,6 @@ def read_set(subject: Path) -> SignedSet:
 def require_consistent(files: SignedSet) -> None:
     """Raise InvalidRequestError unless every digest that one file of the set records of another is that file's."""
     manifest, model = files.engine_manifest, files.model_manifest
-    if manifest:
-        require_seal(manifest, manifest_path(files.subject), "build the engine again")
     recorded = [
         ("engine", manifest.get("engine_sha256"), "manifest"),
         ("ledger", manifest.get("ledger_sha256"), "manifest"),
