@@ -46,6 +46,14 @@ def with_functions(calls: dict[str, list[str]]) -> onnx.ModelProto:
     return model
 
 
+def with_call(name: str, inputs: list[str], outputs: list[str]) -> onnx.ModelProto:
+    model = with_functions({name: ["Relu"]})
+    del model.graph.node[-1].input[:], model.graph.node[-1].output[:]
+    model.graph.node[-1].input.extend(inputs)
+    model.graph.node[-1].output.extend(outputs)
+    return model
+
+
 def raw(model, change):
     change(model.graph.initializer[0])
     return model
@@ -109,6 +117,9 @@ MALFORMED = {
     "no operator": (changed(lambda m: m.graph.node[0].ClearField("op_type")), "node 'mul' has no operator"),
     "unknown input type": (
         changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77)), "'x' has the unknown"),
+    "more than it takes": (with_call("F", ["y", "y"], ["z"]), "'F' with 2 inputs, and it has 1"),
+    "an empty one more": (with_call("F", ["y", ""], ["z"]), "'F' with 2 inputs, and it has 1"),
+    "more than it gives": (with_call("F", ["y"], ["z", "other"]), "'F' with 2 outputs, and it has 1"),
     "own call": (with_functions({"F": ["F"]}), "'F' calls itself"),
     "calls in a circle": (with_functions({"F": ["G"], "G": ["H"], "H": ["F"]}), "calls itself"),
     "calls without end": (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
-from trtconv.core.model.functions import require_finite_calls, require_one_meaning
+from trtconv.core.model.functions import require_finite_calls, require_fitting_calls, require_one_meaning
 
 if TYPE_CHECKING:
     import onnx
@@ -77,6 +77,7 @@ class _Form:
         for function in model.functions:
             self._function(function)
         require_finite_calls(model, lambda what: _malformed(self._path, what))
+        require_fitting_calls(model, lambda what: _malformed(self._path, what))
         require_one_meaning(model, self._in_two_opsets)
 
     def _function(self, function: onnx.FunctionProto) -> None:

@@ -46,6 +46,25 @@ def require_finite_calls(model: onnx.ModelProto, error: Callable[[str], Exceptio
         raise error(f"written out, its local functions make {total} nodes, over {MAX_NODES}")
 
 
+def require_fitting_calls(model: onnx.ModelProto, error: Callable[[str], Exception]) -> None:
+    """Raise `error(what)` for a call with more inputs or outputs than its local function has."""
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    for nodes in (model.graph.node, *(f.node for f in model.functions)) if functions else ():
+        for node in walk_nodes(nodes):
+            function = functions.get(_key(node))
+            if function is None:
+                continue
+            for what, given, taken in (
+                ("inputs", node.input, function.input),
+                ("outputs", node.output, function.output),
+            ):
+                if len(given) > len(taken):
+                    raise error(
+                        f"node '{node.name}' calls the local function '{function.name}' with {len(given)} {what}, and it "
+                        f"has {len(taken)}"
+                    )
+
+
 def require_one_meaning(model: onnx.ModelProto, error: Callable[[str], Exception]) -> None:
     """Raise `error(what)` for an operator of a function that is another one in the opset of the model.
 
