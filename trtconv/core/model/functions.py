@@ -54,14 +54,12 @@ def require_fitting_calls(model: onnx.ModelProto, error: Callable[[str], Excepti
             function = functions.get(_key(node))
             if function is None:
                 continue
-            for what, given, taken in (
-                ("inputs", node.input, function.input),
-                ("outputs", node.output, function.output),
-            ):
-                if len(given) > len(taken):
+            for what, inside in (("input", function.input), ("output", function.output)):
+                count = len(getattr(node, what))
+                if count > len(inside):
                     raise error(
-                        f"node '{node.name}' calls the local function '{function.name}' with {len(given)} {what}, and it "
-                        f"has {len(taken)}"
+                        f"node '{node.name}' calls the local function '{function.name}' with {count} {what}s, and it "
+                        f"has {len(inside)}"
                     )
 
 
