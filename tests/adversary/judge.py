@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from tests.adversary.attack import Array, Feed
+from trtconv.backends.onnxruntime.half_emulation import emulate_halves
+from trtconv.export.module.noise.ranked import stable_sorts
 
 # An element is wrong when it is off by more than this share of itself, and by far more than the module's own rounding.
 SHARE, OF_LARGEST, ROUNDINGS = 1e-4, 1e-6, 30
@@ -86,7 +89,8 @@ class Eager:
         tensors = {n: torch.from_numpy(np.array(v)) for n, v in feed.items()}
         if wide:
             tensors = {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()}
-        with torch.no_grad():
+        # torch leaves open which of equal elements comes first; ONNX does not.
+        with torch.no_grad(), stable_sorts():
             try:
                 outputs = module(**tensors)
             except (TypeError, IndexError):  # its parameters have other names, or a hook takes them by position
@@ -105,7 +109,12 @@ class File:
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
         self._source = path if isinstance(path, bytes) else str(path)
-        self._session = onnxruntime.InferenceSession(self._source, options, providers=["CPUExecutionProvider"])
+        source = self._source
+        graph = onnx.load(source) if isinstance(source, str) else onnx.load_model_from_string(source)
+        if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for n in graph.graph.node for a in n.attribute):
+            # ONNX Runtime has no kernels for it.
+            source = emulate_halves(graph).SerializeToString()
+        self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._inputs = [i.name for i in self._session.get_inputs()]
 
     def __call__(self, feed: Feed) -> list[Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -132,7 +133,7 @@ def signed_bits(self, x):
     return (x >> 3) & 7
 
 
-@forward("x:float32[N,4]=-3:3", dims=N, refused="bfloat16")
+@forward("x:float32[N,4]=-3:3", dims=N)
 def through_bfloat16(self, x):
     return (x.bfloat16() * 1.5).float()
 
@@ -216,3 +217,55 @@ def one_shot_hook():
 
     handle = module.register_forward_hook(once)
     return module
+
+
+@forward("x:float32[N,4]", dims="N=1:2:5")
+def through_half(self, x):
+    return ((x.half() * 1.5).half() + 3.0).float()
+
+
+@attack("x:float32[N,4]", dims="N=1:2:5")
+class BfloatLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 4), nn.LayerNorm(4)).bfloat16()
+
+    def forward(self, x):
+        return self.layers(x.bfloat16()).float()
+
+
+@attack(
+    "tokens:int64[K]=0:9",
+    "offsets:int64[B]=0:0",
+    dims="K=4:6:9 B=1:2:3",
+    feeds=(lambda: {"tokens": np.arange(6), "offsets": np.array([0, 2, 2])},),
+)
+class BagsByOffset(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bag = nn.EmbeddingBag(10, 4, mode="sum", padding_idx=0)
+
+    def forward(self, tokens, offsets):
+        return self.bag(tokens, offsets)
+
+
+SPECTRUM = ("mag:float32[N,9,T]=0:2", "phase:float32[N,9,T]=-3:3")
+FRAMES = "N=1:2:3 T=6:24:40"
+
+
+@forward(*SPECTRUM, dims=FRAMES)
+def vocoder_of_exponents(self, mag, phase):
+    spectrum = torch.exp(mag) * torch.exp((phase + 0.3) * 1j)
+    return torch.istft(spectrum, 16, 4, 12, window=torch.hamming_window(12)) + 1.0
+
+
+@forward(*SPECTRUM, dims=FRAMES)
+def vocoder_of_angles(self, mag, phase):
+    spectrum = mag * (torch.cos(phase) + 1j * torch.sin(phase))
+    return torch.istft(spectrum, 16, 4, window=torch.hann_window(16), length=20)
+
+
+@forward("x:float32[N,4]=-5:5", dims=N)
+def peaks_of_zeros(self, x):
+    scores, index = (x.relu() * (x > 3)).topk(3)
+    return scores, index

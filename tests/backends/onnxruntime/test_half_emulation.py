@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -113,3 +114,20 @@ def test_large_models_go_through_a_file(monkeypatch):
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((512, 128), np.float16), "w"))
     actual = emulated_runner(model, threads=1)({"x": np.ones((1, 512), np.float16)})["y"]
     assert np.array_equal(actual, np.full((1, 128), 512, np.float16))
+
+
+@pytest.mark.parametrize(("kind", "rounded"), [(onnx.TensorProto.BFLOAT16, False), (onnx.TensorProto.FLOAT16, True)])
+def test_what_casts_to_halves_is_rounded_in_a_session(kind, rounded):
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["N"]) for n in "xy"]
+    nodes = [
+        onnx.helper.make_node("Cast", ["x"], ["narrow"], to=kind),
+        onnx.helper.make_node("Mul", ["narrow", "narrow"], ["square"]),
+        onnx.helper.make_node("Cast", ["square"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", values[:1], values[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    x = np.linspace(-3, 3, 101, dtype=np.float32)
+    numbers = ml_dtypes.bfloat16 if kind == onnx.TensorProto.BFLOAT16 else np.float16
+    expected = (x.astype(numbers) * x.astype(numbers)).astype(np.float32)
+    actual = OnnxRuntimeRunner(model.SerializeToString(), rounded=rounded)({"x": x})["y"]
+    np.testing.assert_array_equal(actual, expected)

@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch import nn
 
-from trtconv.export.symbolic import division, error_functions, exponents, grids, linear_algebra, numerics, order
+from trtconv.export.symbolic import (
+    division,
+    error_functions,
+    exponents,
+    grids,
+    linear_algebra,
+    numerics,
+    order,
+    short_time,
+)
 from trtconv.export.symbolic.mode import symbolic_functions
 
 
@@ -79,6 +88,49 @@ def test_whole_numbers_are_divided_as_such():
             division.divide(None, x, 8, rounding_mode=mode), torch.div(x.long(), 8, rounding_mode=mode).int()
         )
     assert torch.equal(numerics.shift_right(None, x, 3), x >> 3)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize(("size", "window_size", "length"), [(16, 16, None), (16, 10, 30), (15, 15, None), (9, 9, 200)])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_signals_from_spectra(center, size, window_size, length, normalized):
+    spectrum = torch.randn(2, size // 2 + 1, 12, dtype=torch.complex64)
+    window = torch.hamming_window(window_size)
+    # A shorter window covers nothing at the ends of a signal that is not centred.
+    if not center and window_size < size:
+        return
+    named = {"center": center, "normalized": normalized, "length": length}
+    for x in (spectrum, spectrum[0]):
+        expected = torch.istft(x, size, 3, window_size, window, **named)
+        actual = short_time.istft(None, x, size, 3, window_size, window, **named)
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("include_last", [True, False])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_bags_by_offsets(include_last, mode, padding):
+    bag = nn.EmbeddingBag(10, 4, mode=mode, padding_idx=padding, include_last_offset=include_last)
+    ids, offsets = torch.randint(0, 10, (12,)), torch.tensor([0, 5, 5, 9, 12] if include_last else [0, 5, 5, 9])
+    expected = bag(ids, offsets)
+    with symbolic_functions():
+        torch.testing.assert_close(bag(ids, offsets), expected)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda m, p: torch.exp(m) * torch.exp(p * 1j),
+        lambda m, p: m * (torch.cos(p) + 1j * torch.sin(p)),
+        lambda m, p: (p * 1j) + m,
+        lambda m, p: m + (1j * p),
+    ],
+)
+def test_complex_numbers_of_python(compute):
+    m, p = torch.rand(2, 3), torch.randn(2, 3)
+    expected = compute(m, p)
+    with symbolic_functions():
+        torch.testing.assert_close(compute(m, p), expected)
 
 
 def test_frexp_beside_every_power_of_two():

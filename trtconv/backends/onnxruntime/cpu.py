@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
+from trtconv.backends.onnxruntime.half_emulation import casts_to_halves, emulate_halves
 from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
@@ -27,11 +28,20 @@ class OnnxRuntimeRunner:
 
     `optimize=False` (the default) runs the graph as it is written: ONNX Runtime's own fusions are not what is
     judged. What its kernels compute less exactly than it is defined runs in another form, which makes a graph with
-    many sigmoids three times as large; `exact=False` is for two graphs of which both run by the same kernels. Inputs
-    and outputs are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
+    many sigmoids three times as large; `exact=False` is for two graphs of which both run by the same kernels. `rounded`
+    rounds every value that a cast has made FP16, as torch does; ONNX Runtime rounds where it likes. Inputs and outputs
+    are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
     """
 
-    def __init__(self, model: Path | bytes, *, optimize: bool = False, threads: int = 0, exact: bool = True) -> None:
+    def __init__(
+        self,
+        model: Path | bytes,
+        *,
+        optimize: bool = False,
+        threads: int = 0,
+        exact: bool = True,
+        rounded: bool = False,
+    ) -> None:
         try:
             import onnxruntime as ort
         except ImportError as error:
@@ -46,7 +56,7 @@ class OnnxRuntimeRunner:
         # Threads that wait for work burn a core each, beside torch's own and other processes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A glance costs a read of the file, which the session reads as well.
-        subject = _as_defined(model, exact)
+        subject = _as_defined(model, exact, rounded)
         try:
             self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises many unrelated classes
@@ -93,10 +103,10 @@ class OnnxRuntimeRunner:
         return [_array_of(value) for value in self._session.run_with_ort_values(names, ort_values)]
 
 
-def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
+def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
-    in another form: products of bytes that would saturate, divisions that would end the process, and, if `exact`,
-    sigmoids far below zero.
+    in another form: products of bytes that would saturate, divisions that would end the process, BF16, which it has no
+    kernels for, and, if `exact`, sigmoids far below zero, and, if `rounded`, FP16.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -105,7 +115,8 @@ def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
         data = b""  # what is wrong with the file is told by the session
     as_it_is = str(model) if isinstance(model, Path) else model
     bytewise, divisions, sigmoids = multiplies_bytes(data), divides(data), exact and has_sigmoids(data)
-    if not (bytewise or divisions or sigmoids):
+    halves = casts_to_halves(data, rounded)
+    if not (bytewise or divisions or sigmoids or halves):
         return as_it_is
     import onnx
     from google.protobuf.message import DecodeError
@@ -116,11 +127,13 @@ def _as_defined(model: Path | bytes, exact: bool) -> str | bytes:
         return as_it_is  # as above
     if any(t.data_location == onnx.TensorProto.EXTERNAL for t in changed.graph.initializer):
         return as_it_is
+    if halves:
+        changed = emulate_halves(changed)
     if bytewise:
         with_unsigned_weights(changed)
     guarded = divisions and with_guarded_divisions(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
-    if not (bytewise or guarded or composed):
+    if not (halves or bytewise or guarded or composed):
         return as_it_is
     return bytes(changed.SerializeToString())
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FLOAT, FLOAT16, BFLOAT16 = 1, 10, 16
 HALVES = (FLOAT16, BFLOAT16)
+# In a serialized node: the attribute `to`, its field i, the type.
+_TO_FLOAT16, _TO_BFLOAT16 = (b"\n\x02to\x18" + bytes([kind]) for kind in HALVES)
 # These give back values that they were given (or zero), so there is nothing to round.
 _EXACT = frozenset({
     "Abs", "Clip", "Compress", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather",
@@ -30,6 +32,11 @@ _EXACT = frozenset({
     "ReduceMin", "Relu", "Reshape", "ScatterElements", "Scan", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
     "TopK", "Transpose", "Trilu", "Unsqueeze", "Where",
 })  # fmt: skip
+
+
+def casts_to_halves(model: bytes, fp16: bool) -> bool:
+    """A glance at a serialized model: does a Cast in it make BF16, or, if `fp16`, FP16 numbers?"""
+    return _TO_BFLOAT16 in model or (fp16 and _TO_FLOAT16 in model)
 
 
 def has_halves(model: onnx.ModelProto) -> bool:

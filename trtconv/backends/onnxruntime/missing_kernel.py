@@ -24,12 +24,7 @@ class MissingKernel(NamedTuple):
     @property
     def hint(self) -> str:
         """What to do."""
-        if self.dtype == "bfloat16":
-            return (
-                "compute in float32 (`.float()`, or a module without `.bfloat16()`): the engine's precision is chosen "
-                "with --precision bf16"
-            )
-        return f"compute in float32 or int64 around {self.operator}"
+        return f"compute in float32, or int64 for whole numbers, around {self.operator}"
 
 
 def missing_kernel(message: str, model: Path | bytes) -> MissingKernel | None:

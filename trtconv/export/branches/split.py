@@ -154,7 +154,7 @@ def _runs(model: Path, trace: Trace, turns: list[dict[str, int]]) -> bool:
 
     if sum(n.op_type == "If" for n in load_model(model).graph.node) < 2:
         return True
-    runner = OnnxRuntimeRunner(model, threads=1)
+    runner = OnnxRuntimeRunner(model, threads=1, rounded=True)
     base = dict(trace.sizes)
     points = [{**base, name: size} for name, rng in trace.space.dims for size in sizes_of(rng, TRIED)]
     turning = [sorted({base[n], *(t[n] for t in turns if n in t)}) for n in base]

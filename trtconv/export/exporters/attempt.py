@@ -159,7 +159,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         key = f"generalise:{way.exporter}" if way.generalises else f"export:{way.exporter}"
         job.seconds[key] = job.seconds.get(key, 0.0) + time.monotonic() - started
     job.progress.phase(f"comparing what {way} wrote")
-    runs = RememberedRuns(partial(OnnxRuntimeRunner, candidate.model))
+    runs = RememberedRuns(partial(OnnxRuntimeRunner, candidate.model, rounded=True))
     verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds

@@ -53,7 +53,7 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
 
 def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:
     """Raises TrtconvError when ONNX Runtime cannot run it."""
-    return OnnxRuntimeRunner(model.SerializeToString())
+    return OnnxRuntimeRunner(model.SerializeToString(), rounded=True)
 
 
 def _run_at(job: ExportTask, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:

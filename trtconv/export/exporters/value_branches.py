@@ -66,7 +66,7 @@ def _compared_further(
     deadline = effort_seconds() + SECONDS
     specs, first = job.request.inputs, job.samples.items[0].point
     random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
-    run = OnnxRuntimeRunner(result.candidate.model)
+    run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
     for number, feed in enumerate(further_inputs(specs, random, numbers_in_code(exits, job.runner.module))):
         if effort_seconds() > deadline:
             break

@@ -145,7 +145,7 @@ def padded_choice(choice: ChosenExport, request: ExportRequest, padding: Padding
     model = insert_padding(load_model(choice.candidate.model), padding, request.inputs, request.space)
     path = choice.candidate.model.with_name("padded.onnx")
     path.write_bytes(model.SerializeToString(deterministic=True))
-    verdict = prove(lambda: OnnxRuntimeRunner(path), samples.items, request.tolerance)
+    verdict = prove(lambda: OnnxRuntimeRunner(path, rounded=True), samples.items, request.tolerance)
     if verdict.failure is not None:
         raise AccuracyError(
             f"the padded model differs from the module on padded inputs: {describe_failure(verdict.failure)}",

@@ -178,10 +178,35 @@ def add(func: Any, x: Any, other: Any) -> Any:
 
 
 def multiply(func: Any, x: Any, other: Any) -> Any:
-    """The product of booleans."""
+    """The product of booleans, and of real tensors with Python's complex numbers."""
     import torch
 
+    if isinstance(other, complex) and x.dtype in (torch.float32, torch.float64):
+        return torch.complex(x * other.real, x * other.imag)
     return torch.logical_and(x, other) if _are_booleans(x, other) else NotImplemented
+
+
+def add_numbers(func: Any, x: Any, other: Any) -> Any:
+    """The sum of booleans, and of real and complex tensors, whose types no Add mixes."""
+    import torch
+
+    tensors = all(isinstance(v, torch.Tensor) for v in (x, other))
+    if tensors and x.dtype.is_complex != other.dtype.is_complex:
+        real, mixed = (other, x) if x.dtype.is_complex else (x, other)
+        parts = torch.view_as_real(mixed)
+        return torch.complex(parts[..., 0] + real, parts[..., 1] + torch.zeros_like(real))
+    return add(func, x, other)
+
+
+def exponential(func: Any, x: Any) -> Any:
+    """exp of complex numbers: exp(a) (cos(b) + i sin(b))."""
+    import torch
+
+    if not x.dtype.is_complex:
+        return NotImplemented
+    parts = torch.view_as_real(x)
+    size = torch.exp(parts[..., 0])
+    return torch.complex(size * torch.cos(parts[..., 1]), size * torch.sin(parts[..., 1]))
 
 
 def _are_booleans(x: Any, other: Any) -> bool:

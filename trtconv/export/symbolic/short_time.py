@@ -1,8 +1,8 @@
-"""torch.stft with frames whose length is not a power of two, as a product with a matrix of sines and cosines.
+"""torch.stft with frames whose length is not a power of two, and torch.istft, by a matrix of sines and cosines.
 
-Its export is an STFT node, which ONNX Runtime computes with an error that grows with the length of such frames: 1.6e-4
-of the spectrum's magnitude at 640 samples, 7e-4 at 2047 (powers of two: 2e-6). No file that holds it can then be shown
-to equal the module.
+The export of the first is an STFT node, which ONNX Runtime computes with an error that grows with the length of such
+frames: 1.6e-4 of the spectrum's magnitude at 640 samples, 7e-4 at 2047 (powers of two: 2e-6). No file that holds it can
+then be shown to equal the module.
 """
 
 from __future__ import annotations
@@ -54,6 +54,63 @@ def stft(
     scale = n_fft**-0.5 if normalized else 1.0
     parts = [(frames @ columns).transpose(-1, -2) * scale for columns in (real, imaginary)]
     return torch.complex(*parts) if return_complex else torch.stack(parts, -1)
+
+
+def istft(
+    func: Any,
+    x: Any,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Any:
+    """Complex64 [.., bins, frames] to [.., T]: frames are added up by a transposed convolution, as vocoders do it.
+
+    The sum is divided by that of the squared windows (aten/src/ATen/native/SpectralOps.cpp), whose vanishing there
+    torch refuses and a file cannot.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    plain = isinstance(n_fft, int) and 0 < n_fft <= MOST and onesided is not False and not return_complex
+    if not plain or x.dtype != torch.complex64 or (window is not None and window.dtype != torch.float32):
+        return NotImplemented
+    hop = n_fft // 4 if hop_length is None else hop_length
+    size = n_fft if win_length is None else win_length
+    weights = torch.ones(size, device=x.device) if window is None else window
+    left = (n_fft - size) // 2
+    weights = F.pad(weights, (left, n_fft - size - left)) if size < n_fft else weights
+    parts = torch.view_as_real(x if x.dim() == 3 else x.unsqueeze(0))
+    rows = torch.cat((parts[..., 0], parts[..., 1]), 1)
+    scale = n_fft**0.5 if normalized else 1.0
+    kernel = inverse_rows(n_fft, x.device) * (weights * scale)
+    total = F.conv_transpose1d(rows, kernel.unsqueeze(1), stride=hop)
+    covered = F.conv_transpose1d(torch.ones_like(rows[:1, :1]), (weights * weights)[None, None], stride=hop)
+    start = n_fft // 2 if center else 0
+    full = n_fft + hop * (rows.shape[-1] - 1)
+    end = full - start if length is None else start + length
+    signal = (total[..., start:end] / covered[..., start:end]).squeeze(1)
+    if length is not None and not is_symbolic(length) and not is_symbolic(full) and end > full:
+        signal = F.pad(signal, (0, end - full))
+    return signal if x.dim() == 3 else signal.squeeze(0)
+
+
+def inverse_rows(length: int, device: Any = None) -> Any:
+    """[2 bins, length] FP32: what the real and then the imaginary parts of the bins of a real signal add to it."""
+    import torch
+
+    real, imaginary = (part.transpose(0, 1) for part in fourier_columns(length, True))
+    # Each bin but the first, and the last of an even length, stands for its mirror image too.
+    twice = torch.full((len(real), 1), 2.0 / length)
+    twice[0] = 1.0 / length
+    if length % 2 == 0:
+        twice[-1] = 1.0 / length
+    return (torch.cat((real * twice, imaginary * twice))).to(device)
 
 
 def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[Any, Any]:

@@ -48,7 +48,7 @@ def judge_random_file(
         return candidate, verdict
     shown = f"the file draws random numbers ({', '.join(random_nodes[:2])})"
     try:
-        runner = OnnxRuntimeRunner(candidate.model)
+        runner = OnnxRuntimeRunner(candidate.model, rounded=True)
         usual = {n: _largest(v) for n, v in samples[0].outputs.items()}
         differences = (_differs_from_itself(runner, s, usual, tolerance) for s in samples)
         differing = next(((s, d) for s, d in zip(samples, differences, strict=True) if d is not None), None)

@@ -158,13 +158,17 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """The handler of torch.nn.functional.embedding_bag for bags of one length: ids is [N, T], the result [N, D].
+    """The handler of torch.nn.functional.embedding_bag: ids is [N, T], or [T] with offsets [N]; the result [N, D].
 
-    Bags by offsets are traced as they are.
+    Maxima of bags by offsets are traced as they are.
     """
     import torch
 
-    if ids.dim() != 2 or offsets is not None or max_norm is not None or mode not in ("sum", "mean", "max"):
+    if max_norm is not None or mode not in ("sum", "mean", "max"):
+        return NotImplemented
+    if ids.dim() == 1 and offsets is not None and mode != "max":
+        return _bags_by_offsets(ids, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
+    if ids.dim() != 2 or offsets is not None:
         return NotImplemented
     rows = torch.nn.functional.embedding(ids, weight)
     if per_sample_weights is not None:
@@ -178,3 +182,27 @@ def embedding_bag(
         return torch.where(number > 0, largest, 0.0)
     total = torch.where(counts, rows, 0.0).sum(1)
     return total if mode == "sum" else total / number.clamp(min=1.0)
+
+
+def _bags_by_offsets(
+    ids: Any,
+    weight: Any,
+    offsets: Any,
+    mode: str,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    """The sum or mean of each bag: a product with the matrix [bags, ids] of what lies in which; an empty bag is 0."""
+    import torch
+
+    starts = offsets[:-1] if include_last_offset else offsets
+    ends = offsets[1:] if include_last_offset else torch.cat((offsets[1:], torch.full_like(offsets[:1], ids.shape[0])))
+    position = arange(ids.shape[0], offsets)
+    inside = torch.logical_and(position >= starts.unsqueeze(1), position < ends.unsqueeze(1))
+    if padding_idx is not None:
+        inside = torch.logical_and(inside, ids != padding_idx % weight.shape[0])
+    member = inside.to(weight.dtype)
+    shares = member if per_sample_weights is None else member * per_sample_weights
+    total = shares @ torch.nn.functional.embedding(ids, weight)
+    return total if mode == "sum" else total / member.sum(1, keepdim=True).clamp(min=1.0)
