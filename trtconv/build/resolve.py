@@ -23,6 +23,7 @@ from trtconv.build.cache.store.entry import cache_key
 from trtconv.build.precision import require_precision, require_request_precision, resolve_precision
 from trtconv.build.profiles import ProfilePlan, plan_profiles
 from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file
+from trtconv.core.embedded import EmbeddedPlugin
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
@@ -206,16 +207,9 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
     require_outputs(request, model)
     described = signature(model)
     plan = plan_profiles(request, described)
-    request = replace(request, precision=resolve_precision(model, request.precision))
-    require_precision(model, request.model, request.precision)
-    require_capabilities(request.precision, request.compute_capabilities)
+    request = _with_precision(request, model)
     _warn_beyond(plan, described, progress or SilentProgress())
-    for library in request.plugins:
-        require_file(library, "plugin library")
-    capabilities = choose_backend(request.backend).capabilities()
-    carried = embedded_in(model, dict(request.options))
-    if capabilities.plugins and not carried:
-        request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
+    request, carried, capabilities = _with_plugins(request, model)
     settings = replace(_settings(request, plan), embedded=carried)
     check_settings(capabilities, settings)
     ledger = beside(request.model, ".rewrites.json")
@@ -240,6 +234,27 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
         output=request.output,
         isolated=request.isolated,
     )
+
+
+def _with_precision(request: BuildRequest, model: onnx.ModelProto) -> BuildRequest:
+    """The request with the precision of the graph where it names none; it has to be one that graph and GPU have."""
+    request = replace(request, precision=resolve_precision(model, request.precision))
+    require_precision(model, request.model, request.precision)
+    require_capabilities(request.precision, request.compute_capabilities)
+    return request
+
+
+def _with_plugins(
+    request: BuildRequest, model: onnx.ModelProto
+) -> tuple[BuildRequest, tuple[EmbeddedPlugin, ...], Capabilities]:
+    """The request with the libraries that the graph needs, the plugins that the engine carries, and the backend."""
+    for library in request.plugins:
+        require_file(library, "plugin library")
+    capabilities = choose_backend(request.backend).capabilities()
+    carried = embedded_in(model, dict(request.options))
+    if capabilities.plugins and not carried:
+        request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
+    return request, carried, capabilities
 
 
 def _warn_beyond(plan: ProfilePlan, described: Signature, progress: Progress) -> None:

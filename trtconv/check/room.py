@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,29 +82,31 @@ def check_model(
     read = partial(samples_for, request, subject, module_runner, original)
     arithmetic = arithmetic_of(request.subject)
     watch = _Watch(request, arithmetic)
-    try:
+    with closing(subject):
         reference = read()
         comparison = _compare(request, subject, reference, watch, arithmetic, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
-    finally:
-        subject.close()
     equal = bool(comparison.outputs) and not comparison.differs
     power = _power(request, watch, lambda: read().samples, time.monotonic() - started, progress) if equal else None
     idle = _idle_findings(watch, comparison, power) if equal else ()
-    with_picture = heat and subject.kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
-    differences = _differences(request, comparison.telling, progress) if comparison.differs or with_picture else ()
+    differences = _inner_differences(request, subject.kind, comparison, heat, progress)
     blamed = blame(request, comparison.telling, differences, module_outputs) if comparison.differs else None
+    findings = (*reference.findings, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned)
     extras = {
-        "origins": origins_of(request.subject, comparison.outputs),
+        **_facts(request, comparison, reference.label, arithmetic),
         "heat": heat_by_module(differences),
         "layers": layers,
-        "tolerances": {name: asdict(t) for name, t in request.outputs},
-        "arithmetic": str(arithmetic),
         **recorded,
         "power": power.as_dict() if power is not None else {},
-        "files": _files(request, reference.label),
     }
+    return _report(request, subject, reference, comparison, findings, extras, time.monotonic() - started)
+
+
+def _report(
+    request: CheckRequest, subject: Subject, reference: ComparedSamples, comparison: _Comparison,
+    findings: tuple[Finding, ...], extras: Mapping[str, Any], seconds: float,
+) -> CheckReport:  # fmt: skip
     return CheckReport(
         subject=str(request.subject),
         subject_kind=subject.kind,
@@ -112,8 +115,8 @@ def check_model(
         tolerance=request.tolerance or NO_LIMITS,
         comparisons=comparison.outputs,
         advisory=comparison.advisory,
-        findings=(*reference.findings, *([blamed] if blamed else []), *comparison.findings, *idle, *bound, *warned),
-        seconds=time.monotonic() - started,
+        findings=findings,
+        seconds=seconds,
         environment=environment(engine=subject.kind == "engine"),
         extras={k: v for k, v in extras.items() if v},
         original=reference.original,
@@ -176,6 +179,26 @@ class _Watch:
                 self.idle.offer(sample)
                 self.random |= {str(sample.point)} if sample.point.values == "random" else set()
             yield sample
+
+
+def _inner_differences(
+    request: CheckRequest, kind: str, comparison: _Comparison, heat: bool, progress: Progress
+) -> tuple[TensorDifference, ...]:
+    """The differences of inner tensors, where something is wrong or a picture of them is wanted and affordable."""
+    small = kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
+    if not (comparison.differs or (heat and small)):
+        return ()
+    return tuple(_differences(request, comparison.telling, progress))
+
+
+def _facts(request: CheckRequest, comparison: _Comparison, reference: str, arithmetic: Arithmetic) -> dict[str, Any]:
+    """What the report says of files and outputs besides the comparisons."""
+    return {
+        "origins": origins_of(request.subject, comparison.outputs),
+        "tolerances": {name: asdict(t) for name, t in request.outputs},
+        "arithmetic": str(arithmetic),
+        "files": _files(request, reference),
+    }
 
 
 def _files(request: CheckRequest, reference: str) -> dict[str, str]:

@@ -56,24 +56,9 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     progress.phase("running the ONNX file at the sample points")
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)
     samples = file.samples()
-    model = load_model(request.original)
-    fix_inputs(model, file.fixed)
-    notes = (*file.notes, *write_dims(model, file.inputs, samples.items))
-    set_metadata(model, SPACE_KEY, str(file.space))
-    set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in file.inputs))
-    write_samples(reference, file, samples)
-    set_metadata(model, REFERENCE_KEY, sha256_file(reference))
-    save_model(model, request.output, weights_from=request.original)
-    verdict = prove(lambda: OnnxRuntimeRunner(request.output), samples.items[:COMPARED], request.tolerance)
-    if verdict.failure is not None:
-        for path in (request.output, reference):
-            path.unlink()
-        raise AccuracyError(
-            f"'{request.original}' with named dims differs from itself: {describe_failure(verdict.failure)}",
-            hint="please report this file",
-        )
+    model, notes = _write_named(request, file, samples, reference)
+    verdict = _prove_named(request, samples, reference)
     seconds = {"total": time.monotonic() - started}
-    notes = (*notes, *samples.notes)
     write_sealed(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
     runner = f"onnxruntime {file.original.version}"
     return ForeignResult(
@@ -88,6 +73,34 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
         notes,
         seconds,
     )
+
+
+def _write_named(
+    request: ForeignRequest, file: FilePoints, samples: Samples, reference: Path
+) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """Write the model with named dims and its reference; returns it, without weights on disk, and notes."""
+    model = load_model(request.original)
+    fix_inputs(model, file.fixed)
+    notes = (*file.notes, *write_dims(model, file.inputs, samples.items), *samples.notes)
+    set_metadata(model, SPACE_KEY, str(file.space))
+    set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in file.inputs))
+    write_samples(reference, file, samples)
+    set_metadata(model, REFERENCE_KEY, sha256_file(reference))
+    save_model(model, request.output, weights_from=request.original)
+    return model, notes
+
+
+def _prove_named(request: ForeignRequest, samples: Samples, reference: Path) -> ProofVerdict:
+    """The comparison of the model that was written with the original. Takes both files back where they differ."""
+    verdict = prove(lambda: OnnxRuntimeRunner(request.output), samples.items[:COMPARED], request.tolerance)
+    if verdict.failure is not None:
+        for path in (request.output, reference):
+            path.unlink()
+        raise AccuracyError(
+            f"'{request.original}' with named dims differs from itself: {describe_failure(verdict.failure)}",
+            hint="please report this file",
+        )
+    return verdict
 
 
 def _manifest(

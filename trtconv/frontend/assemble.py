@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.config import CheckSection, Config, read_config
 from trtconv.core.errors import InvalidRequestError
@@ -175,19 +175,29 @@ def rewrite_request(
 
     `tell` gets a note where nothing builds here and the target is a fixed one.
     """
-
-    def fallback() -> Target:
-        target, note = installed_target(config.build.backend)
-        if note:
-            tell(note)
-        return parse_target(target)
-
     return line.request(
         RewriteRequest,
         config,
         model=model,
         output=output,
-        fallbacks={"target": fallback},
+        fallbacks={"target": lambda: _installed_target(config.build.backend, tell)},
+    )
+
+
+def _installed_target(backend: str, tell: Callable[[str], None]) -> Target:
+    target, note = installed_target(backend)
+    if note:
+        tell(note)
+    return parse_target(target)
+
+
+def _rewrite_of_export(
+    config: Config, directory: Path, line: CommandLine, target: Callable[[], Target], **fields: Any
+) -> RewriteRequest:
+    """The rewrite of a model that an export writes, which has seen to its sizes."""
+    sizes: dict[str, Any] = {"space": ShapeSpace(), "align": False, "pad_to_multiple": ""}
+    return line.request(
+        RewriteRequest, config, model=directory, output=directory, fallbacks={"target": target}, **sizes, **fields
     )
 
 
@@ -220,25 +230,15 @@ def tune_request(
         isolated=True,
         precision=AUTO,
     )
-
-    def fallback() -> Target:
-        target, note = installed_target(build.backend)
-        if note:
-            tell(note)
-        return parse_target(target)
-
-    rewrite = line.request(
-        RewriteRequest,
+    # The search chooses the precisions.
+    rewrite = _rewrite_of_export(
         config,
-        model=directory,
-        output=directory,
-        space=ShapeSpace(),
-        align=False,
-        pad_to_multiple="",
+        directory,
+        line,
+        lambda: _installed_target(build.backend, tell),
         precision=AUTO,
         rest=FP32.name,
         keep_fp32=(),
-        fallbacks={"target": fallback},
     )
     return TuneRequest(export, rewrite, build, line.request(ContractRequest, config), directory)
 
@@ -276,16 +276,11 @@ def convert_request(
     build = line.request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True
     )
-    rewrite = line.request(
-        RewriteRequest,
+    rewrite = _rewrite_of_export(
         config,
-        model=directory,
-        output=directory,
-        # The export has seen to these.
-        space=ShapeSpace(),
-        align=False,
-        pad_to_multiple="",
-        fallbacks={"target": lambda: parse_target(default_target(build.backend))},
+        directory,
+        line,
+        lambda: parse_target(default_target(build.backend)),
         # TensorRT computes other constants from a norm, and new weights have no place in those.
         fold_norms=build.refittable,
     )

@@ -17,6 +17,7 @@ from trtconv.core.model.file import load_model, tensor_spec
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.precision import HALF_NAMES, TF32
 from trtconv.core.progress import Progress
+from trtconv.core.report import OutputComparison
 from trtconv.core.requests import BuildRequest, CheckRequest, RewriteRequest
 from trtconv.core.requests.build import is_on
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
@@ -52,11 +53,9 @@ class EngineWorkbench:
         self._count = 0
         self._seconds: dict[Path, float | None] = {}
 
-    def diagnose(self) -> Diagnosis:
-        """The first tensor that differs, or the fusion that does, by `check --layers` at a point that fails."""
+    def _failure(self) -> OutputComparison:
+        """Where the engine fails. Raises where it does not, or where its graph is wrong as well."""
         from trtconv.check import check_model
-        from trtconv.check.compare.layer_check import check_layers
-        from trtconv.check.compare.layers import describe_layers
 
         report = check_model(self._check, self._progress)
         failed = first_failure(report.comparisons)
@@ -72,6 +71,14 @@ class EngineWorkbench:
                 f"the graph '{self._model}' is wrong itself: {describe_failure(wrong)}",
                 hint="healing is for engines; see `trtconv check` of the graph",
             )
+        return failed
+
+    def diagnose(self) -> Diagnosis:
+        """The first tensor that differs, or the fusion that does, by `check --layers` at a point that fails."""
+        from trtconv.check.compare.layer_check import check_layers
+        from trtconv.check.compare.layers import describe_layers
+
+        failed = self._failure()
         layers = check_layers(
             self._engine,
             self._reference,

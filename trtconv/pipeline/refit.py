@@ -77,7 +77,6 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
     rooms raise. Nothing is written then.
     """
     from trtconv.build.refit import refit_engine, require_graph, require_refittable
-    from trtconv.check import check_model
     from trtconv.core.ledger.options import same_rewrite
     from trtconv.core.ledger.reading import read_ledger
     from trtconv.rewrite import rewrite_model
@@ -101,18 +100,26 @@ def refit(request: RefitRequest, progress: Progress | None = None) -> RefittedSe
         result = refit_engine(
             request.engine, graph, rewrite.output, folder / ENGINE, progress, plugins=request.plugins, code=request.code
         )
-        progress.stage("check engine")
-        check = CheckRequest(
-            result.engine,
-            reference=beside(folder / MODEL, ".reference.safetensors"),
-            sources_known=True,
-            tolerance=request.export.tolerance,
-            plugins=request.plugins,
-            code=request.code,
-        )
-        report = check_model(check, progress, heat=True)
-        require_equal(report, original_in_words(request.export))
-        write_report(report, result.engine)
+        report = _check_refitted(request, result.engine, progress)
         with creating_folder(request.output), locked_set(request.output / ENGINE):
             files = publish(folder, request.output)
     return RefittedSet(files, result, report)
+
+
+def _check_refitted(request: RefitRequest, engine: Path, progress: Progress) -> CheckReport:
+    """The report on the engine with its new weights, written beside it. Raises AccuracyError where it differs."""
+    from trtconv.check import check_model
+
+    progress.stage("check engine")
+    check = CheckRequest(
+        engine,
+        reference=beside(engine, ".reference.safetensors"),
+        sources_known=True,
+        tolerance=request.export.tolerance,
+        plugins=request.plugins,
+        code=request.code,
+    )
+    report = check_model(check, progress, heat=True)
+    require_equal(report, original_in_words(request.export))
+    write_report(report, engine)
+    return report

@@ -103,25 +103,12 @@ def run_sweep(
         store = Store(open_storage(location))
         sweep, earlier = _begin(request, plan, ledger, progress)
         pool = open_pool() if open_pool is not None else _ray_pool(request)
-        setting = SweepSetting(
-            plan.matrix.models,
-            plan.sweep.environments,
-            location,
-            request.file.absolute().parent,
-            plan.sweep.sweep.retries,
-        )
-        driver = Driver(plan.graph, setting, pool, store, ledger, sweep, view)
-        state = "interrupted"
-        try:
-            with suppress(KeyboardInterrupt):
-                driver.run(earlier)
-                state = "ended"
-        finally:
-            ledger.end(sweep, state, time.time())
-            pool.close()
+        folder = request.file.absolute().parent
+        setting = SweepSetting(plan.matrix.models, plan.sweep.environments, location, folder, plan.sweep.sweep.retries)
+        ended = _drive(Driver(plan.graph, setting, pool, store, ledger, sweep, view), earlier, ledger, sweep, pool)
         verdicts = judge_cells(plan.graph, ledger.results(sweep))
         atlas = write_atlas(request.atlas, plan.sweep, plan.graph.jobs, verdicts, ledger, sweep, store)
-    return SweepResult(verdicts, atlas, state == "interrupted")
+    return SweepResult(verdicts, atlas, not ended)
 
 
 def _begin(request: SweepRequest, plan: Plan, ledger: Ledger, progress: Progress) -> tuple[int, dict[str, JobResult]]:
@@ -144,6 +131,19 @@ def _begin(request: SweepRequest, plan: Plan, ledger: Ledger, progress: Progress
     elif request.retry == "faults":
         results = {job: r for job, r in results.items() if not r.is_fault}
     return last, results
+
+
+def _drive(driver: Driver, earlier: dict[str, JobResult], ledger: Ledger, sweep: int, pool: WorkerPool) -> bool:
+    """Run the jobs; True where they came to their end, and not to an interrupt. The ledger knows which."""
+    ended = False
+    try:
+        with suppress(KeyboardInterrupt):
+            driver.run(earlier)
+            ended = True
+    finally:
+        ledger.end(sweep, "ended" if ended else "interrupted", time.time())
+        pool.close()
+    return ended
 
 
 def store_location(text: str, atlas: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,31 +71,34 @@ def judge(
     baseline = Finalist(Candidate(), reference, True, examiner.models.cost(Candidate()))
     if stopwatch is not None:
         baseline = _timed(examiner, contract, baseline.candidate, stopwatch, progress)
-    judged: list[Finalist] = []
-    for result in results:
-        candidate = result.best
-        for _ in range(1 + GIVEN_BACK):
-            if candidate is None or not candidate.groups:
-                break
-            progress.phase(f"judging {candidate}")
-            finalist = (
-                _emulated(examiner, contract, candidate)
-                if stopwatch is None
-                else _timed(examiner, contract, candidate, stopwatch, progress)
-            )
-            judged.append(finalist)
-            if finalist.holds:
-                break
-            if stopwatch is not None and _emulated(examiner, contract, candidate).holds:
-                progress.note(
-                    f"the engine of {candidate} is wrong or missing, and its graph is right: looking for where"
-                )
-                judged += _without_guilty(examiner, contract, candidate, stopwatch, progress)
-                break
-            if finalist.failure:
-                break
-            candidate = candidate.without(result.most_sensitive(candidate))
+    judged = [f for result in results for f in _finalists_of(result, examiner, contract, stopwatch, progress)]
     return TuneVerdict(_chosen(judged, baseline, contract, results), tuple(judged), baseline)
+
+
+def _finalists_of(
+    result: SearchResult, examiner: Examiner, contract: Contract, stopwatch: Stopwatch | None, progress: Progress
+) -> Iterator[Finalist]:
+    """The best candidate of a precision, judged, and smaller ones after it until one keeps the contract."""
+    candidate = result.best
+    for _ in range(1 + GIVEN_BACK):
+        if candidate is None or not candidate.groups:
+            return
+        progress.phase(f"judging {candidate}")
+        finalist = (
+            _emulated(examiner, contract, candidate)
+            if stopwatch is None
+            else _timed(examiner, contract, candidate, stopwatch, progress)
+        )
+        yield finalist
+        if finalist.holds:
+            return
+        if stopwatch is not None and _emulated(examiner, contract, candidate).holds:
+            progress.note(f"the engine of {candidate} is wrong or missing, and its graph is right: looking for where")
+            yield from _without_guilty(examiner, contract, candidate, stopwatch, progress)
+            return
+        if finalist.failure:
+            return
+        candidate = candidate.without(result.most_sensitive(candidate))
 
 
 def _without_guilty(

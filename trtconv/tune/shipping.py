@@ -16,6 +16,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, RewriteRequest
 from trtconv.core.text.listing import list_first
 from trtconv.rewrite.precision.qdq.ranges import threads_for
+from trtconv.tune.candidates import Candidate
 from trtconv.tune.contract import Contract
 from trtconv.tune.engine_layers import EngineLayers, read_engine_layers
 from trtconv.tune.evidence import SUFFIX
@@ -37,7 +38,6 @@ def ship(
 
     Raises AccuracyError where a file is not as good as the candidate that was judged.
     """
-    from trtconv.build import build_engine
     from trtconv.rewrite import rewrite_model
 
     candidate = verdict.chosen.candidate
@@ -55,22 +55,30 @@ def ship(
     runner = emulated_runner(model, threads=threads_for(model))
     measured = _judged(contract, examiner, runner, "the model that was written")
     shipped: dict[str, Any] = {"judging": measured.value, "model_sha256": sha256_file(final.output)}
-    notes = list(result.notes)
-    engine = beside(final.output, ".engine")
-    try:
-        build_engine(replace(build, model=final.output, output=engine, precision=choice.precision), progress)
-    except MissingDependencyError as error:
-        notes.append(f"no engine was built: {error.message}")
-    else:
-        if probe_cuda().gpus:
-            session = backend_of(engine).load(engine, plugins=build.plugins)
-            layers = read_engine_layers(session.layers(runs=RUNS))
-            shipped["engine_judging"] = _judged(contract, examiner, session, "the engine that was built").value
-            shipped["engine_layers"], note = _compare_layers(layers, examiner.models.nodes(candidate), choice.precision)
-            notes += [note] if note else []
-    complete = {**facts, "shipped": shipped}
+    build = replace(build, model=final.output, output=beside(final.output, ".engine"), precision=choice.precision)
+    engine_facts, notes = _ship_engine(build, examiner, contract, candidate, progress)
+    complete = {**facts, "shipped": shipped | engine_facts}
     write_json(beside(final.output, SUFFIX), complete)
-    return complete, tuple(notes)
+    return complete, (*result.notes, *notes)
+
+
+def _ship_engine(
+    build: BuildRequest, examiner: Examiner, contract: Contract, candidate: Candidate, progress: Progress
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Build the engine, and judge it where one runs; returns its facts and notes."""
+    from trtconv.build import build_engine
+
+    try:
+        build_engine(build, progress)
+    except MissingDependencyError as error:
+        return {}, (f"no engine was built: {error.message}",)
+    if not probe_cuda().gpus:
+        return {}, ()
+    session = backend_of(build.output).load(build.output, plugins=build.plugins)
+    layers = read_engine_layers(session.layers(runs=RUNS))
+    judging = _judged(contract, examiner, session, "the engine that was built").value
+    compared, note = _compare_layers(layers, examiner.models.nodes(candidate), build.precision)
+    return {"engine_judging": judging, "engine_layers": compared}, (note,) if note else ()
 
 
 def _compare_layers(layers: EngineLayers, chosen: Collection[str], precision: str) -> tuple[dict[str, Any], str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities
@@ -37,14 +38,7 @@ def refit_plan(trt: Any, capabilities: Capabilities, admitted: AdmittedEngine, w
                 f"'{path}' was not built to take new weights", hint="build it with --option refit=true"
             )
         refitter = trt.Refitter(engine, logger_of(trt))
-        replaceable = set(refitter.get_all_weights())
-        fixed = [name for name in weights if name not in replaceable]
-        if fixed:
-            raise UnsupportedError(
-                f"'{path}' has no place for {len(fixed)} of the {len(weights)} new weights: "
-                f"{list_names(sorted(fixed), SHOWN)}",
-                hint="TensorRT computed other constants from them; build the engine again",
-            )
+        _require_places(path, refitter.get_all_weights(), weights)
         arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
         for name, array in arrays.items():
             if not refitter.set_named_weights(name, trt.Weights(array)):
@@ -60,3 +54,14 @@ def refit_plan(trt: Any, capabilities: Capabilities, admitted: AdmittedEngine, w
         if arrays and not refitter.refit_cuda_engine():
             raise TrtconvError(f"{capabilities} cannot refit '{path}'", details=messages.errors[:SHOWN])
         return bytes(engine.serialize())
+
+
+def _require_places(path: Path, replaceable: Iterable[str], weights: Mapping[str, Array]) -> None:
+    """Raise UnsupportedError for weights that the engine has no place for."""
+    fixed = {*weights} - {*replaceable}
+    if fixed:
+        raise UnsupportedError(
+            f"'{path}' has no place for {len(fixed)} of the {len(weights)} new weights: "
+            f"{list_names(sorted(fixed), SHOWN)}",
+            hint="TensorRT computed other constants from them; build the engine again",
+        )

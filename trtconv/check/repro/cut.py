@@ -18,6 +18,7 @@ from trtconv.check.repro.cutting import boundary, cut, cut_inputs
 from trtconv.check.repro.failures import (
     AccuracyFailure,
     BuildFailure,
+    CutFailure,
     Failure,
     RunFailure,
     describe_difference,
@@ -28,6 +29,7 @@ from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.model.bodies import values_read
 from trtconv.core.model.file import load_model, model_files, signature
+from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.precision import FP32
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
@@ -83,23 +85,26 @@ def make_repro(
     model = load_model(path, weights=True)
     for failure in _candidates(request, kind, backend, precision):
         progress.phase(f"looking for a failure: {failure.kind}")
-        cut_failure = _seek(request, path, model, failure, progress)
-        if cut_failure is not None:
-            small, inputs, expected, reason, failing = cut_failure
-            node = small.graph.node[-1]
-            written = write_repro(output, small, inputs, expected, failing, reason, path)
-            return Repro(
-                failing.kind,
-                reason,
-                len(small.graph.node),
-                len(model.graph.node),
-                small.ByteSize(),
-                model.ByteSize(),
-                written,
-                node.name,
-                next((p.value for p in node.metadata_props if p.key == "trtconv.source"), ""),
-            )
+        smallest = _seek(request, path, model, failure, progress)
+        if smallest is not None:
+            return _write(output, smallest, path, model)
     return None
+
+
+def _write(output: Path, smallest: CutFailure, path: Path, model: onnx.ModelProto) -> Repro:
+    """Write what was cut out of `model`, the graph in `path`, and say what it is."""
+    node = smallest.model.graph.node[-1]
+    return Repro(
+        smallest.failure.kind,
+        smallest.reason,
+        len(smallest.model.graph.node),
+        len(model.graph.node),
+        smallest.model.ByteSize(),
+        model.ByteSize(),
+        write_repro(output, smallest, path),
+        node.name,
+        next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), ""),
+    )
 
 
 def _candidates(request: CheckRequest, kind: str, backend: str, precision: str) -> list[Failure]:
@@ -117,12 +122,9 @@ def _candidates(request: CheckRequest, kind: str, backend: str, precision: str) 
     return [chosen[k] for k in ("run", "accuracy", "build", *(("engine",) if is_engine(request.subject) else ()))]
 
 
-Found = tuple["onnx.ModelProto", Mapping[str, "Array"], Mapping[str, "Array"], str, Failure]
-
-
 def _seek(
     request: CheckRequest, path: Path, model: onnx.ModelProto, failure: Failure, progress: Progress
-) -> Found | None:
+) -> CutFailure | None:
     samples = sorted(_samples(request), key=lambda s: sum(a.size for a in s.inputs.values()))
     if failure.kind == "run":
         return next((f for s in samples if (f := _seek_run(model, s, failure)) is not None), None)
@@ -164,7 +166,7 @@ def _samples(request: CheckRequest) -> Iterable[ReferenceSample]:
     return [s for s in read_samples(reference) if not s.point.advisory]
 
 
-def _seek_run(model: onnx.ModelProto, sample: ReferenceSample, failure: Failure) -> Found | None:
+def _seek_run(model: onnx.ModelProto, sample: ReferenceSample, failure: Failure) -> CutFailure | None:
     """The first node that fails: the nodes before it run, so its inputs are known."""
     reason = failure.ask(model, sample.inputs, {})
     if not reason:
@@ -186,11 +188,9 @@ def _seek_run(model: onnx.ModelProto, sample: ReferenceSample, failure: Failure)
         value.type.tensor_type.ClearField("shape")
     inputs = cut_inputs(small, values)
     again = failure.ask(small, inputs, {})
-    return (
-        (small, inputs, node_outputs, again, failure)
-        if again
-        else (model, sample.inputs, sample.outputs, reason, failure)
-    )
+    if again:
+        return CutFailure(small, inputs, node_outputs, again, failure)
+    return CutFailure(model, sample.inputs, sample.outputs, reason, failure)
 
 
 def _empty() -> Array:
@@ -227,7 +227,7 @@ def _prefix_values(
 
 def _seek_difference(
     model: onnx.ModelProto, truth: onnx.ModelProto, sample: ReferenceSample, failure: Failure, progress: Progress
-) -> Found | None:
+) -> CutFailure | None:
     reason = failure.ask(model, sample.inputs, sample.outputs)
     if not reason:
         return None
@@ -252,8 +252,8 @@ def _seek_difference(
         inputs = cut_inputs(small, exported_values)
         again = failure.ask(small, inputs, {name: exported_values[name]})
         if again:
-            return small, inputs, {name: exported_values[name]}, again, failure
-    return model, sample.inputs, sample.outputs, reason, failure
+            return CutFailure(small, inputs, {name: exported_values[name]}, again, failure)
+    return CutFailure(model, sample.inputs, sample.outputs, reason, failure)
 
 
 def _output(name: str, array: Array) -> onnx.ValueInfoProto:
@@ -290,7 +290,7 @@ def _all_values(model: onnx.ModelProto, sample: ReferenceSample) -> dict[str, Ar
 
 def _seek_build(
     model: onnx.ModelProto, samples: Sequence[ReferenceSample], failure: Failure, progress: Progress
-) -> Found | None:
+) -> CutFailure | None:
     sample = samples[0]
     values = _all_values(model, sample) | dict(sample.inputs)
     every = range(len(model.graph.node))
@@ -313,7 +313,7 @@ def _seek_build(
     part = smallest_failing(len(every), fails)
     small = cut(model, part, values, dims)
     expected = {o.name: values[o.name] for o in small.graph.output}
-    return small, cut_inputs(small, values), expected, _ask(model, part, values, dims, chosen), chosen
+    return CutFailure(small, cut_inputs(small, values), expected, _ask(model, part, values, dims, chosen), chosen)
 
 
 def _ask(

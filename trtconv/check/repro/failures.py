@@ -36,6 +36,17 @@ class Failure(Protocol):
 
 
 @dataclass(frozen=True)
+class CutFailure:
+    """A model, or what was cut out of one, with arrays by name at which it fails, and why it does."""
+
+    model: onnx.ModelProto
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+    reason: str
+    failure: Failure
+
+
+@dataclass(frozen=True)
 class RunFailure:
     """ONNX Runtime refuses the model or fails while it runs."""
 

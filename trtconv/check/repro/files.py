@@ -6,13 +6,13 @@ import json
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.repro.cutting import input_specs
-from trtconv.check.repro.failures import BuildFailure, Failure
+from trtconv.check.repro.failures import BuildFailure, CutFailure, Failure
 from trtconv.core.artifacts import replacing, require_writable, sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.output_paths import require_distinct
@@ -49,21 +49,13 @@ def require_repro_output(output: Path, read: Sequence[Path]) -> None:
         raise InvalidRequestError(f"'{output / old[0]}' exists and is not part of a repro", hint="name another folder")
 
 
-def write_repro(
-    output: Path,
-    model: onnx.ModelProto,
-    inputs: Mapping[str, Array],
-    expected: Mapping[str, Array],
-    failure: Failure,
-    reason: str,
-    source: Path,
-) -> Path:
+def write_repro(output: Path, smallest: CutFailure, source: Path) -> Path:
     """Write `repro.onnx`, its reference, the arrays as `.npz`, versions and a README; returns the folder or zip."""
     zipped = output.suffix == ".zip"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "repro")
         folder.mkdir()
-        _fill(folder, model, inputs, expected, failure, reason, source)
+        _fill(folder, smallest, source)
         if not zipped:
             output.mkdir(parents=True, exist_ok=True)
             for file in sorted(folder.iterdir()):
@@ -76,17 +68,10 @@ def write_repro(
     return output
 
 
-def _fill(
-    folder: Path,
-    model: onnx.ModelProto,
-    inputs: Mapping[str, Array],
-    expected: Mapping[str, Array],
-    failure: Failure,
-    reason: str,
-    source: Path,
-) -> None:
+def _fill(folder: Path, smallest: CutFailure, source: Path) -> None:
     import numpy as np
 
+    model, inputs, expected = smallest.model, smallest.inputs, smallest.expected
     np.savez(folder / "inputs.npz", **{k: np.asarray(v) for k, v in inputs.items()})  # type: ignore[arg-type]
     np.savez(folder / "expected.npz", **{k: np.asarray(v) for k, v in expected.items()})  # type: ignore[arg-type]
     point = SamplePoint("cut", ())
@@ -96,7 +81,7 @@ def _fill(
     set_metadata(model, REFERENCE_KEY, sha256_file(reference))
     save_model(model, folder / "repro.onnx")
     (folder / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
-    (folder / "README.md").write_text(_readme(model, failure, reason, source))
+    (folder / "README.md").write_text(_readme(model, smallest.failure, smallest.reason, source))
 
 
 def versions() -> dict[str, str]:

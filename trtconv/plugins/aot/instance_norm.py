@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
@@ -47,29 +48,15 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         "RELU": int(attributes["relu"]),
     }
     arguments = (("planes", planes), ("channels", channels), ("area", area))
+    make = partial(kernel, OP_TYPE, "instance_norm", inputs)
+    warps = ceil_div(planes, _WARP_THREADS // _WARP)
     even = even_items(area, x.dtype)
     if even:
-        return kernel(
-            OP_TYPE,
-            "instance_norm",
-            inputs,
-            macros | {"EVEN": 1, "ITEMS": even},
-            grid=ceil_div(planes, _WARP_THREADS // _WARP),
-            block=_WARP_THREADS,
-            arguments=arguments,
-        )
+        return make(macros | {"EVEN": 1, "ITEMS": even}, grid=warps, block=_WARP_THREADS, arguments=arguments)
     pack = widest_pack(area, x.dtype, _WIDEST)
     if isinstance(area, int) and isinstance(pack, int) and area <= _WARP * pack * _WARP_ITEMS:
         macros |= {"WARP": 1, "PACK": pack, "ITEMS": 2 if area <= _WARP * pack * 2 else _WARP_ITEMS}
-        return kernel(
-            OP_TYPE,
-            "instance_norm",
-            inputs,
-            macros,
-            grid=ceil_div(planes, _WARP_THREADS // _WARP),
-            block=_WARP_THREADS,
-            arguments=(*arguments, ("pack", pack)),
-        )
+        return make(macros, grid=warps, block=_WARP_THREADS, arguments=(*arguments, ("pack", pack)))
     shared, threads = shared_bytes(area, x.dtype), block_threads(area, x.dtype)
     most = evaluate(shared, [i.high for i in inputs])
     if most > MOST_SHARED:
@@ -78,16 +65,7 @@ def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], 
         )
     # Blocks stay where there are more planes than a multiprocessor's threads can take at once.
     resident = (_MOST_THREADS // threads) * target.multiprocessors
-    return kernel(
-        OP_TYPE,
-        "instance_norm",
-        inputs,
-        macros,
-        grid=smaller(planes, resident),
-        block=threads,
-        shared=shared,
-        arguments=arguments,
-    )
+    return make(macros, grid=smaller(planes, resident), block=threads, shared=shared, arguments=arguments)
 
 
 def even_items(area: Size, dtype: str) -> int:

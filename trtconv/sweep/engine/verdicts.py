@@ -59,36 +59,22 @@ def judge_cell(cell: Cell, chain: Sequence[str], results: Mapping[str, JobResult
                 cell, "red", _red_reason(result), job, result.outcome, result.message, facts=facts, seconds=seconds
             )
     latency = facts.get("bench", {}).get("latency_s", {})
+    decisive, state, reason = _outcome(chain, facts)
+    return CellVerdict(cell, state, reason, decisive, "ok", latency_s=latency, facts=facts, seconds=seconds)
+
+
+def _outcome(chain: Sequence[str], facts: Mapping[str, Any]) -> tuple[str, State, str]:
+    """The job that decides a cell of which no job failed, with the state and the reason."""
     if "tune" in facts:
-        decisive = next(job for job in chain if jobs_kind(job) == "tune")
-        state, reason = _contract_reason(facts["tune"])
-        return CellVerdict(cell, state, reason, decisive, "ok", latency_s=latency, facts=facts, seconds=seconds)
+        return (next(job for job in chain if jobs_kind(job) == "tune"), *_contract_reason(facts["tune"]))
     decisive = next((job for job in reversed(chain) if jobs_kind(job) in ("engine", "check")), chain[-1])
     compared = facts.get("engine") or facts.get("check") or {}
     if "engine" not in facts:
         what = "built, not run (no GPU)" if "build" in facts else "graph only (no GPU)"
-        return CellVerdict(cell, "amber", f"the graph is equal; {what}", decisive, "ok", facts=facts, seconds=seconds)
+        return decisive, "amber", f"the graph is equal; {what}"
     if compared.get("weak"):
-        return CellVerdict(
-            cell,
-            "amber",
-            "equal, but the check shows little",
-            decisive,
-            "ok",
-            latency_s=latency,
-            facts=facts,
-            seconds=seconds,
-        )
-    return CellVerdict(
-        cell,
-        "green",
-        f"equal at {compared.get('points', 0)} sample points",
-        decisive,
-        "ok",
-        latency_s=latency,
-        facts=facts,
-        seconds=seconds,
-    )
+        return decisive, "amber", "equal, but the check shows little"
+    return decisive, "green", f"equal at {compared.get('points', 0)} sample points"
 
 
 def _red_reason(result: JobResult) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from trtconv.sweep.workers import child
 
@@ -42,37 +43,48 @@ def run_command(
     The command has a process group of its own, all of which is killed when it runs over `seconds` and at its end.
     Raises OSError when it cannot be started.
     """
-    launcher = [sys.executable, "-I", "-S", str(Path(child.__file__)), str(os.getpid()), "--"]
-    # The kernel binds it to the thread that starts it: only where that is the main one, which lives as long as we do.
-    bound = launcher if threading.current_thread() is threading.main_thread() else []
     start = time.monotonic()
     with open(log, "ab") as errors:
         offset = errors.tell()
         output = open(stdout, "wb") if stdout else errors  # noqa: SIM115
         try:
-            process = subprocess.Popen(
-                [*bound, *words],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-                env={**os.environ, **variables},
-                start_new_session=True,
-            )
+            process = _start(words, folder, output, errors, variables)
         finally:
             if stdout:
                 output.close()
-    code: int | None
+    code = _end(process, seconds)
+    return Ended(code, _read_from(log, offset), time.monotonic() - start)
+
+
+def _start(
+    words: Sequence[str], folder: Path, output: IO[bytes], errors: IO[bytes], variables: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """The command as a process that ends with this one, where the kernel can bind the two."""
+    launcher = [sys.executable, "-I", "-S", str(Path(child.__file__)), str(os.getpid()), "--"]
+    # The kernel binds it to the thread that starts it: only where that is the main one, which lives as long as we do.
+    bound = launcher if threading.current_thread() is threading.main_thread() else []
+    return subprocess.Popen(
+        [*bound, *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env={**os.environ, **variables},
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Wait for its exit code, None where it took longer, and end all that is left of its group."""
     try:
-        code = process.wait(timeout=seconds)
+        return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
-        code = None
+        return None
     finally:
         # Also what the command left behind.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return Ended(code, _read_from(log, offset), time.monotonic() - start)
 
 
 def _read_from(log: Path, offset: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trtconv.backends.protocol import OPTIONS, Capabilities, EngineSettings, Profile
@@ -15,6 +16,12 @@ OWN_LIBRARY = "libtrtconv_plugins.so"
 
 def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None:
     """Raise before anything is built: UnsupportedError for what this TensorRT lacks, InvalidRequestError otherwise."""
+    _require_values(settings)
+    _require_features(capabilities, settings)
+    _require_compute_capabilities(capabilities, settings.compute_capabilities)
+
+
+def _require_values(settings: EngineSettings) -> None:
     for name in settings.options:
         if name not in OPTIONS:
             raise InvalidRequestError(
@@ -27,6 +34,9 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
         raise InvalidRequestError("no network builds in a workspace of 0 bytes", hint="leave --workspace out")
     if settings.opt_level is not None and not 0 <= settings.opt_level <= 5:
         raise InvalidRequestError(f"there is no optimization level {settings.opt_level}", hint="one of 0 to 5")
+
+
+def _require_features(capabilities: Capabilities, settings: EngineSettings) -> None:
     unsupported = {
         "a timing cache": settings.timing_cache is not None and not capabilities.timing_cache,
         "plugin libraries": bool(settings.plugins) and not capabilities.plugins,
@@ -42,12 +52,15 @@ def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None
             raise UnsupportedError(
                 f"{capabilities} has no use for {what}", hint=f"leave {what} out, or build with another --backend"
             )
-    if settings.compute_capabilities and not capabilities.compute_capabilities:
+
+
+def _require_compute_capabilities(capabilities: Capabilities, named: Sequence[str]) -> None:
+    if named and not capabilities.compute_capabilities:
         raise UnsupportedError(
             f"{capabilities} builds only for the GPU it runs on",
             hint="leave --compute-capability out, or build with --backend tensorrt-rtx",
         )
-    for text in settings.compute_capabilities:
+    for text in named:
         if text not in capabilities.compute_capabilities:
             supported = capabilities.compute_capabilities
             raise UnsupportedError(
