@@ -7,6 +7,17 @@ from pathlib import Path
 
 from trtconv.core.option import option
 
+OUTPUT_FOLDER = option(
+    "-o",
+    "--output",
+    help="The directory to write into.",
+    group="Output",
+    example="-o out",
+    form="path",
+    role="folder",
+    shows_default=True,
+)
+
 
 @dataclass(frozen=True)
 class ToleranceOptions:
@@ -102,19 +113,7 @@ class ConfigOption:
 class ConversionOptions:
     """What a conversion takes besides the requests of its rooms."""
 
-    output: Path = field(
-        default=Path("out"),
-        metadata=option(
-            "-o",
-            "--output",
-            help="The directory to write into.",
-            group="Output",
-            example="-o out",
-            form="path",
-            role="folder",
-            shows_default=True,
-        ),
-    )
+    output: Path = field(default=Path("out"), metadata=OUTPUT_FOLDER)
     static: bool = field(
         default=False, metadata=option("--static", help="Build at the opt sizes only.", group="Shapes", form="flag")
     )
@@ -133,19 +132,7 @@ class ConversionOptions:
 class TuneOptions:
     """Where `trtconv tune` writes, and whether it repeats an earlier choice."""
 
-    output: Path = field(
-        default=Path("out"),
-        metadata=option(
-            "-o",
-            "--output",
-            help="The directory to write into.",
-            group="Output",
-            example="-o out",
-            form="path",
-            role="folder",
-            shows_default=True,
-        ),
-    )
+    output: Path = field(default=Path("out"), metadata=OUTPUT_FOLDER)
     repeat: Path | None = field(
         default=None,
         metadata=option(

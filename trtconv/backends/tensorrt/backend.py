@@ -23,14 +23,13 @@ from trtconv.backends.tensorrt.builder.network import (
     ParsedNetwork,
     create_network,
     element_types,
-    mark_outputs,
     parse,
     parser_problems,
 )
 from trtconv.backends.tensorrt.builder.problems import build_failure
 from trtconv.backends.tensorrt.builder.weak_rest import build_quantised
 from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
-from trtconv.backends.tensorrt.debug_tensors import mark_debug
+from trtconv.backends.tensorrt.debug_tensors import mark_debug, mark_outputs
 from trtconv.backends.tensorrt.engine_fit import require_gpu
 from trtconv.backends.tensorrt.engine_io import engine_tensors
 from trtconv.backends.tensorrt.layers import layers_of_type, read_layers

@@ -1,13 +1,13 @@
-"""Inner tensors of an engine, given out while it runs: TensorRT 10's debug tensors.
+"""Inner tensors of an engine, given out while it runs: TensorRT 10's debug tensors, and outputs before it.
 
-They leave the engine's inputs and outputs as they are, where 8.6 needs extra outputs. A tensor is marked in the
-network, switched on in an execution context, and handed to a listener in stream order.
+Debug tensors leave the engine's inputs and outputs as they are, where 8.6 needs extra outputs. A tensor is marked in
+the network, switched on in an execution context, and handed to a listener in stream order.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.memory import CudaMemory, ForeignStream
@@ -20,18 +20,28 @@ if TYPE_CHECKING:
 
 
 def mark_debug(network: Any, names: set[str]) -> tuple[str, ...]:
-    """Mark tensors that layers make as debug tensors; returns those that were found and taken. Shapes are left out."""
-    marked = []
+    """Mark tensors that layers make as debug tensors; returns those that were taken. Shapes are left out."""
+    tensors = [t for t in _inner_tensors(network, names) if not t.is_shape_tensor]
+    return tuple(str(t.name) for t in tensors if network.mark_debug(t))
+
+
+def mark_outputs(network: Any, names: set[str]) -> tuple[str, ...]:
+    """Make inner tensors outputs too, before TensorRT 10. Returns those that were found."""
+    tensors = [t for t in _inner_tensors(network, names) if t.is_execution_tensor]
+    for tensor in tensors:
+        network.mark_output(tensor)
+    return tuple(str(t.name) for t in tensors)
+
+
+def _inner_tensors(network: Any, names: set[str]) -> Iterator[Any]:
+    """The tensors of these names that layers make and that are no outputs."""
     outputs = {network.get_output(i).name for i in range(network.num_outputs)}
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         for number in range(layer.num_outputs):
             tensor = layer.get_output(number)
-            if tensor is None or tensor.name not in names - outputs or tensor.is_shape_tensor:
-                continue
-            if network.mark_debug(tensor):
-                marked.append(str(tensor.name))
-    return tuple(marked)
+            if tensor is not None and tensor.name in names - outputs:
+                yield tensor
 
 
 def make_debug_listener(trt: Any, memory: CudaMemory) -> Any:

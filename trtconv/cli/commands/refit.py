@@ -18,6 +18,7 @@ from trtconv.core.requests.check import ALLOW_CODE
 from trtconv.core.text.listing import list_first
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.frontend.command_line import CommandLine
+from trtconv.frontend.options import OUTPUT_FOLDER
 
 if TYPE_CHECKING:
     from trtconv.frontend.summary import Summary
@@ -28,19 +29,7 @@ if TYPE_CHECKING:
 class RefitOptions:
     """What only this command asks."""
 
-    output: Path = field(
-        default=Path("refitted"),
-        metadata=option(
-            "-o",
-            "--output",
-            help="The directory to write into.",
-            group="Output",
-            example="-o model.engine",
-            form="path",
-            role="folder",
-            shows_default=True,
-        ),
-    )
+    output: Path = field(default=Path("refitted"), metadata=OUTPUT_FOLDER)
     plugins: tuple[Path, ...] = field(
         default=(),
         metadata=option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trtconv.rewrite.graph.index import Graph, Node
@@ -32,21 +33,8 @@ class Norm:
 
 def read_norm(graph: Graph, name: str) -> Norm | None:
     """The norm that this value is, with the rank of what it is the norm of; None when it is none."""
-    inner, views = graph.behind(name, *VIEWS)
-    node = graph.maker(inner, "Add", "Max", "Clip")
-    if node is None:
-        norm = _bare(graph, inner)
-    else:
-        bound = _bound(graph, node)
-        norm = None if bound is None else _bare(graph, bound[0])
-        if norm is None or bound is None or norm.location != "none":
-            return None
-        location = "outside" if node.key == "Add" else "clamp"
-        norm = replace(norm, location=location, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
-    if norm is None:
-        return None
-    norm = norm.after(*views, canonical=not views)
-    return norm if _same_rank(graph, norm) else None
+    norm = _with_epsilon(graph, name, _bare, "outside", "clamp")
+    return norm if norm is not None and _same_rank(graph, norm) else None
 
 
 def read_inverse(graph: Graph, name: str, depth: int = 2) -> tuple[Norm, tuple[str, ...]] | None:
@@ -153,16 +141,23 @@ def _bare(graph: Graph, name: str) -> Norm | None:
 
 def _root(graph: Graph, name: str) -> Norm | None:
     """What stands under the root: the sum of squares, perhaps with an epsilon."""
+    return _with_epsilon(graph, name, _sum, "inside", "clamp-inside")
+
+
+def _with_epsilon(
+    graph: Graph, name: str, read: Callable[[Graph, str], Norm | None], added: str, clamped: str
+) -> Norm | None:
+    """What `read` finds here, or under an epsilon, whose location is then `added` or `clamped`."""
     name, views = graph.behind(name, *VIEWS)
     node = graph.maker(name, "Add", "Max", "Clip")
     if node is None:
-        norm = _sum(graph, name)
+        norm = read(graph, name)
     else:
         bound = _bound(graph, node)
-        norm = None if bound is None else _sum(graph, bound[0])
-        if norm is None or bound is None:
+        norm = None if bound is None else read(graph, bound[0])
+        if norm is None or bound is None or norm.location != "none":
             return None
-        location = "inside" if node.key == "Add" else "clamp-inside"
+        location = added if node.key == "Add" else clamped
         norm = replace(norm, location=location, epsilon=bound[1]).after(node, canonical=node.key != "Clip")
     return None if norm is None else norm.after(*views, canonical=not views)
 

@@ -108,18 +108,3 @@ def element_types(network: Any) -> dict[str, int]:
             name = getattr(tensor.dtype, "name", str(tensor.dtype))
             counts[_ELEMENT_NAMES.get(name, name.lower())] += 1
     return dict(counts)
-
-
-def mark_outputs(network: Any, names: set[str]) -> tuple[str, ...]:
-    """Make inner tensors outputs too (debugging before TensorRT 10). Returns those that were found."""
-    marked = []
-    outputs = {network.get_output(i).name for i in range(network.num_outputs)}
-    for index in range(network.num_layers):
-        layer = network.get_layer(index)
-        for number in range(layer.num_outputs):
-            tensor = layer.get_output(number)
-            if tensor is not None and tensor.name in names - outputs and tensor.is_execution_tensor:
-                network.mark_output(tensor)
-                outputs.add(tensor.name)
-                marked.append(str(tensor.name))
-    return tuple(marked)
