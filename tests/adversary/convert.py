@@ -92,9 +92,11 @@ def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ..
     return (NOTED, noted) if noted else (EQUAL, "")
 
 
-def tells(note: str, infinite: bool) -> bool:
-    """True for a note that says where the file may differ."""
+def tells(note: str, infinite: bool, wrong: str = "") -> bool:
+    """True for a note that says where the file may differ; `wrong` is how it does."""
     if infinite:
         return "infinity" in note
+    if "(nan) for" in wrong and "a NaN among its inputs" in note:
+        return True
     spoken_of = ("the module reads values", "decides by values", "size up in a table", "draws random numbers")
     return any(words in note for words in spoken_of)

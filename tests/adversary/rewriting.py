@@ -123,7 +123,7 @@ def judge_graph(before: Any, model: onnx.ModelProto, attack: GraphAttack, notes:
             wrong = compare_graphs(before, Reference(model), feed, taken)
         if not wrong:
             continue
-        note = next((n for n in notes if tells(n, label.endswith(INFINITE))), "")
+        note = next((n for n in notes if tells(n, label.endswith(INFINITE), wrong)), "")
         if not note:
             return WRONG, f"{label}: {wrong} | notes: {notes}"
         noted = noted or f"{label}: {wrong} | {note}"

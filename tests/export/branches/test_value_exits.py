@@ -11,9 +11,9 @@ import pytest
 from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import ModuleSource
 from trtconv.export.branches.value_exits import exits_in_words, value_exits
-from trtconv.export.exporters.choice import reading_line
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.source import load_module
+from trtconv.export.refusal import reading_line
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample

@@ -84,8 +84,11 @@ def _running(x: Any, dim: int, sign: float) -> ValuesIndices:
     import torch
 
     last, earlier = _triangle(x, dim)
-    low = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
-    lowest = torch.full((), low, dtype=x.dtype, device=x.device)
+    if x.dtype.is_floating_point:
+        lowest = torch.full((), -math.inf, dtype=x.dtype, device=x.device)
+    else:
+        # Not the least number of its type, which TensorRT 8.6 has not in int64.
+        lowest = last.amin(-1, keepdim=True).unsqueeze(-2)
     spread = torch.where(earlier, last.unsqueeze(-2), lowest)
     values = spread.amax(-1)
     hit = torch.logical_and(spread == values.unsqueeze(-1), earlier)

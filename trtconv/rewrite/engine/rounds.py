@@ -250,6 +250,7 @@ def describe(node: Node) -> str:
 def tell_infinity(record: RewriteRecord, rule: Rule, node: Node) -> None:
     """Note once for a rule that infinities spread further than they did."""
     at = node.origin.source or node.origin.module or node.name
-    note = f"{rule.name} at {at}: with an infinity among its inputs more of its outputs become NaN than before"
+    spread = "with an infinity or a NaN among its inputs more of its outputs become NaN than before"
+    note = f"{rule.name} at {at}: {spread}"
     if not any(n.startswith(f"{rule.name} at ") for n in record.notes):
         record.notes.append(note)

@@ -55,14 +55,15 @@ def _build(g: Replacement, node: Node, channels: int) -> Value:
     mode = "linear" if g.opset >= 20 else "bilinear"
     sampled = g.grid_sample(column, flat, mode=mode, padding_mode="border", align_corners=0)
     bins = g.reshape(sampled, g.ints(channels, -1, height * samples, width * samples))
-    inside = g.mul(g.unsqueeze(row_inside, 2), g.unsqueeze(column_inside, 1))
-    masked_bins = g.mul(bins, g.unsqueeze(inside, 0))
+    inside = g.logical_and(g.unsqueeze(row_inside, 2), g.unsqueeze(column_inside, 1))
+    # Not a product: an infinity outside would be NaN.
+    masked_bins = g.where(g.unsqueeze(inside, 0), bins, g.scalar(0.0))
     pooled = g.op("AveragePool", masked_bins, kernel_shape=[samples, samples], strides=[samples, samples])
     return g.transpose(pooled, 1, 0, 2, 3)
 
 
 def _samples(g: Replacement, node: Node, corner: int, bins: int, samples: int, axis: int) -> tuple[Value, Value]:
-    """Clamped pixel coordinates [K, bins * samples] along one axis, and 1 where they are not far outside."""
+    """Clamped pixel coordinates [K, bins * samples] along one axis, and whether they are not far outside."""
     boxes = node.inputs[1]
     half = node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" and g.opset >= 16
     scale = g.scalar(float(node.attr("spatial_scale", 1.0)))
@@ -76,7 +77,7 @@ def _samples(g: Replacement, node: Node, corner: int, bins: int, samples: int, a
     at = g.add(low, g.mul(extent, g.const(steps.astype(np.float32).reshape(1, -1))))
     size = g.cast(g.size(node.inputs[0], axis), FLOAT)
     far = g.logical_or(g.less(at, g.scalar(-1.0)), g.greater(at, size))
-    inside = g.cast(g.logical_not(far), FLOAT)
+    inside = g.logical_not(far)
     last = g.sub(size, g.scalar(1.0))
     return g.minimum(g.maximum(at, g.scalar(0.0)), last), inside
 
@@ -93,5 +94,5 @@ RULE = Rule(
     find=find,
     needed=needed,
     before="RoiAlign(x, boxes, batch_indices, sampling_ratio=2)",
-    after="AveragePool(GridSample(images in a column, points of all boxes) * inside)",
+    after="AveragePool(Where(inside, GridSample(images in a column, points of all boxes), 0))",
 )

@@ -1,0 +1,181 @@
+"""Why no way of exporting gave an equal file: the error, with the line to blame and what to do."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
+from trtconv.core.model.file import load_model
+from trtconv.export.branches.causes import unnamed_cause
+from trtconv.export.branches.explain import Fork, find_fork, locate_fork
+from trtconv.export.branches.size_paths import SizePaths, explore_sizes
+from trtconv.export.branches.value_exits import value_exits
+from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
+from trtconv.export.module.nested import nested_hint
+from trtconv.export.module.user_code import blame, format_frame
+from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
+from trtconv.proof.comparison import describe_failure
+from trtconv.proof.joint_sizes import count_sizes
+from trtconv.proof.probes.values import IN_WORDS
+from trtconv.proof.proving import ProofVerdict
+
+READS_A_VALUE = (
+    "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
+    "say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
+)
+IN_WHOLE_NUMBERS = (
+    "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
+    "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
+    "int(x.shape[2] * 0.7)), or give ranges with --dynamic without those sizes"
+)
+FIXED_SIZE = (
+    "that line makes a plain number of a size, and the file keeps it: compute it with + - * // % on x.shape, hold "
+    "what depends on the size in a tensor and index it, or fix the size with --dynamic"
+)
+GIVES_NAN = (
+    "the module itself gives NaN there, at inputs as they are served: keep divisions from 0 / 0 (an epsilon in the "
+    "divisor, or torch.where), or say with a value range which inputs there are"
+)
+
+
+def size_paths(job: ExportTask) -> SizePaths:
+    """The module's decisions by size, followed over the whole space."""
+    space = job.request.space
+    if count_sizes(space) == 1:
+        return SizePaths(paths=1, followed=1, total=1)
+    job.progress.phase("following the module's decisions by size")
+    started = time.monotonic()
+    starts = [dict(job.sizes), space.pick("min"), space.pick("max")]
+    paths = explore_sizes(job.runner, job.request.inputs, space, starts, job.request.source.base)
+    job.seconds["paths"] = time.monotonic() - started
+    return paths
+
+
+def rounds_sizes(result: Attempt) -> bool:
+    """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
+    return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
+
+
+def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:
+    """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
+    base = job.request.source.base
+    details = [a.describe() for a in attempts]
+    wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
+    fork, at, by_size = _fork(job, wrongs)
+    if fork is not None:
+        here = str(job.samples.items[0].point)
+        kind = "the size" if by_size else "the values of the inputs"
+        return AccuracyError(
+            f"the path through the module depends on {kind}: {fork.describe(here, at, base)}",
+            hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
+            "by tensor operations, or give ranges with --dynamic for which one way holds",
+            details=details,
+            where=locate_fork(fork, base),
+        )
+    compared = [v for v in wrongs if v.refusal is None]
+    if compared:
+        return _difference_error(attempts, job, compared[0], paths)
+    if wrongs and wrongs[0].refusal is not None:
+        refusal = wrongs[0].refusal
+        return UnsupportedError(
+            f"what was exported cannot be compared with the module: {refusal.message}",
+            hint=refusal.hint or "no file was written; see the lines above for what each exporter gave",
+            details=details,
+        )
+    error = attempts[0].error
+    assert error is not None
+    cause = unnamed_cause(a.error for a in attempts)
+    return TrtconvError(
+        cause.message if cause else f"the module cannot be exported: {first_line(error)}",
+        hint=cause.hint if cause else "rewrite that line with operations that the exporters know",
+        details=details,
+        where=blame(error, base, packages=True),
+    )
+
+
+def _difference_error(
+    attempts: list[Attempt], job: ExportTask, wrong: ProofVerdict, paths: SizePaths | None
+) -> AccuracyError:
+    """A file was written that differs from the module, and the module's way is the same everywhere."""
+    assert wrong.failure is not None
+    details = [a.describe() for a in attempts]
+    if paths is not None and paths.tables:
+        return AccuracyError(
+            f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",
+            hint="hold the table in a tensor and index it by the size, or give ranges with --dynamic for which one "
+            "entry holds",
+            details=details,
+            where=paths.tables[0],
+        )
+    line, hint = reading_line(job, wrong), _difference_hint(job, wrong)
+    if line:
+        hint = READS_A_VALUE
+    if any(
+        v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _wrong_attempts(attempts)
+    ):
+        hint = IN_WHOLE_NUMBERS
+    elif not line and (fixed := fixed_size_line(job, wrong, paths)):
+        line, hint = fixed, FIXED_SIZE
+    message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
+    return AccuracyError(message, hint=hint, details=details, where=line)
+
+
+def _difference_hint(job: ExportTask, wrong: ProofVerdict) -> str:
+    """What to do where no line is to blame: the values of the failing point may be none that the user feeds."""
+    at = wrong.at
+    if wrong.failure is not None and wrong.failure.expected_at is not None and math.isnan(wrong.failure.expected_at):
+        return GIVES_NAN
+    if at is None or at.values == "random" or at.masks:
+        return nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
+    return (
+        f"{IN_WORDS.get(at.values, f'the inputs are all {at.values}')} there; if yours never are, say what they are "
+        "with a value range (--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"
+    )
+
+
+def reading_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
+    """`net.py:12`: the first line at which the value that leaves torch differs between a good and the failing point."""
+    failing = next((s.inputs for s in job.samples.items[1:] if s.point == wrong.at), None)
+    if failing is None:
+        return None
+    usual, exits = (value_exits(job.runner, [inputs]) for inputs in (job.samples.items[0].inputs, failing))
+    # A list or an array that leaves is not compared. A loop over strides reads another number in each turn.
+    lines = [frame for frame, leaving in exits.items() if not leaving.numbers or leaving != usual.get(frame)]
+    return format_frame(lines[0], job.request.source.base) if lines else None
+
+
+def fixed_size_line(job: ExportTask, wrong: ProofVerdict, paths: SizePaths | None) -> str | None:
+    """`net.py:12`: the first line that makes a plain number of a size, where a file is wrong at other sizes."""
+    if wrong.at is None or wrong.at.values != "random" or wrong.at.dims == job.sizes:
+        return None
+    lines = (paths or size_paths(job)).lines
+    return lines[0] if lines else None
+
+
+def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[ProofVerdict, Attempt]]:
+    return [(a.verdict, a) for a in attempts if a.verdict is not None]
+
+
+def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:
+    """Where the run at the first sample and another run part, what that one was, and whether its size does it.
+
+    The failing sizes are looked at first.
+    """
+    first, *others = job.samples.items
+    same_sizes = replace(first.point, values="random", seed=first.point.seed + 1)
+    fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
+    if fork is not None:
+        return fork, "other values of the same size", False
+    failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
+    others.sort(key=lambda s: s.point not in failed)
+    looked_at = [(s.point, s.inputs) for s in others[:6]]
+    looked_at = [(at, job.make(at)) for at in failed if all(at != p for p, _ in looked_at)] + looked_at
+    for point, inputs in looked_at:
+        fork = find_fork(job.runner, first.inputs, inputs)
+        if fork is not None:
+            # A line at which a number leaves torch decides by a value, although another size met it here.
+            by_value = fork.line in value_exits(job.runner, [first.inputs, inputs])
+            return fork, str(point), point.values == "random" and not by_value
+    return None, "", True
