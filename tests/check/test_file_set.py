@@ -1,14 +1,13 @@
 """Files of two conversions side by side, references that were replaced, manifests that are gone."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from tests.cli.processes import run_trtconv
 from tests.core.ledger.ledgers import write_beside
 from trtconv.check import check_model
 from trtconv.core.artifacts import manifest_path, sha256_file
@@ -67,12 +66,6 @@ def _large_scale(_, tensors):
         _floor(tensors, point, 0.0, ALLOWANCE)
 
 
-def _cli(folder, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "trtconv", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def test_a_set_of_one_conversion_passes_without_a_word(bound):
     report = check_model(CheckRequest(bound))
     assert report.passed
@@ -123,7 +116,7 @@ def test_a_reference_of_another_export_is_a_mixed_set_not_an_accuracy(bound):
     write_pair(other, small_net(scale=3.0))
     _allow(other / "model.reference.safetensors", lambda header, _: header.update(source="other.py:make"))
     (other / "model.reference.safetensors").replace(_reference(bound))
-    process = _cli(bound.parent, "check", bound.name)
+    process = run_trtconv(bound.parent, "check", bound.name)
     assert process.returncode == 2
     assert "belongs to another export than 'model.trt.onnx'" in process.stdout
 
@@ -180,7 +173,7 @@ def test_a_graph_is_bound_to_its_ledger(bound):
 def test_a_manifest_that_is_gone_does_not_switch_verification_off(bound):
     engine = write_engine(bound.parent)
     manifest_path(engine).unlink()
-    process = _cli(bound.parent, "check", engine.name)
+    process = run_trtconv(bound.parent, "check", engine.name)
     assert process.returncode == 2
     assert "nothing says what it was built from" in process.stderr
     assert "--foreign-engine" in process.stderr
@@ -189,7 +182,7 @@ def test_a_manifest_that_is_gone_does_not_switch_verification_off(bound):
 def test_an_engine_from_elsewhere_is_named_and_the_verdict_says_so(bound):
     engine = write_engine(bound.parent)
     manifest_path(engine).unlink()
-    process = _cli(bound.parent, "check", engine.name, "--foreign-engine")
+    process = run_trtconv(bound.parent, "check", engine.name, "--foreign-engine")
     assert process.returncode == 5
     assert "has no manifest: only its outputs" in process.stdout
 
@@ -199,6 +192,6 @@ def test_an_edited_manifest_is_code_2(bound, command):
     engine = write_engine(bound.parent)
     path = manifest_path(engine)
     path.write_text(path.read_text().replace('"precision": "fp32"', '"precision": "fp16"'))
-    process = _cli(bound.parent, command, engine.name)
+    process = run_trtconv(bound.parent, command, engine.name)
     assert process.returncode == 2
     assert "was changed after it was written" in process.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import run_trtconv
 from trtconv.check.compare.sources import compare_sources
 from trtconv.cli.main import run
 from trtconv.core.errors import InvalidRequestError
@@ -18,7 +19,6 @@ from trtconv.core.files.source_record import SourceChange, changed_sources
 from trtconv.core.requests import CheckRequest
 
 pytest.importorskip("torch")
-ROOT = Path(__file__).parents[3]
 FILES = {
     "net.py": (
         "import torch\nfrom parts import Scaled\n\n\ndef make_net():\n    torch.manual_seed(0)\n    return Scaled(3)\n"
@@ -39,17 +39,6 @@ FILES = {
         "[check.budgets]\nlatency_ms = 1e6\n"
     ),
 }
-
-
-def trtconv(folder, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "trtconv", *map(str, words)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "TRTCONV_CACHE": "off", "HOME": str(folder)},
-    )
 
 
 @pytest.fixture
@@ -82,7 +71,7 @@ def write_project(folder):
 def exported(tmp_path_factory):
     """A project whose module was exported once; tests change copies of it."""
     folder = write_project(tmp_path_factory.mktemp("project"))
-    process = trtconv(folder, "export", "--config", "trtconv.toml", "--weights", "w.pt", "-o", "out/model.onnx")
+    process = run_trtconv(folder, "export", "--config", "trtconv.toml", "--weights", "w.pt", "-o", "out/model.onnx")
     assert process.returncode == 0, process.stderr
     return folder
 
@@ -176,10 +165,10 @@ def test_a_change_is_an_annotation_at_the_file(check, project):
 
 def test_against_the_module_compares_what_the_sources_do_now(project):
     (project / "net.py").write_text(FILES["net.py"] + "# a remark\n")
-    process = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
+    process = run_trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
     assert process.returncode == 0, process.stdout + process.stderr
     (project / "parts/sizes.py").write_text("EPS = 1.0\n")
-    process = trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
+    process = run_trtconv(project, "check", "out/model.onnx", "--against", "net.py:make_net", "--weights", "w.pt")
     assert process.returncode == 3
 
 
@@ -223,9 +212,9 @@ def test_a_converted_model_depends_on_the_rules_and_their_section(check, project
     shutil.rmtree(project / "out")
     config = project / "trtconv.toml"
     config.write_text(config.read_text() + '\n[rewrite]\nskip = ["l2norm"]\n\n[build]\nbackend = "tensorrt-rtx"\n')
-    process = trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
+    process = run_trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
     assert process.returncode == 0, process.stderr
-    again = trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
+    again = run_trtconv(project, "convert", "--config", "trtconv.toml", "-o", ".")
     assert "nothing changed since" in again.stdout
     assert check("model.trt.onnx")[0] == 0
     config.write_text(config.read_text().replace('"l2norm"', '"gelu"'))

@@ -8,27 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.check.models import small_net, write_engine, write_pair
+from tests.cli.processes import run_trtconv
 
 ROOT = Path(__file__).parents[3]
 
 
-def trtconv(folder, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "trtconv", *map(str, words)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        check=False,
-    )
-
-
 def test_a_failure_ends_at_the_line_with_code_3(tmp_path):
     write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    process = trtconv(tmp_path, "check", "model.trt.onnx", "--json", "-")
+    process = run_trtconv(tmp_path, "check", "model.trt.onnx", "--json", "-")
     assert process.returncode == 3
     assert json.loads(process.stdout)["findings"][0]["source"] == "net.py:13"
-    text = trtconv(tmp_path, "check", "model.trt.onnx").stdout
+    text = run_trtconv(tmp_path, "check", "model.trt.onnx").stdout
     assert "at net.py:13 in norm, node /norm/Add" in text
     assert "-> leave the rule out: --skip l2norm" in text
 
@@ -37,11 +27,11 @@ def test_over_budget_is_code_6_and_within_is_0(tmp_path):
     write_pair(tmp_path)
     config = tmp_path / "trtconv.toml"
     config.write_text("[check.budgets]\nlatency_ms = 1e6\nplugin_nodes = 0\n")
-    good = trtconv(tmp_path, "check", "model.trt.onnx", "--config", config)
+    good = run_trtconv(tmp_path, "check", "model.trt.onnx", "--config", config)
     assert good.returncode == 0, good.stderr
     assert "within  latency_ms at opt" in good.stdout
     config.write_text("[check.budgets]\nlatency_ms = 1e-6\n")
-    bad = trtconv(tmp_path, "check", "model.trt.onnx", "--config", config)
+    bad = run_trtconv(tmp_path, "check", "model.trt.onnx", "--config", config)
     assert bad.returncode == 6
     assert "equals the module at 15 sample points, but 1 other error was found" in bad.stdout
 
@@ -57,7 +47,7 @@ def test_over_budget_is_code_6_and_within_is_0(tmp_path):
 def test_a_wrong_request_is_code_2(tmp_path, options, words):
     write_pair(tmp_path)
     (tmp_path / "bad.toml").write_text("[check.budgets]\nlatency = 1\n")
-    process = trtconv(tmp_path, "check", "model.trt.onnx", *options)
+    process = run_trtconv(tmp_path, "check", "model.trt.onnx", *options)
     assert process.returncode == 2
     assert words in process.stderr
 
@@ -65,26 +55,26 @@ def test_a_wrong_request_is_code_2(tmp_path, options, words):
 def test_a_stale_engine_is_code_2_without_a_gpu(tmp_path):
     write_pair(tmp_path)
     write_engine(tmp_path, model_files={"model.trt.onnx": "0" * 64})
-    process = trtconv(tmp_path, "check", "model.engine")
+    process = run_trtconv(tmp_path, "check", "model.engine")
     assert process.returncode == 2
     assert "is stale" in process.stdout
 
 
 def test_quiet_says_in_one_line_what_failed_and_nothing_else(tmp_path):
     write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    bad = trtconv(tmp_path, "check", "model.trt.onnx", "-q")
+    bad = run_trtconv(tmp_path, "check", "model.trt.onnx", "-q")
     assert (bad.returncode, bad.stdout) == (3, "")
     assert bad.stderr.count("\n") == 1
     assert bad.stderr.startswith("FAILED  model.trt.onnx: ")
     assert "net.py:13" in bad.stderr
     write_pair(tmp_path)
-    good = trtconv(tmp_path, "check", "model.trt.onnx", "-q")
+    good = run_trtconv(tmp_path, "check", "model.trt.onnx", "-q")
     assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
 
 
 def test_sarif_has_the_exit_code_of_the_process(tmp_path):
     write_pair(tmp_path, rewritten=small_net(eps=0.1, norm_rule="l2norm"))
-    process = trtconv(tmp_path, "check", "model.trt.onnx", "--sarif", "out.sarif", "-q")
+    process = run_trtconv(tmp_path, "check", "model.trt.onnx", "--sarif", "out.sarif", "-q")
     [invocation] = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["invocations"]
     assert invocation["exitCode"] == process.returncode == 3
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from trtconv.check.reporters.caveats import missed_lines, power_line
 from trtconv.check.reporters.headline import ERROR_UNIT, headline
@@ -12,32 +13,20 @@ from trtconv.proof.comparison import describe_failure
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+HEADINGS = ("output", "points", "max abs", "max rel", f"of {ERROR_UNIT}", "cosine", "mismatched", "worst at")
 
 
 def print_report(report: CheckReport, console: Console) -> None:
     """Print the verdict, one row per output, what failed first, and the findings."""
     from rich.markup import escape
-    from rich.table import Table
 
     from trtconv.core.text.display import displayable
 
     report = displayable(report)
     if report.comparisons:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in (
-            "output",
-            "points",
-            "max abs",
-            "max rel",
-            f"of {ERROR_UNIT}",
-            "cosine",
-            "mismatched",
-            "worst at",
-        ):
-            table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
-        for name in dict.fromkeys(c.output for c in report.comparisons):
-            table.add_row(*(escape(cell) for cell in _row([c for c in report.comparisons if c.output == name])))
-        console.print(table)
+        console.print(_table(report))
     for failure in [c for c in report.comparisons if not c.passed][:10]:
         console.print(f"[red]differs[/red]  {escape(describe_failure(failure))}")
     for problem in problems(report):
@@ -46,10 +35,7 @@ def print_report(report: CheckReport, console: Console) -> None:
         hint = f"\n  -> {problem.hint}" if problem.hint else ""
         console.print(f"[{colour}]{problem.level}[/{colour}]  {escape(problem.message + location + hint)}")
     for row in report.extras.get("budgets", ()):
-        word = "open" if row.get("value") is None else "within" if row["passed"] else "over"
-        colour = "red" if not row["passed"] else "dim" if word == "open" else "green"
-        shown = f"{row['name']} {row['measured']}, limit {row['limit']}"
-        console.print(f"[{colour}]{word:<6}[/{colour}]  {escape(shown)}")
+        console.print(_budget(row))
     if power_line(report):
         colour = "yellow" if missed_lines(report) else "green"
         console.print(f"[{colour}]power[/{colour}]   {escape(power_line(report))}")
@@ -57,6 +43,28 @@ def print_report(report: CheckReport, console: Console) -> None:
         console.print(f"[dim]missed[/dim]  {escape(line)}")
     colour, word, text = verdict(report)
     console.print(f"[{colour}]{word}[/{colour}]  {escape(text)}")
+
+
+def _table(report: CheckReport) -> Table:
+    """A row per output with its largest errors over all points."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("output", "worst at") else "right")
+    for name in dict.fromkeys(c.output for c in report.comparisons):
+        table.add_row(*(escape(cell) for cell in _row([c for c in report.comparisons if c.output == name])))
+    return table
+
+
+def _budget(row: Mapping[str, Any]) -> str:
+    from rich.markup import escape
+
+    word = "open" if row.get("value") is None else "within" if row["passed"] else "over"
+    colour = "red" if not row["passed"] else "dim" if word == "open" else "green"
+    shown = f"{row['name']} {row['measured']}, limit {row['limit']}"
+    return f"[{colour}]{word:<6}[/{colour}]  {escape(shown)}"
 
 
 def _row(results: list[OutputComparison]) -> tuple[str, ...]:

@@ -79,12 +79,8 @@ def find_fp32_nodes(
     for _ in range(ROUNDS):
         progress.phase(f"{len(fp32_names)} nodes in FP32, over all points")
         runs += 1
-        missed = _missed(
-            convert_precision(model, request.precision, keep_nodes=(*keep, *fp32_names)).model,
-            samples,
-            tolerance,
-            request.precision,
-        )
+        typed = convert_precision(model, request.precision, keep_nodes=(*keep, *fp32_names)).model
+        missed = _missed(typed, samples, tolerance, request.precision)
         if missed is None:
             origins = _nodes(model, fp32_names)
             half = len(half_nodes(model, request.precision, keep))
@@ -138,10 +134,8 @@ def _missed(
 
 
 def _nodes(model: onnx.ModelProto, names: Sequence[str]) -> tuple[Fp32Node, ...]:
-    node_by_name = {n.name or n.output[0]: n for n in model.graph.node}
+    by_name = {n.name or n.output[0]: n for n in model.graph.node}
     return tuple(
-        Fp32Node(name, node_by_name[name].op_type if name in node_by_name else "", origin_of(node_by_name[name]))
-        if name in node_by_name
-        else Fp32Node(name, "", Origin("", ""))
-        for name in names
+        Fp32Node(n, by_name[n].op_type, origin_of(by_name[n])) if n in by_name else Fp32Node(n, "", Origin())
+        for n in names
     )
