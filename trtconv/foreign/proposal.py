@@ -6,6 +6,7 @@ run at a few small sizes, each dim is moved alone, and dims that only move toget
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ BATCHES = (1, 2, 4, 8, 16, 32)
 STEPS = (1, 2, 4, 8, 16, 32, 64)
 APART = (48, 64, 1, 16, 128, 80, 224, 2)
 MOST_APART = 3
+# Of all inputs at a size that is tried: 16000 is meant for samples of sound, not for both sides of an image.
+MOST_ELEMENTS = 1 << 22
 # Of the processor, so that a busy machine proposes the same.
 SECONDS = 30.0
 # The width of a proposed range, in elements.
@@ -103,6 +106,8 @@ class _Runs:
         if time.process_time() > self._deadline:
             return False
         point = SamplePoint("proposal", tuple({**self._space.pick("opt"), **sizes}.items()))
+        if sum(math.prod(s.shape(point.sizes)) for s in self.inputs) > MOST_ELEMENTS:
+            return False
         try:
             self._run(sample_inputs(self.inputs, point))
         except (TrtconvError, InvalidRequestError) as error:

@@ -85,7 +85,9 @@ def _by_layer(module: nn.Module, name: str) -> LikelyInput | None:
             sizes = ("T",) if dimensions == 1 else _VOLUMES[-dimensions:]
             return LikelyInput(name, "float32", ("N", layer.in_channels, *sizes))
     if isinstance(layer, nn.Linear):
-        return LikelyInput(name, "float32", ("N", layer.in_features))
+        # These take one sequence without a batch for a batch of numbers, and would run.
+        sequences = any(isinstance(m, (nn.RNNBase, nn.MultiheadAttention)) for m in module.modules())
+        return LikelyInput(name, "float32", ("N", "T", layer.in_features) if sequences else ("N", layer.in_features))
     if isinstance(layer, nn.RNNBase):
         dims = ("N", "T") if layer.batch_first else ("T", "N")
         return LikelyInput(name, "float32", (*dims, layer.input_size))

@@ -1,5 +1,6 @@
 """`trtconv init`: what it reads off a module that is not an image network."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,19 @@ class Unclear(nn.Module):
         self.weight = nn.Parameter(torch.ones(3))
 
     def forward(self, state, ids: torch.LongTensor):
+        if state.shape[0] != 777:
+            raise ValueError("777 states alone")
         return state * self.weight
+
+
+class Speech(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(40, 8, 3, padding=1)
+
+    def forward(self, mels, lengths):
+        x = self.conv(mels.transpose(1, 2))
+        return x * (torch.arange(x.shape[2])[None] < lengths[:, None])[:, None]
 """
 
 
@@ -56,7 +69,7 @@ def init(trtconv, tmp_path: Path):
         config = tmp_path / f"{name}.toml"
         code, out, err = trtconv("init", f"{tmp_path / 'nets.py'}:{name}", "-o", config)
         assert code == 0, err
-        return out, config
+        return out + err, config
 
     return call
 
@@ -79,14 +92,28 @@ def test_dims_are_those_of_the_first_layer(init, name, dims):
     assert (x.name, x.dtype, x.dims) == ("x", "float32", dims)
 
 
-def test_what_nothing_tells_is_a_placeholder(init):
+def test_what_never_runs_is_a_placeholder_with_the_line_to_type(init):
     out, config = init("Unclear")
     assert "# TODO: nothing tells the shape of this input" in config.read_text()
+    assert "it came furthest with ValueError: 777 states alone" in out
+    assert re.search(r"at \S*nets\.py:40\n", out)
     assert "fill in the dims of state" in out
+    assert "nets.py:Unclear --input 'state:float32[N,10]' --input 'ids:int64[N,T]'" in out
     assert config.read_text().count('dtype = "int64"') == 1
 
 
-def test_the_config_converts_as_it_is(init, trtconv, tmp_path):
-    _, config = init("Flat")
+def test_forward_was_run_with_what_the_config_says(init):
+    out, config = init("Speech")
+    mels, lengths = read_config(config).input
+    assert (mels.dtype, mels.dims) == ("float32", ["N", "T", 40])
+    assert (lengths.dtype, lengths.dims, lengths.range) == ("int64", ["N"], (1, 64))
+    assert read_config(config).dynamic == {"N": "1:1:4", "T": "64:96:128"}
+    assert "forward ran with these at N=1:1:4 T=64:96:128" in out
+    assert "mels:float32[N,T,40]" in out
+
+
+@pytest.mark.parametrize("name", ["Flat", "Speech"])
+def test_the_config_converts_as_it_is(init, trtconv, tmp_path, name):
+    _, config = init(name)
     code, _, err = trtconv("export", "--config", config, "-o", tmp_path / "flat.onnx")
     assert code == 0, err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from trtconv.frontend.command_line import CommandLine
 
 if TYPE_CHECKING:
     from trtconv.export.signature.likely_inputs import LikelyInput
+    from trtconv.frontend.starting_inputs import StartingInputs
 
 _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
@@ -33,6 +33,7 @@ seed = 0
 
 [model.args]          # keyword arguments of the factory
 {args}
+
 """
 
 _INPUT = """\
@@ -46,11 +47,12 @@ dtype = "{dtype}"
 
 _TODO_DIMS = '# dims = ["N", 10]        # TODO: nothing tells the shape of this input; a name gets a range in [dynamic]'
 _TODO_CHECK = "   # check: an integer, or a name that [dynamic] gives a range"
+_RAN = "   # forward ran with these; a name has its range in [dynamic]"
 _RANGE = "# range = [0.0, 1.0]        # value range of the sample inputs"
 _RANGES = {"N": "1:1:8", "T": "1:16:128", "H": "224:224:448%32", "W": "224:224:448%32"}
 
 _TAIL = """\
-[dynamic]             # min:opt:max, with %multiple where the network needs it
+[dynamic]             # {note}; with %multiple where the network needs it
 {ranges}
 
 [export]
@@ -95,55 +97,72 @@ class InitOptions:
 @click.argument("module", shell_complete=completer("factory"))
 @options_of(ModuleSource, InitOptions, JsonOption)
 def command(module: str, line: CommandLine) -> None:
-    """Write a commented trtconv.toml with one input section per parameter of MODULE's forward."""
+    """Write a commented trtconv.toml with one input section per parameter of MODULE's forward.
+
+    Which inputs forward takes is learnt by running it: dims, dtypes, and ranges at which it ran.
+    """
+    from trtconv.cli.console import ConsoleProgress
     from trtconv.cli.show import write_document
     from trtconv.core.artifacts import write_text
     from trtconv.core.config import Config
     from trtconv.core.errors import InvalidRequestError
     from trtconv.frontend.assemble import module_source
+    from trtconv.frontend.starting_inputs import starting_inputs
 
     options = line.of(InitOptions)
     output = options.output
     if output.exists() and not options.force:
         raise InvalidRequestError(f"'{output}' exists", hint="choose another name with -o, or replace it with --force")
     source = module_source(Config(), module, line)
-    inputs, recorded = _inputs(source)
+    json = line.of(JsonOption).file
+    with ConsoleProgress(0 if json is None else -1) as progress:
+        progress.stage("init")
+        progress.phase("running forward with inputs that it may take")
+        start = starting_inputs(source)
     file, colon, factory = module.rpartition(":")
     relative = f"{_relative(Path(file), output.parent)}:{factory}" if colon and file.endswith(".py") else module
     args = "\n".join(f"{k} = {_toml_value(v)}" for k, v in source.args) or "# num_classes = 21"
     text = _HEAD.format(name=output.name, module=relative, args=args)
-    text += "".join(_section(i) for i in inputs) + _tail(inputs, recorded)
+    text += "".join(_section(i, start) for i in start.inputs) + _tail(start)
     write_text(output, text)
-    if write_document(line.of(JsonOption).file, "init", {"config": output, "inputs": inputs}):
+    if not write_document(json, "init", {"config": output, **vars(start)}):
+        _show(output, module, start)
+
+
+def _show(output: Path, module: str, start: StartingInputs) -> None:
+    left_out = len(start.inputs) - len(start.required)
+    optional = f" ({left_out} optional, commented out)" if left_out else ""
+    names = ", ".join(i.name for i in start.required) or "none"
+    echo(f"{output}: {len(start.required)} input(s): {names}{optional}")
+    if start.ran:
+        for likely in start.required:
+            echo(f"  {_spec_text(likely)}")
+        echo(f"  {_ranges_text(start)}; widen them to what you serve, then: trtconv convert --config {output} -o out")
         return
-    active = [i for i in inputs if not i.optional]
-    names = ", ".join(i.name for i in active)
-    unsure = [i.name for i in active if i.dims is None]
-    todo = f"fill in the dims of {', '.join(unsure)}" if unsure else "check their dims and ranges"
-    left_out = f" ({len(inputs) - len(active)} optional, commented out)" if len(inputs) > len(active) else ""
-    echo(f"{output}: {len(active)} input(s): {names or 'none'}{left_out}; {todo}")
+    unsure = [i.name for i in start.required if i.dims is None]
+    todo = f"fill in the dims of {', '.join(unsure)}" if unsure else "correct the dims, dtypes and ranges"
+    if start.problem:
+        echo(f"forward ran with no inputs that were tried; it came furthest with {start.problem}", err=True)
+    if start.where:
+        echo(f"  at {start.where}", err=True)
+    if start.required:
+        echo(f"  -> {todo} in {output}, or type: trtconv export {module} {start.options}", err=True)
 
 
-def _inputs(source: ModuleSource) -> tuple[tuple[LikelyInput, ...], dict[str, str]]:
-    """The inputs and the ranges of their dims: what an exported program says, else what the module makes likely."""
-    from trtconv.export.module.source import load_module
-    from trtconv.export.signature.likely_inputs import likely_inputs
-
-    if source.spec.endswith(".pt2"):
-        from trtconv.export.module.source import require_torch
-        from trtconv.export.signature.likely_inputs import LikelyInput
-        from trtconv.export.signature.program_inputs import program_inputs
-
-        require_torch()
-        specs, space = program_inputs(source.base / source.spec)
-        return tuple(LikelyInput(s.name, s.dtype.name, s.dims) for s in specs), {n: str(space[n]) for n in space}
-    return likely_inputs(load_module(source)), {}
+def _spec_text(likely: LikelyInput) -> str:
+    values = "" if likely.value_range is None else f"={likely.value_range[0]}:{likely.value_range[1]}"
+    return f"{likely.name}:{likely.dtype}[{','.join(map(str, likely.dims or ()))}]{values}"
 
 
-def _section(likely: LikelyInput) -> str:
+def _ranges_text(start: StartingInputs) -> str:
+    listed = " ".join(f"{n}={r}" for n, r in start.ranges.items())
+    return f"forward ran with these at {listed}" if listed else "forward ran with these"
+
+
+def _section(likely: LikelyInput, start: StartingInputs) -> str:
     dims, values = _TODO_DIMS, _RANGE
     if likely.dims is not None:
-        dims = f"dims = {json.dumps(list(likely.dims))}{_TODO_CHECK}"
+        dims = f"dims = {json.dumps(list(likely.dims))}{_RAN if start.ran and not likely.optional else _TODO_CHECK}"
     if likely.value_range is not None:
         values = f"range = {json.dumps(list(likely.value_range))}   # value range of the sample inputs, inclusive"
     optional = "   # forward also works without it" if likely.optional else ""
@@ -153,13 +172,14 @@ def _section(likely: LikelyInput) -> str:
     return text
 
 
-def _tail(inputs: Sequence[LikelyInput], recorded: Mapping[str, str]) -> str:
+def _tail(start: StartingInputs) -> str:
     """The other sections, with a range for every dim that an input names; [dynamic] takes no others."""
-    used = dict.fromkeys(d for i in inputs if not i.optional for d in i.dims or () if isinstance(d, str))
-    ranges = {n: recorded.get(n, _RANGES.get(n, "1:8:64")) for n in used}
+    used = dict.fromkeys(d for i in start.required for d in i.dims or () if isinstance(d, str))
+    ranges = {n: start.ranges.get(n, _RANGES.get(n, "1:8:64")) for n in used}
     listed = "\n".join(f'{n} = "{r}"' for n, r in ranges.items()) or '# N = "1:1:8"'
     profile = " ".join(f"{n}={'1:1:1' if n == 'N' else r}" for n, r in ranges.items()) or "N=1:1:1"
-    return _TAIL.format(ranges=listed, profile=profile, half=FP16.name, precisions=", ".join(TYPED_NAMES))
+    note = "sizes at which forward ran: widen them to what you serve" if start.ran else "min:opt:max"
+    return _TAIL.format(note=note, ranges=listed, profile=profile, half=FP16.name, precisions=", ".join(TYPED_NAMES))
 
 
 def _relative(path: Path, base: Path) -> str:
