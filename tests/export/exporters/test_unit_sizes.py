@@ -10,9 +10,11 @@ from torch.nn import functional
 
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.export.branches.split import Cut, find_cut
 from trtconv.export.exporters.dynamo import export_dynamo, program_of
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.exporters.unit_sizes import (
+    BoundedTraceError,
     UnprovedConditionError,
     is_for_units,
     is_in_multiples,
@@ -130,3 +132,27 @@ def test_units_are_for_dims_that_move_in_multiples():
     assert is_in_multiples(trace(Windows()))
     assert not is_in_multiples(trace(Windows(), "N=1:2:4 H=96 W=128"))
     assert not is_in_multiples(trace(Windows(), "N=1:2:4 H=64:96:160 W=64:128:160"))
+
+
+FITTING = """
+class Net(nn.Module):
+    def forward(self, x):
+        units = x.shape[2] // 32
+        # The quotient of a padded size, as windows that no longer fit are.
+        return x * 2 if (units + (7 - units % 7) % 7) // 7 <= 1 else x + 1
+"""
+
+
+def test_windows_that_fit_at_some_sizes_are_cut_there(export, write_module):
+    condition = lambda n, c, h, w: (h // 32 + (7 - h // 32 % 7) % 7) // 7 <= 1  # noqa: E731
+    task = trace(Where(condition), "N=1:2:4 H=64:96:320%32 W=64:128:160%32")
+    with pytest.raises(BoundedTraceError) as failure, sizes_in_units(task):
+        program_of(task)
+    assert not is_for_units(failure.value)
+    assert find_cut(str(failure.value), task.space) == Cut("H", 224)
+    write_module(FITTING)
+    result = export("net.py:Net", ["x:float32[N,3,H,4]"], "N=1:2:4 H=64:96:320%32", exporter="dynamo")
+    for height, number in ((64, 2.0), (224, 2.0), (256, 1.0), (320, 1.0)):
+        x = torch.zeros(1, 3, height, 4).numpy() + (number == 2.0)
+        (y,) = onnxruntime.InferenceSession(result.model).run(None, {"x": x})
+        assert (y == number).all()

@@ -11,7 +11,7 @@ the end. The first is told to the caller, the second is looked for here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,10 @@ SUFFIX = "_in_units"
 
 class UnprovedConditionError(Exception):
     """The trace holds under a condition on the sizes that is not shown to hold in the whole space."""
+
+
+class BoundedTraceError(UnprovedConditionError):
+    """The trace holds up to, or from, a size of one dim; said in torch's words, so that the space can be cut there."""
 
 
 @contextmanager
@@ -56,9 +60,12 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
-    for condition in conditions:
-        if not _holds_everywhere(condition, dims, trace):
-            raise UnprovedConditionError(str(condition))
+    failing = [c for c in conditions if not _holds_everywhere(c, dims, trace)]
+    bound = _bound_of(failing, dims, trace)
+    if bound:
+        raise BoundedTraceError(bound)
+    if failing:
+        raise UnprovedConditionError(str(failing[0]))
 
 
 def is_in_multiples(trace: Trace) -> bool:
@@ -68,6 +75,8 @@ def is_in_multiples(trace: Trace) -> bool:
 
 def is_for_units(error: BaseException) -> bool:
     """True for an error that the same trace may not raise without units."""
+    if isinstance(error, BoundedTraceError):
+        return False
     if isinstance(error, UnprovedConditionError | AssertionError):
         return True
     text = str(error)
@@ -104,3 +113,31 @@ def _holds_everywhere(condition: Any, dims: dict[Any, tuple[str, int]], trace: T
     except UnreadableError:
         return False
     return True
+
+
+def _bound_of(failing: Sequence[Any], dims: Mapping[Any, tuple[str, int]], trace: Trace) -> str:
+    """torch's message for the first dim whose own conditions hold between two sizes; empty without such a dim."""
+    import numpy as np
+
+    for name in dict.fromkeys(n for n, _ in dims.values()):
+        own = [c for c in failing if {dims.get(s, ("", 1))[0] for s in c.free_symbols} == {name}]
+        values = np.asarray(list(trace.space[name].values()), np.int64)
+        try:
+            holds = [evaluate_symbolic(c, {s: values // dims[s][1] for s in c.free_symbols}) for c in own]
+        except UnreadableError:
+            continue
+        inside = np.flatnonzero(
+            np.logical_and.reduce([np.broadcast_to(h, values.shape) for h in holds] or [values > 0])
+        )
+        if not own or len(inside) in (0, len(values)) or inside[-1] - inside[0] + 1 > len(inside):
+            continue
+        sign, option, last = ("<=", "max", inside[-1]) if inside[-1] < len(values) - 1 else (">=", "min", inside[0])
+        size = next(
+            f"L['tensors'][{i}].size()[{s.dims.index(name)}]" for i, s in enumerate(trace.specs) if name in s.dims
+        )
+        return (
+            f"Constraints violated ({name})!\n  - Not all values of {name} = {size} in the specified range satisfy the "
+            f"generated guard {size} {sign} {values[last]}.\n"
+            f"Suggested fixes:\n  {name} = Dim('{name}', {option}={values[last]})"
+        )
+    return ""
