@@ -269,3 +269,8 @@ def vocoder_of_angles(self, mag, phase):
 def peaks_of_zeros(self, x):
     scores, index = (x.relu() * (x > 3)).topk(3)
     return scores, index
+
+
+@forward("x:float32[N,4]", "y:int32[N,4]=0:9", dims=N)
+def unlike_types_beside_each_other(self, x, y):
+    return torch.hstack((x, y)), torch.stack((x > 0, y > 4, y), 1)

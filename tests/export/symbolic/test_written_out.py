@@ -133,6 +133,14 @@ def test_complex_numbers_of_python(compute):
         torch.testing.assert_close(compute(m, p), expected)
 
 
+@pytest.mark.parametrize("name", ["hstack", "vstack", "dstack", "column_stack", "stack"])
+def test_unlike_types_are_joined_as_one(name):
+    tensors = [torch.randn(3, 2), torch.arange(6, dtype=torch.int32).reshape(3, 2), torch.ones(3, 2, dtype=torch.bool)]
+    expected = getattr(torch, name)(tensors)
+    with symbolic_functions():
+        torch.testing.assert_close(getattr(torch, name)(tensors), expected, rtol=0.0, atol=0.0)
+
+
 def test_frexp_beside_every_power_of_two():
     powers = 2.0 ** torch.arange(-149, 128)
     below = torch.nextafter(powers[23:], torch.tensor(0.0))

@@ -80,6 +80,7 @@ def handlers() -> dict[str, Handler]:
         "add": numerics.add_numbers, "__add__": numerics.add_numbers, "__radd__": numerics.add_numbers,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
         "exp": numerics.exponential,
+        **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,

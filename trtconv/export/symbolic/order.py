@@ -304,3 +304,15 @@ def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> An
     # Indexing with a matrix needs no reshape, whose guards would forbid a count of one.
     windows = x[(*[slice(None)] * axis, index)]
     return windows.movedim(axis + 1, -1)
+
+
+def join(func: Any, tensors: Any, *args: Any, **named: Any) -> Any:
+    """hstack, stack and their kin of unlike types: as the type that torch takes them all to."""
+    import torch
+
+    if named.get("out") is not None or len({t.dtype for t in tensors}) < 2:
+        return NotImplemented
+    kind = tensors[0].dtype
+    for tensor in tensors[1:]:
+        kind = torch.promote_types(kind, tensor.dtype)
+    return func([t.to(kind) for t in tensors], *args, **named)
