@@ -197,3 +197,21 @@ def test_plugins(engine, tmp_path):
 def test_manifest_is_plain_sorted_json(engine):
     text = manifest_path(engine).read_text()
     assert list(json.loads(text)) == sorted(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("compute_capabilities", [9]), ("plugin_kernels", {"a": {"architecture": 1}}), ("messages", "text"),
+     ("types", {"FP32": "many"}), ("plugins", {"p.so": None}), ("environment", {"gpu": []}), ("layers", -1),
+     ("seconds", "soon"), ("options", []), ("profiles", [{"x": [[1, 3], [2, 3]]}]), ("padding", None),
+     ("inputs", [{"name": "x", "dtype": "float32", "dims": [1.5]}]), ("more", 1)],
+    ids=str,
+)  # fmt: skip
+def test_a_manifest_that_was_sealed_anew_has_one_type_for_each_field(tmp_path, field, value):
+    engine = tmp_path / "m.engine"
+    engine.write_bytes(plan())
+    path = write_manifest(engine, manifest_of(engine))
+    assert read_engine_manifest(engine) == manifest_of(engine)
+    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), field: value})))
+    with pytest.raises(InvalidRequestError, match="is damaged"):
+        read_engine_manifest(engine)

@@ -21,9 +21,10 @@ from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.backends.tensorrt.timing_cache import CacheKey, read_cache
 from trtconv.build.cache.store import EngineCache
 from trtconv.build.cache.store.entry import RECORD
+from trtconv.build.inspection import engine_facts, raw_engine_facts
 from trtconv.check.gate.baseline import read_baseline
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
-from trtconv.core.artifacts import beside, read_json, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
 from trtconv.core.files.artifact_set import sealed
 from trtconv.core.files.conversion_stamp import NAME, SCHEMA, environment_key, read_stamp
 from trtconv.core.ledger.facts import rewrite_facts
@@ -35,10 +36,19 @@ from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.core.trust.attestation import statement
 from trtconv.core.trust.signed_set import read_set
+from trtconv.frontend.documents import plain
 from trtconv.plugins.libraries.user_library import read_record, record_path
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, read_samples, write_reference
+from trtconv.tune.evidence import read_chosen
+from trtconv.tune.measure import MetricScore
+from trtconv.tune.state import SCHEMA as STATE_SCHEMA
+from trtconv.tune.state import SearchState
 
+CHOICE = {"chosen": {"name": "fp16", "candidate": {
+    "precision": "fp16", "groups": ["a", "b"], "rest": "fp32", "rest_fp32": ["c"]}}}  # fmt: skip
+STATE = {"schema": STATE_SCHEMA, "key": {"model": "a"}, "measured": {
+    "search/a": {"value": 0.5, "decibels": 40.0, "folds": [0.5, 0.4]}}}  # fmt: skip
 PARTS = {"model": {"m.onnx": "a" * 64}, "precision": "fp32", "backend": "tensorrt 11.1"}
 STAMP = {
     "schema": SCHEMA, "command": {"a": 1}, "environment": {}, "read": {"/tmp/a": {"size": 1, "mtime_ns": 2}},
@@ -79,8 +89,34 @@ def _manifest(data: bytes, folder: Path) -> None:
 
 
 def _sealed_manifest(value: Any, folder: Path) -> None:
-    if isinstance(value, dict):
-        parse_engine_manifest(sealed(value), folder / "m.engine.json")
+    """One that was sealed anew is read field by field, and what it then says is told."""
+    if not isinstance(value, dict):
+        return
+    engine = folder / "m.engine"
+    engine.write_bytes(ENGINE)
+    facts = {"engine_sha256": sha256_file(engine), "engine_bytes": len(ENGINE)}
+    text = json.dumps(sealed({**value, **facts}))
+    manifest_path(engine).write_bytes(text.encode("utf-8", "surrogatepass"))
+    engine_facts(engine)
+    json.dumps(plain(raw_engine_facts(engine)), allow_nan=False)
+    statement(read_set(engine), "0.1.0")
+
+
+def _tune_choice(data: bytes, folder: Path) -> None:
+    path = folder / "m.tune.json"
+    path.write_bytes(data)
+    str(read_chosen(path))
+
+
+def _search_state(value: Any, folder: Path) -> None:
+    """What cannot be read is measured again; what can is a measurement."""
+    path = folder / "state.json"
+    path.write_text(json.dumps(value))
+    state = SearchState(path, STATE["key"])
+    for name in value.get("measured", ()) if state.resumed else ():
+        earlier = state.get(name)
+        if earlier is not None:
+            MetricScore(earlier["value"], earlier["decibels"], tuple(earlier["folds"])).value + 0.0
 
 
 @functools.cache
@@ -243,6 +279,8 @@ PLUGIN_RECORD = {"sha256": "a" * 64, "plugins": [{"name": "Own", "version": "1"}
 TARGETS = (
     Target("manifest", st.deferred(lambda: json_bytes(manifest_json())), _manifest),
     Target("sealed-manifest", st.deferred(lambda: changed_json(manifest_json())), _sealed_manifest),
+    Target("tune-choice", json_bytes(CHOICE), _tune_choice),
+    Target("search-state", changed_json(STATE).filter(lambda v: isinstance(v, dict)), _search_state),
     Target("ledger", st.deferred(lambda: json_bytes(ledger_json())), _ledger),
     Target("sealed-ledger", st.deferred(lambda: changed_json(ledger_json())), _sealed_ledger),
     Target("reference", st.deferred(lambda: st.one_of(

@@ -21,6 +21,8 @@ from trtconv.core.model.file import load_model, load_weights, save_model, signat
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
+from trtconv.plugins.described.l2norm import L2NORM
+from trtconv.plugins.onnx_form import add_functions, make_node
 
 MOST_ELEMENTS = 10**7
 SECRET = b"a file outside of the model's folder"
@@ -85,7 +87,10 @@ def seeds() -> tuple[Any, ...]:
         node("Greater", ["m", "limit"], ["c"]),
         node("If", ["c"], ["y"], then_branch=_body("t", "Relu"), else_branch=_body("e", "Neg")),
     ]
+    plugin = _model([make_node(L2NORM, ["x", "k"], ["y"], name="norm")], [_weight("k", 4)])
+    add_functions(plugin)
     return (
+        plugin,
         _model([node("Gemm", ["x", "w", "b"], ["h"], transB=1), node("Softmax", ["h"], ["y"], axis=1)],
                [_weight("w", 4, 4), _weight("b", 4)]),
         _model(steps, sizes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from tests.plugins.cases import CASES, Array, Case
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.described.registry import PLUGINS, find_plugin
 from trtconv.plugins.onnx_form import (
+    SIGNATURE_KEY,
     add_functions,
     evaluator_operators,
     function_proto,
     make_node,
     node_attributes,
     remove_functions,
+    signature_of,
     used_plugins,
 )
 
@@ -169,3 +172,18 @@ def test_functions_are_added_once_and_taken_out() -> None:
 def test_an_opset_without_the_operators_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="opset 15"):
         function_proto(PLUGINS[0], 13)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [[], {"inputs": ["T"]}, {"inputs": "T", "outputs": [], "types": {}}, {"inputs": ["T"], "outputs": [], "types": {}},
+     {"inputs": [], "outputs": [1], "types": {}}, {"inputs": ["T"], "outputs": [], "types": {"T": "float32"}}],
+    ids=str,
+)  # fmt: skip
+def test_a_signature_of_another_form_is_one_error(signature):
+    function = function_proto(PLUGINS[0], 17)
+    assert signature_of(function)["inputs"]
+    entry = next(p for p in function.metadata_props if p.key == SIGNATURE_KEY)
+    entry.value = json.dumps(signature)
+    with pytest.raises(InvalidRequestError, match="has a damaged signature"):
+        signature_of(function)

@@ -10,6 +10,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.functions import changed_operators, opset_domain
 from trtconv.core.model.opset import opset_of
+from trtconv.core.text.fields import Fields
 from trtconv.core.text.json_text import parse_json
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE, Array, Attributes, PluginDescription
@@ -21,7 +22,6 @@ LOWEST_OPSET = 15
 """Function bodies use Shape with start and end, and CastLike, which came with opset 15."""
 
 SIGNATURE_KEY = "trtconv.signature"
-_SLOTS = {"inputs": list, "outputs": list, "types": dict}
 """Metadata of a function: the tensors' type variables, so that a model with a user's plugin says all about it."""
 
 OPSET_VERSION = 1
@@ -99,14 +99,18 @@ def signature_of(function: onnx.FunctionProto) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        signature: dict[str, Any] = parse_json(text)
-        if not all(isinstance(signature[key], kind) for key, kind in _SLOTS.items()):
-            raise ValueError("it has other fields")
-    except (ValueError, KeyError, TypeError) as error:
+        fields = Fields(parse_json(text))
+        table = fields.table("types")
+        types = {name: table.texts(name) for name in table.names()}
+        inputs, outputs = fields.texts("inputs"), fields.texts("outputs")
+        unknown = {*inputs, *outputs} - {*types}
+        if unknown:
+            raise ValueError(f"it does not say which types {min(unknown)} may be")
+        return {"inputs": inputs, "outputs": outputs, "types": types}
+    except ValueError as error:
         raise InvalidRequestError(
             f"the body of the plugin '{function.name}' has a damaged signature: {error}", hint="make the model again"
         ) from error
-    return signature
 
 
 def used_plugins(model: onnx.ModelProto) -> tuple[PluginDescription, ...]:

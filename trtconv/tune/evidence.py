@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from trtconv.core.artifacts import read_json
 from trtconv.core.data.split import Parts
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.precision import QUANTISED, TYPED
+from trtconv.core.precision import FP32, HALF_NAMES, QUANTISED, REQUESTED_NAMES, TYPED
+from trtconv.core.text.fields import Fields
 from trtconv.rewrite.precision.qdq.layers import LAYER_OPS
 from trtconv.tune.candidates import Candidate, CandidateModels
 from trtconv.tune.contract import Contract
@@ -120,12 +121,12 @@ def read_chosen(path: Path) -> Candidate:
     """The candidate that a ledger says. Raises InvalidRequestError for a file that is none."""
     data = read_json(path, "ledger")
     try:
-        choice: Mapping[str, Any] = data["chosen"]["candidate"]
-        return Candidate(
-            str(choice["precision"]),
-            tuple(map(str, choice["groups"])),
-            str(choice["rest"]),
-            tuple(map(str, choice["rest_fp32"])),
-        )
-    except (KeyError, TypeError) as error:
-        raise InvalidRequestError(f"'{path}' is not a ledger of trtconv tune", hint="name a model.tune.json") from error
+        choice = Fields(data).table("chosen").table("candidate")
+        precision, rest = choice.text("precision"), choice.text("rest")
+        if precision not in REQUESTED_NAMES or rest not in (FP32.name, *HALF_NAMES):
+            raise ValueError(f"it chose {precision} and {rest}")
+        return Candidate(precision, choice.texts("groups"), rest, choice.texts("rest_fp32"))
+    except ValueError as error:
+        raise InvalidRequestError(
+            f"'{path}' is not a ledger of trtconv tune: {error}", hint="name a model.tune.json"
+        ) from error

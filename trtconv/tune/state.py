@@ -10,10 +10,16 @@ from typing import Any
 
 from trtconv.core.artifacts import read_json, write_json
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.text.fields import Fields
 
 SCHEMA = 1
 # A file is flushed to the disk when it is replaced, which may take longer than a measurement.
 SECONDS = 2.0
+
+
+def _measurement(table: Fields) -> dict[str, Any]:
+    value, decibels = table.number("value"), table.number("decibels")
+    return {"value": value, "decibels": decibels, "folds": list(table.numbers("folds"))}
 
 
 class SearchState:
@@ -26,11 +32,13 @@ class SearchState:
         self._written_at, self._unwritten = time.monotonic(), False
         try:
             earlier = read_json(path, "state") if path.is_file() else {}
-        except InvalidRequestError:
-            earlier = {}
-        if earlier.get("schema") == SCHEMA and earlier.get("key") == self._key:
-            self._measured = dict(earlier["measured"])
-            self.resumed = len(self._measured)
+            if earlier.get("schema") == SCHEMA and earlier.get("key") == self._key:
+                measured = Fields(earlier).table("measured")
+                self._measured = {name: _measurement(measured.table(name)) for name in measured.names()}
+        except (InvalidRequestError, ValueError):
+            # What cannot be read is measured again.
+            self._measured = {}
+        self.resumed = len(self._measured)
 
     def get(self, name: str) -> dict[str, Any] | None:
         """A measurement of this or an earlier run."""

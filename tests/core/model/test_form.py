@@ -54,6 +54,12 @@ def with_call(name: str, inputs: list[str], outputs: list[str]) -> onnx.ModelPro
     return model
 
 
+def with_version(version: int, function: bool = False) -> onnx.ModelProto:
+    model = with_functions({"F": ["Relu"]})
+    (model.functions[0] if function else model).opset_import[0].version = version
+    return model
+
+
 def raw(model, change):
     change(model.graph.initializer[0])
     return model
@@ -120,6 +126,9 @@ MALFORMED = {
     "more than it takes": (with_call("F", ["y", "y"], ["z"]), "'F' with 2 inputs, and it has 1"),
     "an empty one more": (with_call("F", ["y", ""], ["z"]), "'F' with 2 inputs, and it has 1"),
     "more than it gives": (with_call("F", ["y"], ["z", "other"]), "'F' with 2 outputs, and it has 1"),
+    "version": (with_version(1 << 40), "imports version 1099511627776 of 'ai.onnx'"),
+    "version below zero": (with_version(-1), "imports version -1"),
+    "version of a function": (with_version(1 << 40, function=True), "imports version 1099511627776"),
     "own call": (with_functions({"F": ["F"]}), "'F' calls itself"),
     "calls in a circle": (with_functions({"F": ["G"], "G": ["H"], "H": ["F"]}), "calls itself"),
     "calls without end": (

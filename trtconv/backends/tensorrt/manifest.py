@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file, write_json
+from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.files.artifact_set import require_seal, sealed
+from trtconv.core.files.artifact_set import require_seal, sealed, write_sealed
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.text.fields import Fields
 
 SCHEMA = 3
 _TABLES = ("model_files", "options", "plugins", "types", "environment", "timing_cache")
@@ -59,8 +60,15 @@ class EngineManifest:
 
 def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
     """Write the manifest beside an engine. Written after the engine, so that a stale one shows by its hash."""
+    path = manifest_path(engine)
+    write_sealed(path, manifest_data(manifest))
+    return path
+
+
+def manifest_data(manifest: EngineManifest) -> dict[str, Any]:
+    """The manifest as plain data."""
     data = dict(vars(manifest))
-    data |= {
+    return data | {
         "schema": SCHEMA,
         "inputs": [_tensor_json(s) for s in manifest.inputs],
         "outputs": [_tensor_json(s) for s in manifest.outputs],
@@ -72,9 +80,6 @@ def write_manifest(engine: Path, manifest: EngineManifest) -> Path:
         "messages": list(manifest.messages),
         "seconds": round(manifest.seconds, 3),
     }
-    path = manifest_path(engine)
-    write_json(path, sealed(data))
-    return path
 
 
 def read_engine_manifest(engine: Path, *, verify: bool = True, plan: bytes | None = None) -> EngineManifest:
@@ -114,30 +119,43 @@ def parse_engine_manifest(data: dict[str, Any], path: Path) -> EngineManifest:
         )
     require_seal(data, path, "build the engine again")
     try:
-        return _from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        manifest = _from_json(Fields(data))
+    except (ValueError, InvalidRequestError) as error:
         raise InvalidRequestError(f"'{path}' is damaged: {error}", hint="build the engine again") from error
+    if sealed(manifest_data(manifest)) != data:
+        raise InvalidRequestError(f"'{path}' is damaged: it holds other fields", hint="build the engine again")
+    return manifest
 
 
-def _from_json(data: dict[str, Any]) -> EngineManifest:
-    profiles = tuple({n: _triple(t) for n, t in p.items()} for p in data["profiles"])
-    fields = {k: data[k] for k in EngineManifest.__dataclass_fields__ if k in data}
-    fields |= {k: dict(data[k]) for k in _TABLES if k in data}
-    fields["plugin_kernels"] = {name: dict(facts) for name, facts in data.get("plugin_kernels", {}).items()}
-    wrong = next(
-        (k for k in ("engine_sha256", "backend", "version", "precision") if not isinstance(data[k], str)), None
+def _from_json(table: Fields) -> EngineManifest:
+    kernels = table.table("plugin_kernels")
+    return EngineManifest(
+        engine_sha256=table.text("engine_sha256"),
+        engine_bytes=table.whole("engine_bytes"),
+        model_files=table.text_table("model_files"),
+        backend=table.text("backend"),
+        version=table.text("version"),
+        trtconv=table.text("trtconv"),
+        inputs=tuple(_tensor(t) for t in table.tables("inputs")),
+        outputs=tuple(_tensor(t) for t in table.tables("outputs")),
+        space=parse_space([table.text("space")]),
+        profiles=tuple({n: _triple(p.get(n)) for n in p.names()} for p in table.tables("profiles")),
+        precision=table.text("precision"),
+        options=table.settings("options"),
+        compute_capabilities=table.texts("compute_capabilities"),
+        plugins=table.text_table("plugins"),
+        types=table.whole_table("types"),
+        layers=table.whole("layers"),
+        seconds=table.number("seconds"),
+        messages=table.texts("messages"),
+        environment=table.text_table("environment"),
+        timing_cache=table.settings("timing_cache"),
+        plugin_kernels={name: kernels.text_table(name) for name in kernels.names()},
+        padding=table.text("padding"),
+        fixed_rows=table.text("fixed_rows"),
+        reference_sha256=table.text("reference_sha256"),
+        ledger_sha256=table.text("ledger_sha256"),
     )
-    if wrong is not None:
-        raise TypeError(f"{wrong} is not text")
-    fields |= {
-        "inputs": tuple(_tensor(t) for t in data["inputs"]),
-        "outputs": tuple(_tensor(t) for t in data["outputs"]),
-        "space": parse_space([data["space"]]),
-        "profiles": profiles,
-        "compute_capabilities": tuple(data["compute_capabilities"]),
-        "messages": tuple(data["messages"]),
-    }
-    return EngineManifest(**fields)
 
 
 def _tensor_json(spec: TensorSpec) -> dict[str, Any]:
@@ -146,13 +164,24 @@ def _tensor_json(spec: TensorSpec) -> dict[str, Any]:
     return entry | ({"range": list(spec.value_range)} if spec.value_range else {})
 
 
-def _tensor(data: dict[str, Any]) -> TensorSpec:
-    dims = tuple(d if isinstance(d, int) else str(d) for d in data["dims"])
-    low_high = tuple(float(v) for v in data["range"]) if "range" in data else None
-    value_range = (low_high[0], low_high[1]) if low_high else None
-    return TensorSpec(str(data["name"]), parse_dtype(data["dtype"]), dims, value_range)
+def _tensor(table: Fields) -> TensorSpec:
+    dims = tuple(_dim(d) for d in table.values("dims"))
+    bounds = table.numbers("range") if "range" in table.names() else None
+    if bounds is not None and len(bounds) != 2:
+        raise ValueError("'range' is no pair of numbers")
+    value_range = (bounds[0], bounds[1]) if bounds else None
+    return TensorSpec(table.text("name"), parse_dtype(table.text("dtype")), dims, value_range)
 
 
-def _triple(shapes: list[list[int]]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    low, opt, high = (tuple(int(d) for d in shape) for shape in shapes)
-    return low, opt, high
+def _dim(value: Any) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"{value!r:.40} is no dim")
+    return value
+
+
+def _triple(value: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The least, usual and largest shape of an input in a profile."""
+    shapes = Fields({str(i): shape for i, shape in enumerate(value if isinstance(value, list) else ())})
+    if len(shapes.names()) != 3:
+        raise ValueError("a profile has no three shapes")
+    return shapes.wholes("0"), shapes.wholes("1"), shapes.wholes("2")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import onnx
 
 MAX_DEPTH = 24
+# As large as a version can be that ONNX takes for a question about an operator.
+MOST_VERSION = (1 << 31) - 1
 MAX_ELEMENTS = 1 << 48
 # Element type -> bits of an element, the field of typed data, entries of that field per element.
 _ELEMENTS: dict[int, tuple[int, str, float]] = {
@@ -73,12 +75,19 @@ class _Form:
     def check(self, model: onnx.ModelProto) -> None:
         self._text("the metadata", lambda: (t for p in model.metadata_props for t in (p.key, p.value)))
         self._text("the model", lambda: (model.producer_name, model.producer_version, model.domain, model.doc_string))
+        self._opset_versions(model)
         self._graph(model.graph, 0)
         for function in model.functions:
+            self._opset_versions(function)
             self._function(function)
         require_finite_calls(model, lambda what: _malformed(self._path, what))
         require_fitting_calls(model, lambda what: _malformed(self._path, what))
         require_one_meaning(model, self._in_two_opsets)
+
+    def _opset_versions(self, proto: onnx.ModelProto | onnx.FunctionProto) -> None:
+        for entry in proto.opset_import:
+            if not 0 <= entry.version <= MOST_VERSION:
+                raise self._fail(f"it imports version {entry.version} of '{entry.domain or 'ai.onnx'}'")
 
     def _function(self, function: onnx.FunctionProto) -> None:
         f = function
@@ -184,7 +193,7 @@ class _Form:
         domain = "" if domain == "ai.onnx" else domain
         version = self._opsets.get(domain, self._opsets.get("ai.onnx", 1) if not domain else 1)
         try:
-            schema = onnx.defs.get_schema(op_type, min(max(version, 1), 1 << 30), domain)
+            schema = onnx.defs.get_schema(op_type, max(version, 1), domain)
         except onnx.defs.SchemaError:
             return None  # an operator of another domain, a local function, or a newer opset
         types = {name: a.type.value for name, a in schema.attributes.items()}

@@ -62,15 +62,15 @@ class Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
-        return tuple(_text(v, name) for v in self._list(name))
+        return tuple(_text(v, name) for v in self.values(name))
 
     def wholes(self, name: str) -> tuple[int, ...]:
         """A list of whole numbers from 0 up, such as a shape."""
-        return tuple(_whole(v, name) for v in self._list(name))
+        return tuple(_whole(v, name) for v in self.values(name))
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of numbers."""
-        return tuple(_number(v, name) for v in self._list(name))
+        return tuple(_number(v, name) for v in self.values(name))
 
     def table(self, name: str) -> Fields:
         """A table in the table."""
@@ -82,17 +82,41 @@ class Fields:
 
     def tables(self, name: str) -> tuple[Fields, ...]:
         """A list of tables."""
-        return tuple(Fields(v, name) for v in self._list(name))
+        return tuple(Fields(v, name) for v in self.values(name))
+
+    def text_table(self, name: str) -> dict[str, str]:
+        """A table of texts."""
+        table = self.table(name)
+        return {key: table.text(key) for key in table.names()}
+
+    def whole_table(self, name: str) -> dict[str, int]:
+        """A table of whole numbers from 0 up."""
+        table = self.table(name)
+        return {key: table.whole(key) for key in table.names()}
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """A table of texts, numbers, truth values, and lists and tables of them."""
+        table = self.table(name)
+        return {key: _setting(table.get(key), key) for key in table.names()}
 
     def names(self) -> tuple[str, ...]:
         """The names of the fields."""
         return tuple(_text(name, "a name") for name in self._table)
 
-    def _list(self, name: str) -> list[Any]:
+    def values(self, name: str) -> list[Any]:
+        """A list of whatever."""
         value = self.get(name)
         if not isinstance(value, list):
             raise ValueError(f"'{name}' is not a list")
         return value
+
+
+def _setting(value: Any, name: str) -> Any:
+    if isinstance(value, list):
+        return [_setting(v, name) for v in value]
+    if isinstance(value, dict):
+        return {_text(k, name): _setting(v, name) for k, v in value.items()}
+    return value if value is None or isinstance(value, (bool, int, float)) else _text(value, name)
 
 
 def _text(value: Any, name: str) -> str:

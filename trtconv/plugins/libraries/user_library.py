@@ -14,6 +14,7 @@ from pathlib import Path
 from trtconv.core.artifacts import read_json, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.text.fields import Fields
 from trtconv.plugins.description import PluginDescription
 from trtconv.plugins.libraries.cpp_header import FILE_NAME as HEADER
 from trtconv.plugins.libraries.cpp_header import header_text
@@ -72,10 +73,17 @@ def record_path(library: Path) -> Path:
 def read_record(library: Path) -> UserLibrary | None:
     """What `build_user_library` wrote beside this library; None when there is none or the library is another."""
     try:
-        fields = read_json(record_path(library), "library record")
-        record = UserLibrary(library, **{**fields, "plugins": tuple(fields["plugins"])})
+        fields = Fields(read_json(record_path(library), "library record"))
+        record = UserLibrary(
+            library,
+            fields.text("tensorrt"),
+            fields.text("architectures"),
+            fields.text("sources"),
+            fields.text("sha256"),
+            fields.texts("plugins"),
+        )
         intact = hashlib.sha256(library.read_bytes()).hexdigest() == record.sha256
-    except (OSError, InvalidRequestError, KeyError, TypeError):
+    except (OSError, InvalidRequestError, ValueError):
         return None
     return record if intact else None
 

@@ -52,6 +52,24 @@ def test_any_other_answer_is_an_error(tmp_path, content):
         read_answer(work)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("types", {"FP32": "x"}), ("environment", {"gpu": 1}), ("messages", [1]), ("layers", True), ("timing_cache", []),
+     ("plugin_kernels", {"L2": ["9.0"]}), ("plan", "x")],
+    ids=str,
+)  # fmt: skip
+def test_each_fact_has_one_type(tmp_path, field, value):
+    work = tmp_path / "1.work"
+    for facts in (FACTS, {**FACTS, field: value}):
+        work.with_suffix(PLAN).write_bytes(b"plan")
+        work.with_suffix(RESULT).write_text(json.dumps(facts))
+        if facts is FACTS:
+            assert read_answer(work).plan == b"plan"
+            continue
+        with pytest.raises(TrtconvError, match="cannot be read"):
+            read_answer(work)
+
+
 def test_a_class_that_is_not_of_trtconv_is_not_raised(tmp_path):
     work = tmp_path / "1.work"
     work.with_suffix(PLAN).write_bytes(b"plan")

@@ -13,17 +13,11 @@ from typing import Any
 from trtconv.backends.protocol import BuiltEngine
 from trtconv.core import errors
 from trtconv.core.errors import TrtconvError
+from trtconv.core.text.fields import Fields
 from trtconv.core.text.json_text import parse_json
 
 RESULT, PLAN = ".result", ".plan"
-_FORM = {
-    "layers": int,
-    "messages": list,
-    "types": dict,
-    "environment": dict,
-    "timing_cache": dict,
-    "plugin_kernels": dict,
-}
+_FACTS = {f.name for f in dataclasses.fields(BuiltEngine)} - {"plan"}
 
 
 def write_answer(work: Path, outcome: BuiltEngine | TrtconvError) -> None:
@@ -39,7 +33,7 @@ def write_answer(work: Path, outcome: BuiltEngine | TrtconvError) -> None:
         }
     else:
         work.with_suffix(PLAN).write_bytes(outcome.plan)
-        data = {f.name: getattr(outcome, f.name) for f in dataclasses.fields(BuiltEngine) if f.name != "plan"}
+        data = {name: getattr(outcome, name) for name in _FACTS}
     part = work.with_suffix(".part")
     part.write_text(json.dumps(data, default=dict))
     os.replace(part, work.with_suffix(RESULT))
@@ -50,26 +44,32 @@ def read_answer(work: Path) -> BuiltEngine:
     result, plan = work.with_suffix(RESULT), work.with_suffix(PLAN)
     try:
         data = parse_json(result.read_text())
-        if not isinstance(data, dict):
-            raise TypeError("not an object")
-        if "error" in data:
-            raise _error(data)
-        if any(not isinstance(data[name], kind) for name, kind in _FORM.items()) or set(data) != set(_FORM):
-            raise TypeError("other fields")
-        facts = {**data, "messages": tuple(map(str, data["messages"]))}
-        return BuiltEngine(plan=plan.read_bytes(), **facts)
-    except (KeyError, TypeError, ValueError, OSError) as error:
+        answer = Fields(data)
+        if "error" in answer.names():
+            raise _error(answer)
+        if {*answer.names()} != _FACTS:
+            raise ValueError("it has other fields")
+        kernels = answer.table("plugin_kernels")
+        return BuiltEngine(
+            plan=plan.read_bytes(),
+            layers=answer.whole("layers"),
+            messages=answer.texts("messages"),
+            types=answer.whole_table("types"),
+            environment=answer.text_table("environment"),
+            timing_cache=answer.settings("timing_cache"),
+            plugin_kernels={name: kernels.text_table(name) for name in kernels.names()},
+        )
+    except (ValueError, OSError) as error:
         raise TrtconvError(f"the builder gave an answer that cannot be read: {error}", hint="build again") from error
     finally:
         result.unlink(missing_ok=True)
         plan.unlink(missing_ok=True)
 
 
-def _error(data: dict[str, Any]) -> TrtconvError:
+def _error(answer: Fields) -> TrtconvError:
     """The error that it names, of a class of trtconv's own."""
-    kind = getattr(errors, str(data["error"]), None)
+    kind = getattr(errors, answer.text("error"), None)
     if not (isinstance(kind, type) and issubclass(kind, TrtconvError)):
         kind = TrtconvError
-    texts = {k: None if data[k] is None else str(data[k]) for k in ("hint", "where")}
-    details = tuple(map(str, data["details"]))
-    return kind(str(data["message"]), details=details, hint=texts["hint"], where=texts["where"])
+    hint, where = (None if answer.get(name) is None else answer.text(name) for name in ("hint", "where"))
+    return kind(answer.text("message"), details=answer.texts("details"), hint=hint, where=where)
