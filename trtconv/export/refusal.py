@@ -14,6 +14,7 @@ from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint
+from trtconv.export.module.operator_lines import named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.proof.comparison import describe_failure
@@ -91,7 +92,7 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         cause.message if cause else f"the module cannot be exported: {first_line(error)}",
         hint=cause.hint if cause else "rewrite that line with operations that the exporters know",
         details=details,
-        where=blame(error, base, packages=True),
+        where=blame(error, base, packages=True) or named_line(job.runner, job.samples.items[0].inputs, details),
     )
 
 

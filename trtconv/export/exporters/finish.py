@@ -15,6 +15,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.exporters.floor_division import floor_negative_divisions
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.module.creation import created_at
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.sizes.exact_sizes import Exact, write_exact
 
@@ -47,9 +48,9 @@ def finish(
     renamed = name_dims(model, trace)
     _rename_symbols(model, renamed)
     _rename_initializers(model)
-    last = ("", "")
+    last = ("", created_at(getattr(trace.flat, PREFIX), "", trace.base))
     for node in model.graph.node:
-        last = _describe(node, origins.get(node.name, ("", "")), last)
+        last = _describe(node, _with_line(origins.get(node.name, ("", "")), trace), last)
     floor_negative_divisions(model.graph, trace, floors)
     write_exact(model.graph, exact, trace)
     write_one_sided_clips(model)
@@ -137,6 +138,14 @@ def _rename_uses(graph: onnx.GraphProto, shorter: Mapping[str, str]) -> None:
                 node.input[index] = shorter[name]
         for body in bodies_of(node):
             _rename_uses(body, shorter)
+
+
+def _with_line(origin: tuple[str, str], trace: Trace) -> tuple[str, str]:
+    """Where all of a layer's code is torch's, the line that created the layer."""
+    module, source = origin
+    if source or module == _NO_MODULE or not any(origin):
+        return origin
+    return module, created_at(getattr(trace.flat, PREFIX), module, trace.base)
 
 
 def _describe(node: onnx.NodeProto, origin: tuple[str, str], last: tuple[str, str]) -> tuple[str, str]:

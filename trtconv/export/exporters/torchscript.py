@@ -86,6 +86,8 @@ def _origins(output: Path, trace: Trace) -> Origins:
         frame = innermost_user_frame(torchscript_frames(node.doc_string))
         # A node is called /module/backbone/conv1/Conv; list items come as blocks.0.
         parts = node.name.strip("/").split("/")[:-1] if node.name.startswith("/") else []
+        # Those of a container that is the whole module as module.0.
         parts = parts[1:] if parts[:1] == [PREFIX] else parts
+        parts = [parts[0].removeprefix(f"{PREFIX}."), *parts[1:]] if parts else []
         origins[node.name] = (".".join(parts), format_frame(frame, trace.base))
     return origins

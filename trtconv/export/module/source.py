@@ -18,6 +18,7 @@ from trtconv.core.errors import InvalidRequestError, MissingDependencyError, Trt
 from trtconv.core.files.nearby import file_hint, import_hint
 from trtconv.core.requests import ModuleSource
 from trtconv.core.text.listing import list_names
+from trtconv.export.module.creation import noted_creations
 from trtconv.export.module.user_code import blame
 
 if TYPE_CHECKING:
@@ -194,7 +195,12 @@ def _call_factory(factory: Callable[..., Any], args: dict[str, Any], source: Mod
     if parameters is not None:
         _check_arguments(parameters, args, source.spec)
     folder = (source.base / source.spec.rpartition(":")[0]).resolve().parent
-    with _importable(folder), _user_code(f"the factory '{source.spec}'", source.base), torch.no_grad():
+    with (
+        _importable(folder),
+        _user_code(f"the factory '{source.spec}'", source.base),
+        torch.no_grad(),
+        noted_creations(),
+    ):
         return factory(**args)
 
 

@@ -15,12 +15,13 @@ _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
 Frame = tuple[str, int]
 # The place that torch.export writes for the sizes that it reads itself (torch/export/exported_program.py).
+_ROOTS = tuple(str(Path(__file__).resolve().parent / name) for name in ("flat_module.py", "runner.py"))
 _WRITTEN_BY_TORCH = "torch/fx/passes/runtime_assert.py"
 
 
 @cache
 def _own_folder() -> str:
-    return str(Path(__file__).resolve().parents[1])
+    return str(Path(__file__).resolve().parents[2])
 
 
 @cache
@@ -37,12 +38,17 @@ def _machinery_folders() -> tuple[str, ...]:
 
 
 def is_tracing_root(file: str) -> bool:
-    """True for the frame of trtconv from which the user's forward is called."""
-    return file == str(Path(_own_folder()) / "flat_module.py")
+    """True for the frames of trtconv from which the user's forward is called."""
+    return file in _ROOTS
+
+
+def is_own(file: str) -> bool:
+    """True for trtconv's code."""
+    return file.startswith(f"{_own_folder()}/")
 
 
 def is_library(file: str) -> bool:
-    """True for torch, installed packages, the standard library, trtconv's tracing code and generated code."""
+    """True for torch, installed packages, the standard library, trtconv itself and generated code."""
     generated = file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file
     return generated or file == _WRITTEN_BY_TORCH or file.startswith((f"{_own_folder()}/", *_library_folders()))
 
@@ -55,9 +61,12 @@ def is_machinery(file: str) -> bool:
 def innermost_user_frame(frames: Iterable[Frame]) -> Frame | None:
     """The innermost frame (frames are given outermost first) that is the user's.
 
-    A module that comes from an installed package has no frame outside it; then the innermost one outside torch.
+    A module that comes from an installed package has no frame outside it; then the innermost one outside torch. What
+    called trtconv, such as a test or a notebook, is not the module.
     """
     listed = list(frames)
+    roots = [i for i, f in enumerate(listed) if is_tracing_root(f[0])]
+    listed = listed[roots[-1] + 1 if roots else 0 :]
     for test in (is_library, is_machinery):
         for file, line in reversed(listed):
             if not test(file):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
+from trtconv.export.module.operator_lines import random_line
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
 from trtconv.proof.allowance import Allowance, allowances
@@ -59,6 +60,7 @@ def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
         f"at {sample.point}",
         hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
         "the state as an input, or make the module deterministic in eval mode",
+        where=random_line(runner, sample.inputs),
     )
 
 

@@ -1,0 +1,65 @@
+"""The line of the user's code that calls an operator, found while the module runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.user_code import Frame, format_frame, innermost_user_frame
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_OPERATOR = re.compile(r"\baten(?:::|\.)_?(\w+)")
+
+
+def random_line(runner: ModuleRunner, inputs: Mapping[str, Array]) -> str | None:
+    """`net.py:12`: the first line that draws random numbers; None where none does so in torch."""
+    import torch
+
+    return _first_line(runner, inputs, lambda operator: torch.Tag.nondeterministic_seeded in operator.tags)
+
+
+def named_line(runner: ModuleRunner, inputs: Mapping[str, Array], texts: Iterable[str]) -> str | None:
+    """`net.py:12`: the first line that calls an operator of which a text speaks, as `aten::linalg_svd`."""
+    names = {match[1] for text in texts for match in _OPERATOR.finditer(text)}
+
+    def spoken_of(operator: Any) -> bool:
+        name = operator.overloadpacket.__name__.removeprefix("_")
+        return any(name == n or name.rstrip("_") == n for n in names)
+
+    return _first_line(runner, inputs, spoken_of) if names else None
+
+
+def _first_line(runner: ModuleRunner, inputs: Mapping[str, Array], matches: Callable[[Any], bool]) -> str | None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    lines: list[Frame] = []
+
+    class Watch(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if not lines and matches(func):
+                frame = innermost_user_frame(_frames())
+                lines.extend([frame] if frame is not None else [])
+            return func(*args, **(kwargs or {}))
+
+    # A run that fails has told what it came by.
+    with suppress(TrtconvError), Watch():
+        runner(inputs)
+    return format_frame(lines[0], runner.base) if lines else None
+
+
+def _frames() -> list[Frame]:
+    frames: list[Frame] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        frames.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return frames[::-1]
