@@ -15,6 +15,7 @@ from trtconv.core.artifacts import sha256_file, write_bytes
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
+from trtconv.core.text.brief import brief_repr
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class BuildResult:
     seconds: float
     messages: tuple[str, ...] = field(default=())
     layers: int = 0
+
+    __repr__ = brief_repr
 
 
 def build_engine(request: BuildRequest, progress: Progress | None = None) -> BuildResult:

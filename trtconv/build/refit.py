@@ -23,6 +23,7 @@ from trtconv.core.precision import QUANTISED_NAMES, TYPED
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests.build import is_on
 from trtconv.core.trust.trust import NO_CODE, EngineCode
+from trtconv.core.text.brief import brief_repr
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +43,8 @@ class RefitResult:
     manifest: Path
     weights: tuple[str, ...]
     seconds: float
+
+    __repr__ = brief_repr
 
 
 def require_refittable(engine: Path) -> EngineManifest:

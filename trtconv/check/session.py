@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,32 @@ class Session:
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Name, dtype and dims of each input; `str` of one is `images:float32[N,3,H,W]`."""
         return self.subject.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, dtype and dims of each output, in order; a dim that nothing says is -1."""
+        return self.subject.outputs
+
+    def __repr__(self) -> str:
+        """What it runs, with which inputs and outputs, over which sizes."""
+        lines = [f"<trtconv.Session {self.subject.path}, {self.subject.runner}"]
+        return "\n".join([*lines, *(f"  {label:<7} {text}" for label, text in self._facts())]) + ">"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{label}</th><td><code>{escape(text)}</code></td></tr>" for label, text in self._facts()
+        )
+        title = f"<b>{escape(str(self.subject.path))}</b>, {escape(self.subject.runner)}"
+        return f"<div>{title}<table>{rows}</table></div>"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("input", str(spec)) for spec in self.inputs] + [("output", str(spec)) for spec in self.outputs]
+        if self.subject.space.dims:
+            facts.append(("dims", str(self.subject.space)))
+        for number, profile in enumerate(self.subject.profiles):
+            shapes = (f"{name} {' to '.join(str(list(s)) for s in (t[0], t[2]))}" for name, t in profile.items())
+            facts.append((f"profile {number}", ", ".join(shapes)))
+        return facts
 
     def tell_warnings(self, *, stacklevel: int = 2) -> None:
         """Tell warnings that were not told before, by `warnings.warn`."""

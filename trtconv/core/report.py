@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -85,6 +86,15 @@ class CheckReport:
     extras: Mapping[str, Any] = field(default_factory=dict)
     static: bool = False
     original: str = "the original"
+
+    def __repr__(self) -> str:
+        """The subject, how many comparisons passed, and what was found; `comparisons` has each."""
+        verdict = "passed" if self.passed else "failed"
+        equal = sum(c.passed for c in self.comparisons)
+        counts = f"{equal} of {len(self.comparisons)} comparisons with {self.original} passed"
+        levels = Counter(f.level for f in self.findings)
+        counted = "".join(f", {count} {level}{'s' * (count != 1)}" for level, count in levels.items())
+        return f"<CheckReport {self.subject}: {verdict}, {counts}{counted}>"
 
     @property
     def passed(self) -> bool:

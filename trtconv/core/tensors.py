@@ -52,6 +52,10 @@ class TensorSpec:
         tail = f"={':'.join(_number(v) for v in self.value_range)}" if self.value_range else ""
         return f"{self.name}:{self.dtype.name}[{','.join(str(d) for d in self.dims)}]{tail}"
 
+    def __repr__(self) -> str:
+        """Its text, as `parse_tensor` reads it; without a parameter of another name."""
+        return f"TensorSpec('{self}')"
+
     def shape(self, dims: Mapping[str, int]) -> tuple[int, ...]:
         """The integer shape at `dims`."""
         return tuple(dims[d] if isinstance(d, str) else d for d in self.dims)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.text.brief import brief_repr
 from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.points import SamplePoint
 
@@ -32,3 +33,5 @@ class ExportResult:
     messages: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     sizes: SizeCoverage | None = None
+
+    __repr__ = brief_repr

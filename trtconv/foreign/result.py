@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.text.brief import brief_repr
 from trtconv.proof.points import SamplePoint
 
 
@@ -28,3 +29,5 @@ class ForeignResult:
     comparisons: tuple[OutputComparison, ...]
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    __repr__ = brief_repr

@@ -13,6 +13,7 @@ from trtconv.core.files.publish import publish
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import CheckRequest
+from trtconv.core.text.brief import brief_repr
 from trtconv.heal.cures import try_cures
 from trtconv.heal.trial import CureTrial, Diagnosis, Workbench
 
@@ -38,6 +39,8 @@ class HealResult:
     before_seconds: float | None
     files: tuple[Path, ...] = ()
     repro: Path | None = None
+
+    __repr__ = brief_repr
 
     @property
     def price(self) -> float | None:

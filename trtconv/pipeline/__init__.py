@@ -23,6 +23,7 @@ from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.targets import KNOWN_TARGETS
+from trtconv.core.text.brief import brief_repr
 from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
 from trtconv.pipeline.live_module import module_of
@@ -66,6 +67,8 @@ class ConvertResult:
     engine: CheckReport
     report: Path
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    __repr__ = brief_repr
 
     @property
     def passed(self) -> bool:

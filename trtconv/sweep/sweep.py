@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.text.brief import brief_repr
 from trtconv.sweep.atlas.atlas import Atlas, write_atlas
 from trtconv.sweep.engine.driver import Driver, SweepSetting, View
 from trtconv.sweep.engine.verdicts import CellVerdict, judge_cells
@@ -62,6 +63,8 @@ class SweepResult:
     verdicts: tuple[CellVerdict, ...]
     atlas: Atlas
     interrupted: bool = False
+
+    __repr__ = brief_repr
 
 
 def plan_sweep(request: SweepRequest) -> Plan:

@@ -27,6 +27,7 @@ from trtconv.core.precision import HALF_NAMES, precision_named, require_capabili
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, RewriteRequest
 from trtconv.core.requests.tune import ContractRequest
+from trtconv.core.text.brief import brief_repr
 from trtconv.foreign.request import ForeignRequest
 from trtconv.originals import make_model
 from trtconv.tune.candidates import Candidate, CandidateModels
@@ -65,6 +66,8 @@ class TuneResult:
     verdict: TuneVerdict
     facts: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief_repr
 
 
 def require_possible(request: TuneRequest) -> Contract:

@@ -41,6 +41,7 @@ class Subject:
     space: ShapeSpace = STATIC
     profiles: tuple[Profile, ...] = ()
     engine: EngineRunner | None = None
+    outputs: tuple[TensorSpec, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ def _onnx(path: Path) -> Subject:
     else:
         runner = OnnxRuntimeRunner(path)
     runner_name = f"onnxruntime {runner.version} {where}"
-    return Subject(path, "onnx", runner_name, interface.inputs, runner, interface.space)
+    return Subject(path, "onnx", runner_name, interface.inputs, runner, interface.space, outputs=interface.outputs)
 
 
 def _engine(
@@ -111,4 +112,6 @@ def _engine(
         plugins = libraries_for_engine(read_engine_manifest(path).plugins, plugins, backend.capabilities().version)
     runner = backend.load(path, plugins=plugins, foreign=foreign, code=code, verified=verified)
     inputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.inputs)
-    return Subject(path, "engine", runner.version, inputs, runner, profiles=runner.profiles, engine=runner)
+    outputs = tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in runner.outputs)
+    profiles = runner.profiles
+    return Subject(path, "engine", runner.version, inputs, runner, profiles=profiles, engine=runner, outputs=outputs)

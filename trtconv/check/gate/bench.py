@@ -20,6 +20,7 @@ from trtconv.core.errors import (
     did_you_mean,
 )
 from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.text.brief import brief_repr
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.proof.reference import ReferenceSample, read_reference_info, read_samples
 
@@ -45,6 +46,8 @@ class BenchReport:
     warnings: tuple[str, ...] = ()
     clocks: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     subject_sha256: str = ""
+
+    __repr__ = brief_repr
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; seconds as they are."""

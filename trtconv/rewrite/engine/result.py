@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.ledger.records import LedgerEntry, Proof, Rejected, Skipped
+from trtconv.core.text.brief import brief_repr
 
 if TYPE_CHECKING:
     import onnx
@@ -48,3 +49,5 @@ class RewriteResult:
     whole: Proof | None = None
     notes: tuple[str, ...] = ()
     reference: Path | None = None
+
+    __repr__ = brief_repr
