@@ -149,6 +149,13 @@ def test_integers_and_infinities_that_change_have_no_size():
     whole = np.asarray([1, 2, 3])
     assert effect_of({"y": whole}, {"y": whole}, {}).size == 0.0
     assert effect_of({"y": whole}, {"y": whole + 1}, {}).size == np.inf
+
+
+def test_the_size_of_a_change_of_an_output_without_dims():
+    one = np.array(2.0, np.float32)
+    assert effect_of({"y": one}, {"y": one}, {}).size == 0.0
+    assert effect_of({"y": one}, {"y": np.array(3.0, np.float32)}, {}).size == pytest.approx(0.5)
+    assert effect_of({"y": one}, {"y": np.array(np.nan, np.float32)}, {}).size == np.inf
     some = np.asarray([1.0, np.inf, np.nan])
     assert effect_of({"y": some}, {"y": some}, {}).size == 0.0
     assert effect_of({"y": some}, {"y": np.asarray([1.0, 2.0, np.nan])}, {}).size == np.inf

@@ -53,9 +53,9 @@ def _effect(name: str, before: Array, after: Array, noise: float | Array) -> Eff
         return Effect(float("inf"), name, float("inf")) if bool(np.any(before != after)) else Effect(0.0, name, 0.0)
     old, new = before.astype(np.float64), after.astype(np.float64)
     with np.errstate(all="ignore"):
-        change = np.abs(new - old)
-        change[(old == new) | (np.isnan(old) & np.isnan(new))] = 0.0
-        change[~np.isfinite(change)] = np.inf
+        # Not by index: of numbers without dims NumPy makes plain scalars.
+        change = np.where((old == new) | (np.isnan(old) & np.isnan(new)), 0.0, np.abs(new - old))
+        change = np.where(np.isfinite(change), change, np.inf)
         if not change.any():
             return Effect(0.0, name, 0.0)
         units = change / np.maximum(column_scales(old), 1e-300)
