@@ -58,6 +58,15 @@ def test_a_named_dim_needs_a_range():
     assert "--dynamic H=" in (caught.value.hint or "")
 
 
+def test_all_dims_without_a_range_are_named_at_once_and_mistyped_ones_too():
+    with pytest.raises(InvalidRequestError, match=r"'N' without a range, nor have H, W$") as caught:
+        require_ranges([parse_tensor("x:float32[N,3,H,W]")], parse_space([]))
+    assert caught.value.hint == "add --dynamic N=MIN:OPT:MAX H=MIN:OPT:MAX W=MIN:OPT:MAX"
+    with pytest.raises(InvalidRequestError, match=r"'W' without a range; no input has a dim 'V'$") as caught:
+        require_ranges([parse_tensor("x:float32[N,W]")], parse_space(["N=1:1:1", "V=1:2:3"]))
+    assert caught.value.hint == "call it --dynamic W=MIN:OPT:MAX"
+
+
 def test_a_range_needs_a_dim():
     with pytest.raises(InvalidRequestError, match="no input has a dim called 'B'"):
         require_ranges([parse_tensor("x:float32[N]")], parse_space(["N=1:1:1 B=1:2:3"]))

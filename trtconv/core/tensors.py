@@ -143,6 +143,8 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
     """Raise InvalidRequestError when a named dim has no range, or a range names a dim that no input has."""
     specs = tuple(specs)
     used = {n for s in specs for n in s.names()}
+    unused = [n for n in space if n not in used]
+    missing = list(dict.fromkeys(n for s in specs for n in s.names() if n not in space))
     for spec in specs:
         for name in spec.names():
             if name in space:
@@ -152,10 +154,13 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
                     f"the dim '{name}' of input '{spec.name}' is neither an integer nor a name",
                     hint="give it a name of its own with --input, and its range with --dynamic",
                 )
+            # As many that nobody uses: a name was mistyped, and is not missing.
+            mistyped = f"; no input has a dim '{unused[0]}'" if unused else ""
+            others = f", nor have {', '.join(n for n in missing if n != name)}" if len(missing) > 1 else ""
             raise InvalidRequestError(
-                f"input '{spec.name}' has a dim '{name}' without a range", hint=f"add --dynamic {name}=MIN:OPT:MAX"
+                f"input '{spec.name}' has a dim '{name}' without a range{others}{mistyped}",
+                hint=f"{'call it' if unused else 'add'} --dynamic " + " ".join(f"{n}=MIN:OPT:MAX" for n in missing),
             )
-    unused = [n for n in space if n not in used]
     if unused and specs:
         raise InvalidRequestError(
             f"no input has a dim called '{unused[0]}'",

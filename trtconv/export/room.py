@@ -96,7 +96,11 @@ def _check(request: ExportRequest) -> None:
     if clash is not None:
         raise InvalidRequestError(f"--output-names gives '{clash}', which is an input", hint="choose another name")
     if not request.inputs:
-        raise InvalidRequestError("no inputs are given", hint="add --input NAME:DTYPE[D0,D1,...] for each")
+        raise InvalidRequestError(
+            "no inputs are given",
+            hint="add --input NAME:DTYPE[D0,D1,...] for each; "
+            f"`trtconv init {request.source.spec}` runs the module to see which it takes",
+        )
     require_ranges(request.inputs, request.space)
     if request.pad_to_multiple and request.pad_to_multiple not in MODES:
         raise InvalidRequestError(

@@ -23,6 +23,21 @@ def test_a_failure_ends_at_the_line_with_code_3(tmp_path):
     assert "-> leave the rule out: --skip l2norm" in text
 
 
+def test_a_report_on_stdout_is_all_that_is_there(tmp_path):
+    write_pair(tmp_path)
+    ended = run_trtconv(tmp_path, "check", "model.trt.onnx", "--markdown", "-")
+    assert (ended.returncode, ended.stdout.count("equals the module")) == (0, 1)
+    assert ended.stdout.startswith("### ✅")
+    assert "PASSED" not in ended.stdout
+
+
+def test_layers_are_an_engine_s(tmp_path):
+    write_pair(tmp_path)
+    ended = run_trtconv(tmp_path, "check", "model.trt.onnx", "--layers")
+    assert ended.returncode == 2
+    assert "--layers looks inside an engine, and 'model.trt.onnx' is an ONNX file" in ended.stderr
+
+
 def test_over_budget_is_code_6_and_within_is_0(tmp_path):
     write_pair(tmp_path)
     config = tmp_path / "trtconv.toml"

@@ -75,6 +75,13 @@ def test_a_finding_about_such_a_layer_has_its_line(nets, trtconv):
     assert all(s.startswith("nets.py:") for s in sources)
 
 
+def test_a_layer_that_fails_was_created_at_a_line(nets, trtconv):
+    wrong = (IMAGES[0], "x:float32[N,4,8,W]", *IMAGES[2:])
+    code, _, err = trtconv("export", "nets.py:make_layers", "-o", "m.onnx", *wrong)
+    assert code == 1
+    assert "\n  at nets.py:17\n" in err
+
+
 def test_random_numbers_are_drawn_at_a_line(nets, trtconv):
     code, _, err = trtconv("export", "nets.py:make_noise", "-o", "m.onnx", *NUMBERS)
     assert code == 3

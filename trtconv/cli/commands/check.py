@@ -110,9 +110,9 @@ class Destinations:
         return {name: path for name, path in self.paths.items() if name != "json"}
 
     @property
-    def json_on_stdout(self) -> bool:
-        """True where stdout belongs to the JSON."""
-        return str(self.json) == "-"
+    def on_stdout(self) -> bool:
+        """True where stdout belongs to a report; annotations of GitHub are lines among others."""
+        return any(str(path) == "-" for name, path in self.paths.items() if name != "github")
 
 
 @click.command("check", cls=StrangersListCommand)
@@ -133,6 +133,7 @@ def command(subject: Path, line: CommandLine) -> int:
     The original is the module or the foreign ONNX file that SUBJECT was converted from, or what --against names."""
     from trtconv.check.reporters import print_report, write_reports
     from trtconv.cli.console import ConsoleProgress, make_console
+    from trtconv.core.errors import InvalidRequestError
     from trtconv.frontend.assemble import check_gate, check_request, load_config
     from trtconv.pipeline import check, exit_code
 
@@ -141,6 +142,11 @@ def command(subject: Path, line: CommandLine) -> int:
         return _check_target(subject, options.target, output, reports)
     if options.find_fp32:
         return _find_fp32(subject, line)
+    if (options.layers or options.dump) and subject.suffix == ".onnx":
+        raise InvalidRequestError(
+            f"--{'layers' if options.layers else 'dump'} looks inside an engine, and '{subject}' is an ONNX file",
+            hint="name the engine built from it; where an ONNX file differs is said without an option",
+        )
     if options.heal is not None:
         return _heal(subject, options, line)
     config = load_config(line.of(ConfigOption).config)
@@ -153,9 +159,9 @@ def command(subject: Path, line: CommandLine) -> int:
         if (options.layers or options.dump) and (report.comparisons or report.subject_kind != "engine"):
             report, layers = _with_layers(report, request, options.dump, progress)
     write_reports(report, **reports.paths)
-    if not output.quiet and not reports.json_on_stdout:
+    if not output.quiet and not reports.on_stdout:
         print_report(report, make_console())
-    if not reports.json_on_stdout:
+    if not reports.on_stdout:
         for text in layers:
             echo(text)
     if output.quiet:
@@ -188,7 +194,7 @@ def _check_target(model: Path, target: str, output: OutputOptions, reports: Dest
         report = check_target(model, target, progress)
     write_document(reports.json, "target", report.as_dict())
     write_reports(report.as_check_report(), **reports.others)
-    if not output.quiet and not reports.json_on_stdout:
+    if not output.quiet and not reports.on_stdout:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(n.status for n in report.nodes).items())
         rules = sorted({n.rule for n in report.nodes if n.status == "rewritten"})
         nodes = f"{len(report.nodes)} node" + ("s" if len(report.nodes) != 1 else "")

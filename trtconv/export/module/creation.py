@@ -50,6 +50,19 @@ def created_at(module: nn.Module, path: str, base: Path) -> str:
     return ""
 
 
+def failed_at(error: BaseException, base: Path) -> str | None:
+    """`net.py:5`: where the innermost module was created that was running when this was raised."""
+    from torch import nn
+
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        running = trace.tb_frame.f_locals.get("self")
+        if isinstance(running, nn.Module) and _CREATED in vars(running):
+            line = format_frame(vars(running)[_CREATED], base)
+        trace = trace.tb_next
+    return line
+
+
 def _calling_line() -> Frame | None:
     """The innermost line of the user's code; what called trtconv is none of the module's."""
     frame = sys._getframe(2)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
+from trtconv.export.module.creation import failed_at
 from trtconv.export.module.noise.ranked import RANKING, stable_sorts
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
@@ -160,7 +161,7 @@ class ModuleRunner:
             raise TrtconvError(
                 f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
-                where=blame(error, self.base, packages=True),
+                where=blame(error, self.base, packages=True) or failed_at(error, self.base),
             ) from error
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
