@@ -59,6 +59,14 @@ def test_an_output_that_cannot_be_written(trtconv, net, tmp_path):
     assert "cannot be written" in err
 
 
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(trtconv, net, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = trtconv("convert", f"{net}:make_net", *IMAGES, *RANGES, "-o", tmp_path / "file" / "out")
+    assert code == 2
+    assert f"'{tmp_path / 'file' / 'out'}' cannot be written" in err
+    assert list(tmp_path.glob("file*")) == [tmp_path / "file"]
+
+
 def test_a_pickle_is_never_run(trtconv, net, tmp_path):
     import pickle
 

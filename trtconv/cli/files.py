@@ -105,15 +105,14 @@ def _spec_files(ctx: click.Context) -> list[Path]:
 
 
 def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], specs: list[Path]) -> None:
-    from trtconv.core.artifacts import require_report_path, require_writable
-    from trtconv.core.errors import InvalidRequestError
+    from trtconv.core.artifacts import require_report_path, require_writable, require_writable_folder
     from trtconv.core.files.output_paths import require_distinct
 
     for kind, path in outputs:
         if kind.role == "report":
             require_report_path(path)
-        elif kind.role == "folder" and path.exists() and not path.is_dir():
-            raise InvalidRequestError(f"the output '{path}' is not a directory", hint="name a folder")
+        elif kind.role == "folder":
+            require_writable_folder(path)
         elif kind.role == "file" or (kind.role == "folder or file" and not path.is_dir()):
             require_writable(path)
     paths = [path for _, path in outputs if str(path) != "-"]

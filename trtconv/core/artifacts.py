@@ -59,6 +59,19 @@ def require_writable(path: Path) -> Path:
     return path
 
 
+def require_writable_folder(path: Path) -> Path:
+    """Raise InvalidRequestError early when nothing could be written into a folder, which need not be there yet."""
+    if path.exists() and not path.is_dir():
+        raise InvalidRequestError(f"the output '{path}' is not a directory", hint="name a folder")
+    try:
+        there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+        with tempfile.NamedTemporaryFile(dir=there, prefix=_prefix(path)):
+            pass
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return path
+
+
 def require_report_path(path: Path) -> Path:
     """As `require_writable`, for a report: `-`, a device or a FIFO is written into as it is."""
     try:
