@@ -31,6 +31,16 @@ def test_a_report_on_stdout_is_all_that_is_there(tmp_path):
     assert "PASSED" not in ended.stdout
 
 
+def test_ranges_beside_recorded_points_are_told_and_mistyped_ones_refused(tmp_path):
+    write_pair(tmp_path)
+    ended = run_trtconv(tmp_path, "check", "model.trt.onnx", "--dynamic", "N=1:2:4")
+    assert ended.returncode == 0, ended.stderr
+    assert "note  --dynamic changes nothing: the sample points are those that" in ended.stdout
+    ended = run_trtconv(tmp_path, "check", "model.trt.onnx", "--dynamic", "M=1:2:4")
+    assert ended.returncode == 2
+    assert "no input of 'model.trt.onnx' has a dim called 'M'" in ended.stderr
+
+
 def test_layers_are_an_engine_s(tmp_path):
     write_pair(tmp_path)
     ended = run_trtconv(tmp_path, "check", "model.trt.onnx", "--layers")

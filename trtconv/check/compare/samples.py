@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.check.compare.original import OriginalSamples
 from trtconv.check.compare.reference_fit import find_reference, require_fit, sizes_tried, staleness
 from trtconv.check.compare.subjects import Subject
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 from trtconv.core.shape_space.fixed_rows import recorded_fixed_rows
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.proof.original import MODULE, original_of_source
 from trtconv.proof.points import sample_inputs, sample_points
-from trtconv.proof.reference import ReferenceSample, formed_samples, read_reference_info, read_samples
+from trtconv.proof.reference import ReferenceInfo, ReferenceSample, formed_samples, read_reference_info, read_samples
 from trtconv.proof.sampling import measured_sample
 
 if TYPE_CHECKING:
@@ -57,13 +58,29 @@ def _originals(
     path = find_reference(request.subject, request.reference)
     info = read_reference_info(path)
     require_fit(subject, info, path)
+    ranges_unused = _unused_ranges(request, info, path)
     samples: Iterator[ReferenceSample] = read_samples(path)
     return ComparedSamples(
         _rerun(runner, samples) if runner else samples,
         str(path),
         MODULE if runner else original_of_source(info.source),
-        (*sizes_tried(request.subject, path), *staleness(request.subject, path)),
+        (*ranges_unused, *sizes_tried(request.subject, path), *staleness(request.subject, path)),
     )
+
+
+def _unused_ranges(request: CheckRequest, info: ReferenceInfo, path: Path) -> tuple[Finding, ...]:
+    """A note on ranges that change nothing, as the points are recorded. Raises InvalidRequestError for unknown dims."""
+    names = list(dict.fromkeys(n for s in info.inputs for n in s.names()))
+    for name in request.space:
+        if name not in names:
+            raise InvalidRequestError(
+                f"no input of '{request.subject}' has a dim called '{name}'{did_you_mean(name, names)}",
+                hint=f"the dims are: {', '.join(names)}" if names else "all dims are fixed",
+            )
+    if not request.space.dims:
+        return ()
+    text = f"--dynamic changes nothing: the sample points are those that '{path}' records"
+    return (Finding("note", "usage", text, "convert again for other ranges, or compare with --against MODULE"),)
 
 
 def _run_module(runner: ModuleRunner, subject: Subject, ranges: ShapeSpace) -> Iterator[ReferenceSample]:
