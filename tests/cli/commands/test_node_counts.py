@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from tests.check.reporters.cases import report
 from trtconv.check.reporters.html.page_networks import network_pair
 from trtconv.check.reporters.html.report import html_text
+from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.model.file import save_model
 
 
@@ -64,9 +65,9 @@ def test_ledger_report_and_picture_agree_with_inspect(model, trtconv):
     code, _, err = trtconv("rewrite", model, "-o", rewritten, "--target", "tensorrt==8.6", "--dynamic", "N=1:2:4")
     assert code == 0, err
     counts = [json.loads(trtconv("inspect", m, "--json", "-")[1])["node_count"] for m in (model, rewritten)]
-    ledger = json.loads(rewritten.with_name("model.rewrites.json").read_text())
-    assert ledger["nodes"] == counts
-    assert [n["nodes"] for n in network_pair(rewritten, ledger)] == counts
+    ledger = rewritten.with_name("model.rewrites.json")
+    assert json.loads(ledger.read_text())["nodes"] == counts
+    assert [n["nodes"] for n in network_pair(rewritten, read_ledger(ledger).entries)] == counts
     page = html_text(report(subject=str(rewritten)))
     assert f"{counts[0]} to {counts[1]} nodes" in page
     assert f"model.onnx with {counts[0]} nodes, model.trt.onnx with {counts[1]}, constants not counted" in page
