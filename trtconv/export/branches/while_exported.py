@@ -7,16 +7,22 @@ that cannot add such a mask fails in an export, and in no run. So the question c
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
+from trtconv.export.symbolic.builtins import user_namespaces
 from trtconv.proof.reference import ReferenceSample
+
+if TYPE_CHECKING:
+    from torch import nn
 
 QUESTIONS = (
     ("torch.compiler", "is_exporting"),
@@ -25,6 +31,7 @@ QUESTIONS = (
     ("torch.jit", "is_tracing"),
     ("torch.onnx", "is_in_onnx_export"),
 )
+_NAMED = re.compile("|".join(name for _, name in QUESTIONS))
 # What another path is, beside another rounding.
 FARTHEST = 1e-3
 
@@ -53,6 +60,15 @@ def answered(answer: bool, *, own: bool = False) -> Iterator[list[Frame]]:
             if hasattr(owner, name):
                 stack.enter_context(mock.patch.object(owner, name, answering(getattr(owner, name))))
         yield lines
+
+
+def may_ask(module: nn.Module) -> bool:
+    """True when a file of the user's names one of the questions.
+
+    Without need they are not answered by a function of ours, which ends torch.compile where `torch.cond` asks.
+    """
+    files = [Path(space.get("__file__") or "") for space in user_namespaces(module)]
+    return any(_NAMED.search(f.read_text(errors="replace")) for f in files if f.suffix == ".py" and f.is_file())
 
 
 def asking_line(runner: ModuleRunner, sample: ReferenceSample) -> Frame | None:

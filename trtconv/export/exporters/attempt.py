@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import out_of_space, unwritable
@@ -18,7 +19,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import in_words
 from trtconv.export.branches.split import Cut
-from trtconv.export.branches.while_exported import answered
+from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
@@ -144,7 +145,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         trace = job.trace()
         with (
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
-            nullcontext(lines) if way.as_exported else answered(False, own=not way.as_in_a_run) as lines,
+            _answering(way, job.runner.module) as lines,
         ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
@@ -164,6 +165,14 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines))
+
+
+def _answering(way: Way, module: Any) -> AbstractContextManager[list[Frame]]:
+    """Where the user's code, or any, is told that it is not being exported; gives the lines that ask."""
+    if way.as_in_a_run:
+        return answered(False)
+    own = not way.as_exported and may_ask(module)
+    return answered(False, own=True) if own else nullcontext([])
 
 
 def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> ExportCandidate:

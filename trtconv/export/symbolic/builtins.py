@@ -167,7 +167,7 @@ def replacements() -> dict[str, Any]:
 @contextmanager
 def symbolic_builtins(module: nn.Module) -> Iterator[None]:
     """For the time of the block the modules of the user's code see the replacements as globals."""
-    spaces = _user_namespaces(module)
+    spaces = user_namespaces(module)
     new, shim = replacements(), _symbolic_math()
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:
@@ -200,7 +200,7 @@ def _changed_function(value: Any, shim: types.SimpleNamespace) -> Any:
     return getattr(shim, name)
 
 
-def _user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
+def user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
     """The globals of the files that define the module's parts, and of all files that are not libraries."""
     names = {type(part).__module__ for part in module.modules()}
     namespaces = []
