@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
 from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
+from trtconv.export.branches.number_paths import line_astray, with_runs_by_number
 from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
@@ -19,8 +22,14 @@ from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
+from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.values import IN_WORDS
 from trtconv.proof.proving import ProofVerdict
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 READS_A_VALUE = (
     "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
@@ -49,7 +58,16 @@ def size_paths(job: ExportTask) -> SizePaths:
     job.progress.phase("following the module's decisions by size")
     started = time.monotonic()
     starts = [dict(job.sizes), space.pick("min"), space.pick("max")]
-    paths = explore_sizes(job.runner, job.request.inputs, space, starts, job.request.source.base)
+    base, seed = job.request.source.base, job.request.source.seed
+    paths = explore_sizes(job.runner, job.request.inputs, space, starts, base)
+    if not paths.tables and not paths.obstacle:
+        line = line_astray(job.runner, job.samples.items[0].inputs, paths.steps)
+        if line is not None:
+
+            def make(sizes: Mapping[str, int]) -> Mapping[str, Array]:
+                return job.make(SamplePoint("path", tuple({**dict(job.sizes), **sizes}.items()), "random", seed))
+
+            paths = with_runs_by_number(paths, job.runner, line, space, make, base)
     job.seconds["paths"] = time.monotonic() - started
     return paths
 

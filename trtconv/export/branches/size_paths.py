@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.limits import effort_seconds
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.instructions import Step, steps_taken
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
 from trtconv.export.branches.size_run import OUT_OF_TIME, SizeGuard, SizeRun, copy_structure, run_symbolic
 from trtconv.export.module.runner import ModuleRunner
@@ -40,7 +42,9 @@ class SizePaths:
     """The sizes of one run for each path, and what is known of the whole space.
 
     `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at, small ones first: one of
-    each path (the first `paths` of them), then others at which a decision turns, and those that tables name.
+    each path (the first `paths` of them), then others at which a decision turns, and those that tables name. `steps`
+    are the instructions of the user's code in the first run. `astray`: a run with numbers takes others, and no trace
+    with symbols shows what the module computes at all sizes.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -50,6 +54,8 @@ class SizePaths:
     lines: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     obstacle: str = ""
+    steps: Mapping[Step, int] = field(default_factory=dict)
+    astray: bool = False
 
     def coverage(self, tried: int) -> SizeCoverage:
         """The coverage when `tried` joint sizes were compared, the first of `points` among them."""
@@ -76,6 +82,7 @@ class _Search:
     lines: dict[Frame, None] = field(default_factory=dict)
     tables: dict[Frame, None] = field(default_factory=dict)
     obstacles: dict[str, None] = field(default_factory=dict)
+    steps: Mapping[Step, int] = field(default_factory=dict)
     runs: int = 0
 
     @property
@@ -114,6 +121,7 @@ def explore_sizes(
         tuple(format_frame(f, base) for f in search.lines),
         tuple(format_frame(f, base) for f in search.tables),
         "; ".join(search.obstacles),
+        search.steps,
     )
 
 
@@ -136,7 +144,10 @@ def _follow_waiting(search: _Search) -> None:
         search.runs += 1
         with search.runner.caches.emptied():
             module = copy_structure(search.runner.module)
-        run = run_symbolic(module, search.runner, search.specs, sizes, search.deadline)
+        with ExitStack() as stack:
+            if search.runs == 1:
+                search.steps = stack.enter_context(steps_taken())
+            run = run_symbolic(module, search.runner, search.specs, sizes, search.deadline)
         _learn(search, run)
 
 

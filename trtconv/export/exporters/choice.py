@@ -78,7 +78,7 @@ def choose(job: ExportTask) -> ChosenExport:
                 result,
                 paths,
                 [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
-                thorough=way.exporter == "torchscript" or way.splits or rounds_sizes(result),
+                thorough=way.exporter == "torchscript" or way.splits or paths.astray or rounds_sizes(result),
             )
         if result.equal and paths is not None:
             job = with_paths(job, paths)

@@ -1,0 +1,1 @@
+"""The twelfth round: code that engineers ship, by theme."""
