@@ -22,6 +22,7 @@ from trtconv.export.exporters.unit_sizes import (
 )
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.flat_module import flat_module
+from trtconv.export.module.user_code import blame
 
 SIZES = (("N", 2), ("H", 96), ("W", 128))
 
@@ -150,6 +151,7 @@ def test_windows_that_fit_at_some_sizes_are_cut_there(export, write_module):
         program_of(task)
     assert not is_for_units(failure.value)
     assert find_cut(str(failure.value), task.space) == Cut("H", 224)
+    assert Path(__file__).name in blame(failure.value, Path.cwd())
     write_module(FITTING)
     result = export("net.py:Net", ["x:float32[N,3,H,4]"], "N=1:2:4 H=64:96:320%32", exporter="dynamo")
     for height, number in ((64, 2.0), (224, 2.0), (256, 1.0), (320, 1.0)):

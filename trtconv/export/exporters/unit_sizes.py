@@ -39,7 +39,7 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
     """
     env: list[Any] = []
     dims: dict[Any, tuple[str, int]] = {}
-    conditions: dict[Any, None] = {}
+    conditions: dict[Any, str] = {}
 
     def put_in(_: Any, tensors: tuple[Any, ...]) -> None:
         for spec, tensor in zip(trace.specs, tensors, strict=True):
@@ -52,7 +52,7 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
 
     def take_down(*_: Any) -> None:
         # Those that come later are torch's own: that the size is a multiple.
-        conditions.update(dict.fromkeys(g.expr for e in env for g in e.guards))
+        conditions.update((g.expr, _line_of(g)) for e in env for g in e.guards)
 
     hooks = trace.flat.register_forward_pre_hook(put_in), trace.flat.register_forward_hook(take_down)
     try:
@@ -62,10 +62,17 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
             hook.remove()
     failing = [c for c in conditions if not _holds_everywhere(c, dims, trace)]
     bound = _bound_of(failing, dims, trace)
+    lines = "\n".join(filter(None, (conditions[c] for c in failing[:1])))
     if bound:
-        raise BoundedTraceError(bound)
+        raise BoundedTraceError(f"{bound}\n{lines}")
     if failing:
-        raise UnprovedConditionError(str(failing[0]))
+        raise UnprovedConditionError(f"{failing[0]}\n{lines}")
+
+
+def _line_of(guard: Any) -> str:
+    """The line that asked, as in a traceback; empty where torch did not note one."""
+    frame = guard.sloc.framework_loc
+    return f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}' if hasattr(frame, "lineno") else ""
 
 
 def is_in_multiples(trace: Trace) -> bool:

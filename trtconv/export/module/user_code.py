@@ -118,6 +118,7 @@ def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | 
             frame = named[-1]
         if frame:
             return format_frame(frame, base)
-        in_package = in_package or innermost_user_frame([f for f in frames if not is_machinery(f[0])])
+        in_text = [f for f in python_frames(str(cause)) if not is_machinery(f[0])]
+        in_package = in_package or innermost_user_frame(in_text or [f for f in frames if not is_machinery(f[0])])
         cause = cause.__cause__ or cause.__context__
     return format_frame(in_package, base) if packages and in_package else None
