@@ -63,7 +63,7 @@ def steps_of(job: Job, model: Model) -> tuple[Step, ...]:
         return (Step(("bench", ENGINE, "--json", LATENCY, "-q")),)
     subject, kind = (ENGINE, "engine") if job.kind == "engine" else (REWRITTEN, "auto")
     check = ("check", subject, "--no-source-check", "--json", REPORT, "--html", PAGE, "-q", *config)
-    repro = ("repro", subject, "--no-source-check", "--kind", kind, "-o", REPRO, "-q")
+    repro = ("repro", subject, "--kind", kind, "-o", REPRO, "-q")
     return (Step(check), Step(repro, when="difference"))
 
 
