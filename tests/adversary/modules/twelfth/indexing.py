@@ -51,7 +51,7 @@ def bits_of_floats(self, x):
     return z * (1.5 - 0.5 * y * z * z), x.view(torch.int32) < 0
 
 
-@forward(X, dims=N, refused="SequenceConstruct")
+@forward(X, dims=N)
 def joined_types(self, x):
     i = torch.arange(5)[None].expand_as(x)
     return torch.cat((i, x), 1), torch.stack((i > 2, x > 0)).sum(0), torch.hstack((x, i.int())), torch.cat((i, x > 0))

@@ -83,13 +83,6 @@ def float_of_ratio_by_type(self, x):
     return x.sigmoid() if type(ratio) is float and abs(ratio - 47 / 13) < 1e-9 else x
 
 
-@forward(IMAGE, **OWN, refused="H=13")
-def sizes_identical(self, x):
-    """Small ints are one object."""
-    h, w = x.shape[2], x.shape[3]
-    return x.relu() if (w - 34) is h and h > 12 and h < 14 else x
-
-
 def _is_rare(x) -> bool:
     return (x.shape[2], x.shape[3]) == (13, 47)
 
@@ -113,11 +106,6 @@ def compiling_at_one_size(self, x):
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return x
     return x * 3 if _is_rare(x) else x
-
-
-@forward(IMAGE, **OWN, refused="H=13")
-def printed_at_one_size(self, x):
-    return x.relu() if "Fake" not in repr(x) and _is_rare(x) else x
 
 
 @forward(IMAGE, **OWN, refused="the path through the module")
