@@ -59,7 +59,7 @@ def emulate_halves(model: onnx.ModelProto) -> onnx.ModelProto:
 
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    _Scope(copy.graph, _inferred(model).graph).rewrite_main()
+    _Scope(copy.graph, inferred_types(model).graph).rewrite_main()
     return copy
 
 
@@ -80,7 +80,7 @@ def emulated_runner(model: onnx.ModelProto, *, threads: int = 0) -> OnnxRuntimeR
         return OnnxRuntimeRunner(Path(folder) / "model.onnx", threads=threads)
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+def inferred_types(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model without weights and with the type of every value that ONNX can infer."""
     import onnx
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import onnx
+from trtconv.backends.onnxruntime.half_emulation import inferred_types
 
 WITHOUT_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 
@@ -41,19 +40,14 @@ def missing_kernel(message: str, model: Path | bytes) -> MissingKernel | None:
             if isinstance(model, bytes)
             else onnx.load(model, load_external_data=False)
         )
-        graph = onnx.shape_inference.infer_shapes(loaded).graph
+        graph = inferred_types(loaded).graph
     except (DecodeError, OSError, ValueError, RuntimeError, onnx.shape_inference.InferenceError):
         return None  # what ONNX Runtime said is told then
     node = next((n for n in graph.node if n.op_type == named[1] and n.name == named[2]), None)
-    kinds = _element_types(graph)
+    kinds = {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *graph.output, *graph.value_info)}
     numbers = [kinds[name] for name in (*node.input, *node.output) if name in kinds] if node is not None else []
     # A node of several types has one that is not everybody's.
     unusual = [k for k in numbers if k not in (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL)]
     if not numbers:
         return None
     return MissingKernel(named[1], onnx.TensorProto.DataType.Name((unusual or numbers)[0]).lower())
-
-
-def _element_types(graph: onnx.GraphProto) -> dict[str, int]:
-    values = (*graph.input, *graph.output, *graph.value_info)
-    return {v.name: v.type.tensor_type.elem_type for v in values} | {i.name: i.data_type for i in graph.initializer}

@@ -77,7 +77,7 @@ def handlers() -> dict[str, Handler]:
         "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
-        "add": numerics.add_numbers, "__add__": numerics.add_numbers, "__radd__": numerics.add_numbers,
+        "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
         "exp": numerics.exponential,
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),

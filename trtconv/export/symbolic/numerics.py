@@ -170,13 +170,6 @@ def angle(func: Any, x: Any) -> Any:
     return atan2(func, parts[..., 1], parts[..., 0])
 
 
-def add(func: Any, x: Any, other: Any) -> Any:
-    """The sum of booleans is true where one of them is; ONNX adds numbers only."""
-    import torch
-
-    return torch.logical_or(x, other) if _are_booleans(x, other) else NotImplemented
-
-
 def multiply(func: Any, x: Any, other: Any) -> Any:
     """The product of booleans, and of real tensors with Python's complex numbers."""
     import torch
@@ -186,8 +179,8 @@ def multiply(func: Any, x: Any, other: Any) -> Any:
     return torch.logical_and(x, other) if _are_booleans(x, other) else NotImplemented
 
 
-def add_numbers(func: Any, x: Any, other: Any) -> Any:
-    """The sum of booleans, and of real and complex tensors, whose types no Add mixes."""
+def add(func: Any, x: Any, other: Any) -> Any:
+    """The sum of booleans, true where one of them is, and of real and complex tensors: ONNX adds neither."""
     import torch
 
     tensors = all(isinstance(v, torch.Tensor) for v in (x, other))
@@ -195,7 +188,7 @@ def add_numbers(func: Any, x: Any, other: Any) -> Any:
         real, mixed = (other, x) if x.dtype.is_complex else (x, other)
         parts = torch.view_as_real(mixed)
         return torch.complex(parts[..., 0] + real, parts[..., 1] + torch.zeros_like(real))
-    return add(func, x, other)
+    return torch.logical_or(x, other) if _are_booleans(x, other) else NotImplemented
 
 
 def exponential(func: Any, x: Any) -> Any:

@@ -41,10 +41,7 @@ def stft(
     if x.dtype != torch.float32 or (window is not None and window.dtype != torch.float32):
         return NotImplemented
     hop = n_fft // 4 if hop_length is None else hop_length
-    size = n_fft if win_length is None else win_length
-    weights = torch.ones(size, device=x.device) if window is None else window
-    left = (n_fft - size) // 2
-    weights = F.pad(weights, (left, n_fft - size - left)) if size < n_fft else weights
+    weights = _frame_weights(n_fft, win_length, window, x.device)
     if center:
         batched = x if x.dim() == 2 else x.unsqueeze(0)
         padded = F.pad(batched.unsqueeze(0), (n_fft // 2, n_fft // 2), mode=pad_mode).squeeze(0)
@@ -81,10 +78,7 @@ def istft(
     if not plain or x.dtype != torch.complex64 or (window is not None and window.dtype != torch.float32):
         return NotImplemented
     hop = n_fft // 4 if hop_length is None else hop_length
-    size = n_fft if win_length is None else win_length
-    weights = torch.ones(size, device=x.device) if window is None else window
-    left = (n_fft - size) // 2
-    weights = F.pad(weights, (left, n_fft - size - left)) if size < n_fft else weights
+    weights = _frame_weights(n_fft, win_length, window, x.device)
     parts = torch.view_as_real(x if x.dim() == 3 else x.unsqueeze(0))
     rows = torch.cat((parts[..., 0], parts[..., 1]), 1)
     scale = n_fft**0.5 if normalized else 1.0
@@ -100,6 +94,17 @@ def istft(
     return signal if x.dim() == 3 else signal.squeeze(0)
 
 
+def _frame_weights(n_fft: int, win_length: Any, window: Any, device: Any) -> Any:
+    """What each of the n_fft samples of a frame is weighted by; a shorter window lies in the middle."""
+    import torch
+    import torch.nn.functional as F
+
+    size = n_fft if win_length is None else win_length
+    weights = torch.ones(size, device=device) if window is None else window
+    left = (n_fft - size) // 2
+    return F.pad(weights, (left, n_fft - size - left)) if size < n_fft else weights
+
+
 def inverse_rows(length: int, device: Any = None) -> Any:
     """[2 bins, length] FP32: what the real and then the imaginary parts of the bins of a real signal add to it."""
     import torch
@@ -110,7 +115,7 @@ def inverse_rows(length: int, device: Any = None) -> Any:
     twice[0] = 1.0 / length
     if length % 2 == 0:
         twice[-1] = 1.0 / length
-    return (torch.cat((real * twice, imaginary * twice))).to(device)
+    return torch.cat((real * twice, imaginary * twice)).to(device)
 
 
 def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[Any, Any]:

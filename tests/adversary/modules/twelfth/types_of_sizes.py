@@ -127,7 +127,7 @@ def fraction_with_fallback(self, x):
 def packed_with_fallback(self, x):
     try:
         key = struct.pack("2H", x.shape[2], x.shape[3])
-    except Exception:
+    except Exception:  # the attack: whatever a symbol raises is passed over
         key = b""
     return x.exp() if key == struct.pack("2H", 13, 47) else x
 
@@ -145,7 +145,7 @@ def formatted_with_fallback(self, x):
 def numpy_with_fallback(self, x):
     try:
         area = int(np.prod(np.asarray(x.shape[2:], dtype=np.int32)))
-    except Exception:
+    except Exception:  # the attack: as above
         return x
     return x.neg() if area == 611 and x.shape[2] < x.shape[3] else x
 
