@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, parser
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.backends.onnxruntime.half_emulation import emulate_halves, emulated_runner, has_halves
+from trtconv.backends.onnxruntime.half_emulation import casts_to_halves, emulate_halves, emulated_runner, has_halves
 
 
 def model_of(text: str, opset: int = 22) -> onnx.ModelProto:
@@ -131,3 +131,9 @@ def test_what_casts_to_halves_is_rounded_in_a_session(kind, rounded):
     expected = (x.astype(numbers) * x.astype(numbers)).astype(np.float32)
     actual = OnnxRuntimeRunner(model.SerializeToString(), rounded=rounded)({"x": x})["y"]
     np.testing.assert_array_equal(actual, expected)
+
+
+def test_a_rounded_graph_is_not_rounded_once_more():
+    model = model_of("g (float[N] x) => (float[N] y) { h = Cast<to=16>(x) s = Mul(h, h) y = Cast<to=1>(s) }")
+    assert casts_to_halves(model.SerializeToString(), fp16=True)
+    assert not casts_to_halves(emulate_halves(model).SerializeToString(), fp16=True)

@@ -25,6 +25,8 @@ FLOAT, FLOAT16, BFLOAT16 = 1, 10, 16
 HALVES = (FLOAT16, BFLOAT16)
 # In a serialized node: the attribute `to`, its field i, the type.
 _TO_FLOAT16, _TO_BFLOAT16 = (b"\n\x02to\x18" + bytes([kind]) for kind in HALVES)
+# The producer of a graph whose halves are rounded FP32 values: its own casts are not to be rounded once more.
+_ROUNDED = "trtconv half emulation"
 # These give back values that they were given (or zero), so there is nothing to round.
 _EXACT = frozenset({
     "Abs", "Clip", "Compress", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather",
@@ -35,8 +37,8 @@ _EXACT = frozenset({
 
 
 def casts_to_halves(model: bytes, fp16: bool) -> bool:
-    """A glance at a serialized model: does a Cast in it make BF16, or, if `fp16`, FP16 numbers?"""
-    return _TO_BFLOAT16 in model or (fp16 and _TO_FLOAT16 in model)
+    """A glance at a serialized model: does a Cast in it make BF16, or, if `fp16`, FP16 numbers not yet rounded?"""
+    return (_TO_BFLOAT16 in model or (fp16 and _TO_FLOAT16 in model)) and _ROUNDED.encode() not in model
 
 
 def has_halves(model: onnx.ModelProto) -> bool:
@@ -59,6 +61,7 @@ def emulate_halves(model: onnx.ModelProto) -> onnx.ModelProto:
 
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
+    copy.producer_name = _ROUNDED
     _Scope(copy.graph, inferred_types(model).graph).rewrite_main()
     return copy
 
