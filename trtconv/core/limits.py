@@ -71,14 +71,6 @@ def process_bytes(process: int | str) -> int:
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
-def effort_seconds() -> float:
-    """CPU seconds of this thread: the clock of a search that may end early.
-
-    By wall time a busy machine would try less than an idle one, and write other files.
-    """
-    return time.thread_time()
-
-
 @contextmanager
 def limited(limits: Limits, end: Callable[[LimitError], None]) -> Iterator[None]:
     """Call `end` once, from a thread of its own, when the block goes beyond a limit."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
+from trtconv.core.effort import Effort
 from trtconv.core.errors import InvalidRequestError, TrtconvError
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -29,7 +30,7 @@ MOST_APART = 3
 # Of all inputs at a size that is tried: 16000 is meant for samples of sound, not for both sides of an image.
 MOST_ELEMENTS = 1 << 22
 # Of the processor, so that a busy machine proposes the same.
-SECONDS = 30.0
+SECONDS, LEAST_RUNS = 30.0, 64
 # The width of a proposed range, in elements.
 WIDTH = 32
 BATCH = DimRange(1, 1, 4)
@@ -56,8 +57,8 @@ class Proposal:
 def propose_ranges(run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, seconds: float = SECONDS) -> Proposal:
     """Ranges for the dims of `inputs` that `space` lacks."""
     missing = list(dict.fromkeys(n for s in inputs for n in s.names() if n not in space))
-    deadline = time.process_time() + seconds
-    runs, base = _first_that_runs(run, inputs, space, missing, deadline)
+    effort = Effort(seconds, LEAST_RUNS, time.process_time)
+    runs, base = _first_that_runs(run, inputs, space, missing, effort)
     if base is None:
         return Proposal(refusal=runs.refusal or "the time was up")
     small = runs.inputs
@@ -80,15 +81,15 @@ def propose_ranges(run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, se
 
 
 def _first_that_runs(
-    run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, missing: Sequence[str], deadline: float
+    run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, missing: Sequence[str], effort: Effort
 ) -> tuple[_Runs, dict[str, int] | None]:
     """Sizes at which the file runs, with whole numbers as they are drawn, else with 0 and 1: indices into a table."""
     small = [
         replace(s, value_range=(0.0, 1.0)) if s.dtype.kind == "int" and s.value_range is None else s for s in inputs
     ]
-    runs = _Runs(run, inputs, space, deadline)
+    runs = _Runs(run, inputs, space, effort)
     for specs in [inputs, small] if small != list(inputs) else [inputs]:
-        runs = _Runs(run, specs, space, deadline)
+        runs = _Runs(run, specs, space, effort)
         base = next((sizes for sizes in _candidates(missing, batch_dims(inputs)) if runs.works(sizes)), None)
         if base is not None:
             return runs, base
@@ -98,12 +99,12 @@ def _first_that_runs(
 class _Runs:
     """Does the file run at these sizes? Until the time is up; then nothing works."""
 
-    def __init__(self, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, deadline: float) -> None:
-        self._run, self.inputs, self._space, self._deadline = run, inputs, space, deadline
+    def __init__(self, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace, effort: Effort) -> None:
+        self._run, self.inputs, self._space, self._effort = run, inputs, space, effort
         self.refusal = ""
 
     def works(self, sizes: Mapping[str, int]) -> bool:
-        if time.process_time() > self._deadline:
+        if not self._effort.step():
             return False
         point = SamplePoint("proposal", tuple({**self._space.pick("opt"), **sizes}.items()))
         if sum(math.prod(s.shape(point.sizes)) for s in self.inputs) > MOST_ELEMENTS:
@@ -231,7 +232,7 @@ def require_complete(path: str, run: Run, inputs: Sequence[TensorSpec], space: S
 def require_shared_sizes(path: str, run: Run, inputs: Sequence[TensorSpec], space: ShapeSpace) -> None:
     """Raise InvalidRequestError for a dim that the file calls alike on axes that cannot have one size."""
     shared = shared_axes(inputs)
-    if not shared or _Runs(run, inputs, space, time.process_time() + SECONDS).works({}):
+    if not shared or _Runs(run, inputs, space, Effort(SECONDS, LEAST_RUNS, time.process_time)).works({}):
         return
     for name, uses in shared.items():
         rest = ShapeSpace(tuple((n, r) for n, r in space.dims if n != name))

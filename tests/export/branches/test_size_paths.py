@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.branches.size_paths import explore_sizes
@@ -170,10 +171,10 @@ def test_kernels_of_convolutions_make_no_paths():
 @pytest.mark.parametrize("shape", [(2, 2, 5, 1), (1, 2, 4, 4)])
 def test_a_norm_without_its_values_has_the_shape_of_its_own(module, shape):
     x = torch.rand(shape)
-    with _watched(float("inf")):
+    with _watched(Effort(60.0, 1)):
         assert module.eval()(x).shape == shape
     given_new_statistics = nn.BatchNorm2d(2, track_running_stats=False).train()
-    with _watched(float("inf")):
+    with _watched(Effort(60.0, 1)):
         assert torch.equal(given_new_statistics(x), torch.nn.functional.batch_norm(x, None, None, training=True))
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
-from trtconv.core.limits import effort_seconds
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.instructions import Step, steps_taken
 from trtconv.export.branches.size_paths import SizePaths
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SECONDS = 6.0
+SECONDS, LEAST_RUNS = 6.0, 8
 
 
 def line_astray(runner: ModuleRunner, inputs: Mapping[str, Array], symbols: Mapping[Step, int]) -> Frame | None:
@@ -57,11 +57,11 @@ def with_runs_by_number(
 
     `line` stays an obstacle: what is computed from a size, and decides nothing, no step shows.
     """
-    ends = effort_seconds() + SECONDS
+    effort = Effort(SECONDS, LEAST_RUNS)
     ways: dict[frozenset[Step], dict[str, int]] = {}
     runs = 0
     for sizes in covering_sizes(space, ()):
-        if effort_seconds() > ends:
+        if not effort.step():
             break
         runs += 1
         try:

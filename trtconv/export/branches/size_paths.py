@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.limits import effort_seconds
+from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.instructions import Step, steps_taken
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SECONDS = 6.0
+# Calls into torch that a module gets whatever they take: 20 runs of a small network.
+SECONDS, LEAST_CALLS = 6.0, 512
 MOST_RUNS = 64
-# Joint sizes at which one condition is evaluated; more are left out, and the coverage says so.
+# Blocks of joint sizes that are sorted whatever they take.
+LEAST_GRIDS = 8
 Sizes = dict[str, int]
 
 
@@ -73,7 +75,7 @@ class _Search:
     specs: Sequence[TensorSpec]
     space: ShapeSpace
     base: Sizes
-    deadline: float
+    effort: Effort
     waiting: list[Sizes] = field(default_factory=list)
     conditions: dict[str, bool] = field(default_factory=dict)
     # For each path the decisions that do not hold everywhere.
@@ -87,7 +89,7 @@ class _Search:
 
     @property
     def spent(self) -> bool:
-        return self.runs >= MOST_RUNS or effort_seconds() > self.deadline
+        return self.runs >= MOST_RUNS or self.effort.spent
 
 
 def explore_sizes(
@@ -102,7 +104,7 @@ def explore_sizes(
     # A second or two, the first time; torch.export imports it as well.
     import torch._dynamo  # noqa: F401
 
-    search = _Search(runner, specs, space, dict(starts[0]), effort_seconds() + seconds)
+    search = _Search(runner, specs, space, dict(starts[0]), Effort(seconds, LEAST_CALLS))
     search.waiting += [dict(s) for s in starts]
     followed = 0
     while search.waiting:
@@ -147,7 +149,7 @@ def _follow_waiting(search: _Search) -> None:
         with ExitStack() as stack:
             if search.runs == 1:
                 search.steps = stack.enter_context(steps_taken())
-            run = run_symbolic(module, search.runner, search.specs, sizes, search.deadline)
+            run = run_symbolic(module, search.runner, search.specs, sizes, search.effort)
         _learn(search, run)
 
 
@@ -189,7 +191,7 @@ def _decides(search: _Search, decision: SizeGuard, sizes: Mapping[str, int]) -> 
     try:
         for grids in size_grids(search.space, decision.names):
             failing += sizes_where(~_holds(decision, grids), grids, 3)
-            if effort_seconds() > search.deadline:
+            if search.effort.spent:
                 search.obstacles[OUT_OF_TIME] = None
                 break
     except UnreadableError as error:
@@ -233,9 +235,10 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
 
     names = tuple(n for n in search.space if any(n in d.names for r in search.regions for d in r))
     others = count_sizes(search.space) // count_sizes(search.space, names)
-    followed, missing = 0, list[Sizes]()
+    followed, missing, sorting = 0, list[Sizes](), Effort(2.0, LEAST_GRIDS)
     for grids in size_grids(search.space, names):
         shape = np.broadcast_shapes(*(g.shape for g in grids.values())) if grids else ()
+        sorting.step()
         covered = np.zeros(shape, bool)
         for region in search.regions:
             inside = np.ones(shape, bool)
@@ -248,7 +251,7 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
         followed += int(covered.sum()) * others
         if len(missing) < MOST_RUNS:
             missing += [{**search.base, **part} for part in sizes_where(~covered, grids, 4)]
-        if effort_seconds() > search.deadline + 2.0:
+        if sorting.spent:
             break
     for sizes in missing:
         search.points.setdefault(tuple(sizes.items()), sizes)

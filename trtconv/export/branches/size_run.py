@@ -17,7 +17,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from trtconv.core.limits import effort_seconds
+from trtconv.core.effort import Effort
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
@@ -75,9 +75,11 @@ def copy_structure(module: nn.Module) -> nn.Module:
 
 
 def run_symbolic(
-    module: nn.Module, runner: ModuleRunner, specs: Sequence[TensorSpec], sizes: Mapping[str, int], deadline: float
+    module: nn.Module, runner: ModuleRunner, specs: Sequence[TensorSpec], sizes: Mapping[str, int], effort: Effort
 ) -> SizeRun:
-    """Run the module on fake tensors of these sizes, its dynamic dims symbolic; ends at `deadline`, in CPU seconds."""
+    """Run the module on fake tensors of these sizes, its dynamic dims symbolic, until the effort is spent.
+
+    Each call into torch is a step of it."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
@@ -109,7 +111,7 @@ def run_symbolic(
             mode,
             torch.no_grad(),
             one_convolution(),
-            _watched(deadline),
+            _watched(effort),
             redirect_stdout(StringIO()),
         ):
             positional, keywords = runner.binding.arguments(tensors)
@@ -176,11 +178,11 @@ def _recording_env() -> Any:
 
 
 class OutOfTimeError(Exception):
-    """The run was ended at its deadline."""
+    """The run was ended, its effort spent."""
 
 
-def _watched(deadline: float) -> Any:
-    """A mode in which every call into torch looks at the clock: a loop over a large size would not end.
+def _watched(effort: Effort) -> Any:
+    """A mode in which every call into torch is counted: a loop over a large size would not end.
 
     A recurrent layer has no decision in it, and is not taken apart into its steps.
     """
@@ -189,7 +191,7 @@ def _watched(deadline: float) -> Any:
 
     class Watched(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if effort_seconds() > deadline:
+            if not effort.step():
                 raise OutOfTimeError
             if func is torch.nn.functional.batch_norm:
                 return normalised(*args, **(kwargs or {}))

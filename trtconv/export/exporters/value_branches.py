@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
-from trtconv.core.limits import effort_seconds
 from trtconv.core.report import OutputComparison
 from trtconv.export.branches.explain import find_fork
 from trtconv.export.branches.further_values import further_inputs, numbers_in_code
@@ -20,7 +20,7 @@ from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
 
 # Seconds for further values; a small module is run some hundred times in them.
-SECONDS = 4.0
+SECONDS, LEAST_INPUTS = 4.0, 4
 DRAWN = 12
 Allow = Callable[[ExportTask, Attempt], tuple[ExportTask, Attempt]]
 
@@ -63,12 +63,12 @@ def _compared_further(
     if result.candidate is None or result.verdict is None:
         return job, result
     job.progress.phase("trying other values where the module reads them")
-    deadline = effort_seconds() + SECONDS
+    effort = Effort(SECONDS, LEAST_INPUTS)
     specs, first = job.request.inputs, job.samples.items[0].point
     random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
     run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
     for number, feed in enumerate(further_inputs(specs, random, numbers_in_code(exits, job.runner.module))):
-        if effort_seconds() > deadline:
+        if not effort.step():
             break
         point = replace(first, label=f"other-values-{number + 1}", values=BOUNDARY)
         try:

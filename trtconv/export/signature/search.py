@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.dtypes import parse_dtype
+from trtconv.core.effort import Effort
 from trtconv.core.tensors import Dim, TensorSpec
 from trtconv.export.module.quiet import collected_noise
 from trtconv.export.module.runner import set_eval
@@ -32,7 +33,7 @@ MOST_RUNS = 1500
 # Of all inputs: a number out of a message may be no size at all.
 MOST_ELEMENTS = 1 << 22
 # Of the processor, so that a busy machine says the same.
-SECONDS = 30.0
+SECONDS, LEAST_RUNS = 30.0, 32
 _FREE_NAMES = ("T", "L", "S", *(f"D{i}" for i in range(1, 100)))
 _STEPS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -56,12 +57,12 @@ def search_inputs(
 ) -> InputSearch:
     """Inputs at which forward runs, begun with what is likely. The module is put into eval mode."""
     set_eval(module)
-    deadline = time.process_time() + seconds
+    effort = Effort(seconds, LEAST_RUNS, time.process_time)
     with collected_noise():
-        return _search(module, likely, base, deadline)
+        return _search(module, likely, base, effort)
 
 
-def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, deadline: float) -> InputSearch:
+def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, effort: Effort) -> InputSearch:
     ranks, order = ranks_for(module), itertools.count()
     # Failed runs, those that came furthest first. All changes of one are tried before one of them is changed in turn:
     # a wrong form may come further than the right one, where it broadcasts.
@@ -73,7 +74,7 @@ def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, deadli
     # What runs with one size of the batch alone is mostly wrong.
     fallback: tuple[_Candidate, ForwardRun] | None = None
     changes: Iterator[_Candidate] = iter([_Candidate(tuple(first_form(i, leads=i is likely[0]) for i in likely), 0)])
-    while len(tried) < MOST_RUNS and time.process_time() < deadline:
+    while len(tried) < MOST_RUNS and not effort.spent:
         candidate = next(changes, None)
         if candidate is None:
             if not failed:
@@ -84,6 +85,7 @@ def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, deadli
         if candidate in tried or _elements(candidate) > MOST_ELEMENTS:
             continue
         tried.add(candidate)
+        effort.step()
         sizes = SIZES[candidate.size]
         attempt = attempt_run(module, candidate.specs, sizes, base)
         if attempt.passed:

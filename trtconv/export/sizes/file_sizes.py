@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.limits import effort_seconds
+from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDING = ("Floor", "Ceil", "Round")
-SECONDS = 2.0
+SECONDS, LEAST_GRIDS = 2.0, 16
 MOST_FOUND = 4
 
 
@@ -31,7 +31,7 @@ def differing_sizes(
 ) -> list[dict[str, int]]:
     """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on."""
     arithmetic = SizeArithmetic(graph, specs)
-    deadline, differing = effort_seconds() + seconds, list[dict[str, int]]()
+    effort, differing = Effort(seconds, LEAST_GRIDS), list[dict[str, int]]()
     for node in graph.node:
         if not _rounds(node):
             continue
@@ -43,7 +43,7 @@ def differing_sizes(
             for grids in size_grids(space, names):
                 mask = _differs(arithmetic, node.output[0], grids)
                 here += sizes_where(mask, grids, MOST_FOUND) if mask is not None else []
-                if len(here) >= MOST_FOUND or effort_seconds() > deadline:
+                if len(here) >= MOST_FOUND or not effort.step():
                     break
         except NotSizesError:
             continue

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trtconv.core.limits import effort_seconds
+from trtconv.core.effort import Effort
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.branches.size_paths import SizePaths
@@ -38,6 +38,8 @@ ENOUGH = 48
 EDGE_SECONDS = 12.0
 SECONDS = 8.0
 LESS_SECONDS = 2.0
+# Points of each kind that are compared whatever they take.
+LEAST = 4
 
 Sizes = Mapping[str, int]
 
@@ -113,9 +115,9 @@ def scan_sizes(
     runner = result.runs.model()
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
-    limits = _Limits(effort_seconds(), thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
+    limits = _Limits(thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
     for kind, point in scan_points(job, [*paths.points, *edges]):
-        if not limits.allow(kind, effort_seconds()):
+        if not limits.allow(kind):
             if kind == "edge":
                 continue
             break
@@ -136,17 +138,17 @@ def scan_sizes(
 class _Limits:
     """Until when points of each kind are compared."""
 
-    def __init__(self, started: float, thorough: bool, tables: bool, dims: int) -> None:
-        self._started, self._thorough, self._tables = started, thorough, tables
+    def __init__(self, thorough: bool, tables: bool, dims: int) -> None:
+        self._edges, self._likely, self._rest = (Effort(s, LEAST) for s in (EDGE_SECONDS, SECONDS, LESS_SECONDS))
+        self._thorough, self._tables = thorough, tables
         self._enough, self._turn = ENOUGH * (dims + 1), 0
 
-    def allow(self, kind: str, now: float) -> bool:
-        """True when a point of this kind may still be compared at the time `now`."""
-        spent = now - self._started
+    def allow(self, kind: str) -> bool:
+        """True when a point of this kind may still be compared."""
         if kind == "edge":
-            return spent < EDGE_SECONDS
+            return self._edges.step()
         if not self._thorough:
             return False
         self._turn += 1
         likely = self._turn < self._enough or self._tables
-        return spent < (SECONDS if likely else LESS_SECONDS)
+        return (self._likely if likely else self._rest).step()

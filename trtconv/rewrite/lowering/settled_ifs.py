@@ -9,7 +9,6 @@ nested branches nor behind an If whose branches differ in rank.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ import onnx
 from onnx import helper
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import bodies_of, values_read
@@ -99,13 +99,13 @@ def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: 
     except NotSizesError:
         pass
     answers: set[bool] = set()
-    deadline, tried, total = time.monotonic() + SECONDS, 0, count_sizes(setting.space)
+    effort, tried, total = Effort(SECONDS, FEWEST), 0, count_sizes(setting.space)
     try:
         run = OnnxRuntimeRunner(_leading_to(model, [name]).SerializeToString())
         for point in _points(setting.space, setting.specs):
             answers.add(bool(np.asarray(run(sample_inputs(setting.specs, point))[name]).reshape(-1)[0]))
             tried += 1
-            if len(answers) > 1 or (tried >= FEWEST and time.monotonic() > deadline):
+            if len(answers) > 1 or not effort.step():
                 break
     except TrtconvError:
         return set()

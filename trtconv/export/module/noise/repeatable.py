@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.effort import Effort
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.export.module.operator_lines import random_line
@@ -26,8 +26,8 @@ MANY_CALLS = 10_000_000
 SAME = 1e-5
 # Bytes of weights that are compared before and after a run.
 MOST_WEIGHTS = 64 << 20
-# More calls, and the seconds for them, after which a module must still give the same.
-MORE_CALLS, MORE_SECONDS = 128, 0.5
+# More calls, and the CPU seconds for them, after which a module must still give the same.
+MORE_CALLS, FEWEST_CALLS, MORE_SECONDS = 128, 2, 0.5
 # Shapes at which a first call is tried.
 MOST_SHAPES = 4
 
@@ -69,8 +69,8 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
 
     State may be where nobody sees it: in a list, a closure, a global, a generator.
     """
-    end = time.monotonic() + MORE_SECONDS
-    for call in range(MORE_CALLS):
+    effort = Effort(MORE_SECONDS, FEWEST_CALLS)
+    for _ in range(MORE_CALLS):
         outputs = runner(sample.inputs)
         # State that goes round matters at some calls only, so the last one alone would not show it.
         differs = None if _same_bits(sample.outputs, outputs) else difference(sample, outputs)
@@ -81,7 +81,7 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
                 hint="an engine keeps no state between calls: do not count calls, or keep what came before, in eval "
                 "mode",
             )
-        if call and time.monotonic() > end:
+        if not effort.step():
             break
 
 
