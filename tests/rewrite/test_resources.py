@@ -143,4 +143,4 @@ def test_sigterm_ends_a_native_call_and_a_thread(stuck):
         assert child.stdout.readline() == b"ready\n"
         time.sleep(0.2)
         child.terminate()
-        assert child.wait(timeout=10) == 143
+        assert child.wait(timeout=50) == 143

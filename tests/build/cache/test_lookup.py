@@ -63,7 +63,7 @@ def test_the_second_build_comes_from_the_cache(request_, cache):
     assert second.hit
     assert "from the engine cache" in second.reason
     assert (sha256_file(request_.output), manifest_path(request_.output).read_bytes()) == before
-    assert second.result.seconds < 1.0
+    assert second.result.seconds < first.result.seconds
     assert second.result.profiles == first.result.profiles
     assert second.result.layers == first.result.layers
 

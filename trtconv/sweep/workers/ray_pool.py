@@ -244,8 +244,19 @@ def _command_lines() -> bytes:
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            lines.append(path.read_bytes())
+            lines.append(_command_line(path))
     return b"\n".join(lines)
+
+
+def _command_line(path: Path) -> bytes:
+    """What one process was called with. While it replaces its program, the kernel has no words for a moment."""
+    for _ in range(20):
+        line = path.read_bytes()
+        # A thread of the kernel has neither words nor a program, and raises OSError here.
+        if line or not os.readlink(path.with_name("exe")):
+            break
+        time.sleep(0.005)
+    return line
 
 
 def _is_ours(folder: Path) -> bool:

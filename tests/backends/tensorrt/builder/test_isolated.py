@@ -64,7 +64,7 @@ def test_ctrl_c_ends_the_child(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             process.build(good, Interrupted())
         assert process._child is None
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 60
 
 
 def test_a_single_build(tmp_path):
