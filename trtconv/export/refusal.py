@@ -20,6 +20,7 @@ from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
+from trtconv.export.sizes.scan import SCANNED
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
 from trtconv.proof.points import SamplePoint
@@ -39,6 +40,10 @@ IN_WHOLE_NUMBERS = (
     "a size is computed in floats, which have 53 bits in Python and 24 in the file and the engine, so that it is "
     "rounded to another whole number at some sizes: compute it in whole numbers (x.shape[2] * 7 // 10 for "
     "int(x.shape[2] * 0.7)), or give ranges with --dynamic without those sizes"
+)
+CUT_FLOATS = (
+    "numbers are computed from a size in floats and cut to whole ones (floor, round, a comparison), so that a last bit "
+    "decides, which the file has otherwise: compute them in whole numbers (torch.arange(w) * 10 // w)"
 )
 FIXED_SIZE = (
     "that line makes a plain number of a size, and the file keeps it: compute it with + - * // % on x.shape, hold "
@@ -135,6 +140,8 @@ def _difference_error(
         v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _wrong_attempts(attempts)
     ):
         hint = IN_WHOLE_NUMBERS
+    elif not line and wrong.at is not None and wrong.at.label == SCANNED and rounds_sizes(attempts[0]):
+        hint = CUT_FLOATS
     elif not line and (fixed := fixed_size_line(job, wrong, paths)):
         line, hint = fixed, FIXED_SIZE
     message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"

@@ -1,9 +1,11 @@
-"""linspace over a moving axis."""
+"""Ramps, windows and frequencies over a moving axis."""
 
 import numpy as np
+import pytest
 import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import AccuracyError
 
 NET = """
 import torch
@@ -29,3 +31,50 @@ def test_a_linspace_follows_the_size(export, write_module):
             # torch's vectorised kernel rounds once less in the middle; the ends are exact.
             np.testing.assert_allclose(ramp[name][0], values.numpy(), rtol=2e-7, atol=6e-8)
             assert (ramp[name][0][[0, -1]] == values.numpy()[[0, -1]]).all()
+
+
+CREATED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        w = x.shape[1]
+        return x * torch.bartlett_window(w) + torch.bartlett_window(w, False), torch.fft.rfftfreq(w) + x[:, :1], \\
+            torch.fft.fftfreq(w, 0.5) - x, x * torch.arange(w) * (7 / w)
+"""
+
+
+def test_tensors_made_of_a_size_alone(export, write_module):
+    write_module(CREATED)
+    result = export("net.py:Net", ["x:float32[N,W]"], "N=1:2:3 W=1:5:12")
+    # No path for each length.
+    assert result.sizes.paths <= 3, result.sizes
+    runner = OnnxRuntimeRunner(result.model)
+    for w in range(1, 13):
+        outputs = runner({"x": np.ones((1, w), np.float32)})
+        expected = [
+            torch.bartlett_window(w) + torch.bartlett_window(w, False),
+            torch.fft.rfftfreq(w) + 1,
+            torch.fft.fftfreq(w, 0.5) - 1,
+            torch.arange(w) * (7 / w),
+        ]
+        for name, values in zip(runner.output_names, expected, strict=True):
+            np.testing.assert_allclose(outputs[name][0], values.numpy(), rtol=3e-7, atol=1e-7)
+
+
+CUT = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x + (torch.linspace(0, 1, x.shape[1]) * 10).floor()
+"""
+
+
+def test_a_ramp_that_is_cut_is_compared_at_all_lengths(export, write_module):
+    write_module(CUT)
+    with pytest.raises(AccuracyError, match="scan") as error:
+        export("net.py:Net", ["x:float32[N,W]"], "N=1:2:3 W=8:16:60")
+    assert error.value.hint.startswith("numbers are computed from a size in floats and cut")

@@ -54,6 +54,23 @@ def test_nanmedian_of_rows_without_numbers():
     torch.testing.assert_close(order.nanmedian(None, x), torch.nanmedian(x))
 
 
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_quantiles_of_rows_without_numbers(q, keepdim):
+    x = torch.randn(5, 6)
+    x[0, 1:], x[1], x[2, 3], x[3, :3] = math.nan, math.nan, math.nan, 7.0
+    for dim in (0, 1, None):
+        own = order.nanquantile(None, x, q, dim, keepdim)
+        torch.testing.assert_close(own, torch.nanquantile(x, q, dim, keepdim), equal_nan=True)
+    assert order.nanquantile(None, x, q, interpolation="nearest") is NotImplemented
+
+
+def test_the_sign_of_a_nan_is_none():
+    x = torch.tensor([math.nan, -math.inf, -0.0, 0.0, 3.0, 1e-45])
+    assert torch.equal(numerics.sign(None, x), torch.sign(x))
+    assert numerics.sign(None, torch.arange(-1, 2)) is NotImplemented
+
+
 def test_erfinv_keeps_its_digits_at_the_ends():
     x = torch.cat([torch.linspace(-1, 1, 4001), torch.tensor([1 - 2**-24, 1e-7, 1e-30, -0.0, 1.5, math.nan])])
     expected = torch.erfinv(x.double())

@@ -22,6 +22,10 @@ SIZE_AS_KEY = Cause(
     "hold the entries in a list or a tensor and index it by the size, or give ranges with --dynamic for which one "
     "entry holds",
 )
+SIZE_LEAVES_TORCH = Cause(
+    "a size is handed to code that takes plain numbers only, and a file holds what it gave for one size",
+    "compute it with + - * // % on x.shape or with tensor operations, or fix the size with --dynamic",
+)
 PACKED = Cause(
     "a recurrent layer gets a packed sequence, whose number of rows no file can hold",
     "give the layer the padded sequence and hide what is behind the lengths: its outputs with a mask, its last state "
@@ -36,7 +40,27 @@ def unnamed_cause(errors: Iterable[BaseException | None]) -> Cause | None:
             return SIZE_AS_KEY
         if error is not None and _in_packed_layer(error):
             return PACKED
+        if error is not None and _of_a_size(error):
+            return SIZE_LEAVES_TORCH
     return None
+
+
+def _of_a_size(error: BaseException) -> bool:
+    """True for a TypeError raised by code outside of torch, which the module itself does not raise, at a symbolic size.
+
+    It was raised by the user's line, or by a library other than torch that the line called with the size.
+    """
+    import torch
+
+    if type(error) is not TypeError:
+        return False
+    *_, raising = traceback.walk_tb(error.__traceback__)
+    frame = raising[0]
+    ours = (
+        "torch" in PurePath(frame.f_code.co_filename).parts
+        or __package__.partition(".")[0] == frame.f_globals.get("__name__", "").partition(".")[0]
+    )
+    return not ours and any(isinstance(v, (torch.SymInt, torch.SymFloat)) for v in frame.f_locals.values())
 
 
 def _in_packed_layer(error: BaseException) -> bool:

@@ -24,6 +24,7 @@ from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.export.symbolic.mode import creation_handlers
 
 if TYPE_CHECKING:
     from torch import nn
@@ -184,15 +185,22 @@ class OutOfTimeError(Exception):
 def _watched(effort: Effort) -> Any:
     """A mode in which every call into torch is counted: a loop over a large size would not end.
 
-    A recurrent layer has no decision in it, and is not taken apart into its steps.
+    A recurrent layer has no decision in it, and is not taken apart into its steps; a window or a ramp of a moving
+    length has none either, and torch would take a number for it.
     """
     import torch
     from torch.overrides import TorchFunctionMode
+
+    creation = creation_handlers()
 
     class Watched(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if not effort.step():
                 raise OutOfTimeError
+            creating = creation.get(getattr(func, "__name__", ""))
+            if creating is not None:
+                created = creating(func, *args, **(kwargs or {}))
+                return func(*args, **(kwargs or {})) if created is NotImplemented else created
             if func is torch.nn.functional.batch_norm:
                 return normalised(*args, **(kwargs or {}))
             if not kwargs and is_recurrent(func, args):

@@ -32,6 +32,10 @@ READING = (
     "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__format__",
     "__repr__", "__str__", "__reversed__", "data_ptr", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage",
 )  # fmt: skip
+# What a tensor without values answers as well, so that torch.export does not see anything leave.
+SHOWING = (
+    "__format__", "__repr__", "__str__", "data_ptr", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage",
+)  # fmt: skip
 # Their results have sizes that are values, which leave when Python asks for them.
 SIZED_BY_VALUE = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "_unique2", "bincount")
 ASKING_SIZE = ("__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split")
@@ -42,9 +46,13 @@ MOST_SHOWN = 3
 
 @dataclass
 class Exit:
-    """A line at which values leave. `decides` says that a bool was asked for; low and high bound the numbers read."""
+    """A line at which values leave. `decides` says that a bool was asked for; low and high bound the numbers read.
+
+    `shown` is true when a text or an address left, which torch.export passes over.
+    """
 
     decides: bool = False
+    shown: bool = False
     low: float = math.inf
     high: float = -math.inf
 
@@ -66,13 +74,13 @@ class Exits:
     lines: dict[Frame, Exit] = field(default_factory=dict)
     _sized: list[Any] = field(default_factory=list)
 
-    def note(self, decides: bool, value: Any = None) -> None:
+    def note(self, decides: bool, value: Any = None, *, shown: bool = False) -> None:
         """Something left at the user's line that is being run."""
         frame = innermost_user_frame(_frames())
         if frame is None:
             return
         leaving = self.lines.setdefault(frame, Exit())
-        leaving.decides = leaving.decides or decides
+        leaving.decides, leaving.shown = leaving.decides or decides, leaving.shown or shown
         leaving.add(value)
 
     def sized_by_value(self, result: Any) -> None:
@@ -111,7 +119,7 @@ def _watched(exits: Exits) -> Iterator[None]:
             name = getattr(func, "__name__", "")
             result = func(*args, **(kwargs or {}))
             if name in DECIDING or name in READING:
-                exits.note(name in DECIDING, result)
+                exits.note(name in DECIDING, result, shown=name in SHOWING)
             elif name in SIZED_BY_VALUE or (name == "__getitem__" and _by_mask(args)):
                 exits.sized_by_value(result)
             elif name in ASKING_SIZE and exits.has_sized(args):

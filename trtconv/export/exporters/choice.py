@@ -84,7 +84,7 @@ def choose(job: ExportTask) -> ChosenExport:
             job = with_paths(job, paths)
             job, result = probed(job, result)
             job, result = allow_for_rounding(job, result)
-        if result.equal and way.exporter == "torchscript":
+        if result.equal:
             job, result = check_value_branches(job, result, allow_for_rounding)
         infinities = spread_infinities(job, result) if result.equal else ()
         # Its session holds the weights once more.

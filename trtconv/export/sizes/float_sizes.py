@@ -1,4 +1,4 @@
-"""Sizes that a file computes in floats: `Floor(Cast(Gather(Shape(x))) * 0.7)`, or a Resize by a scale."""
+"""What a file computes from sizes in floats and cuts: `Floor(Cast(Gather(Shape(x))) * 0.7)`, a Resize by a scale."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     import onnx
 
 FLOATS = (1, 10, 11, 16)
+# A last bit decides what these give.
+CUTTING = frozenset(
+    ("Floor", "Ceil", "Round", "Sign", "Mod", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
+)
 
 
 def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
-    """True when a number that comes from shapes goes through floats back into an integer, in bodies not looked at.
+    """True when numbers that come from shapes alone go through floats back into whole ones, in bodies not looked at.
 
     A Resize by a scale that is a power of two rounds nothing.
     """
@@ -33,7 +37,7 @@ def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
         elif inputs and all(i in whole or i in floating for i in inputs):
             to = next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
             was_float = any(i in floating for i in inputs)
-            if was_float and to in INTEGERS:
+            if was_float and (to in INTEGERS or node.op_type in CUTTING):
                 return True
             (floating if was_float or to in FLOATS else whole).update(node.output)
     return False

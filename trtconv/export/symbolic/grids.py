@@ -48,6 +48,29 @@ def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, 
     return torch.where(index < maximum(steps // 2, 1), rising, falling)
 
 
+def rfftfreq(func: Any, n: Any, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The handler of torch.fft.rfftfreq for n read from a shape: the bins' frequencies, [n // 2 + 1]."""
+    return _frequencies(n, d, dtype, device, whole=False)
+
+
+def fftfreq(func: Any, n: Any, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The handler of torch.fft.fftfreq for n read from a shape: the bins' frequencies, [n], the negative ones last."""
+    return _frequencies(n, d, dtype, device, whole=True)
+
+
+def _frequencies(n: Any, d: float, dtype: Any, device: Any, *, whole: bool) -> Any:
+    import torch
+
+    kind = dtype or torch.get_default_dtype()
+    if not is_symbolic(n) or not isinstance(d, (int, float)) or not kind.is_floating_point:
+        return NotImplemented
+    one = torch.ones((), dtype=kind, device=device)
+    index = arange(n if whole else n // 2 + 1, one)
+    if whole:
+        index = torch.where(index < (n + 1) // 2, index, index - n)
+    return index.to(kind) * (1.0 / (one * n * d))
+
+
 def gradient(func: Any, x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
     """Central differences, of the first or second order at the edges, for places that are evenly spaced."""
     axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)

@@ -42,7 +42,7 @@ def handlers() -> dict[str, Handler]:
     """
     table: dict[str, Handler] = {
         "interpolate": resize.interpolate, "conv2d": convolution.conv2d, "affine_grid": grids.affine_grid,
-        "linspace": grids.linspace,
+        **creation_handlers(),
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
@@ -62,6 +62,7 @@ def handlers() -> dict[str, Handler]:
         "cholesky": linear_algebra.cholesky, "trapezoid": grids.trapezoid, "trapz": grids.trapezoid,
         "cumulative_trapezoid": grids.cumulative_trapezoid, "kron": linear_algebra.kronecker,
         "block_diag": linear_algebra.block_diagonal, "gradient": grids.gradient, "nanmedian": order.nanmedian,
+        "nanquantile": order.nanquantile,
         "erfinv": error_functions.erfinv, "special_erfinv": error_functions.erfinv, "erfc": error_functions.erfc,
         "special_erfc": error_functions.erfc, "special_erfcx": error_functions.erfcx,
         "special_log_ndtr": error_functions.log_ndtr,
@@ -72,6 +73,7 @@ def handlers() -> dict[str, Handler]:
         "fft_fftshift": fourier.shift(False), "fft_ifftshift": fourier.shift(True),
         "logaddexp": numerics.logaddexp, "cov": numerics.covariance, "corrcoef": numerics.correlation,
         "logaddexp2": numerics.logaddexp2, "fmax": numerics.fmax, "fmin": numerics.fmin, "signbit": numerics.signbit,
+        "sign": numerics.sign, "sgn": numerics.sign,
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": order.index_reduce, "put": order.put, "mode": order.mode,
         "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
@@ -84,8 +86,6 @@ def handlers() -> dict[str, Handler]:
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
-        "hann_window": short_time.cosine_window(0.5, 0.5), "hamming_window": short_time.cosine_window(0.54, 0.46),
-        "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08),
         "stft": short_time.stft, "istft": short_time.istft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
         "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
@@ -98,6 +98,15 @@ def handlers() -> dict[str, Handler]:
         table[f"adaptive_avg_pool{rank}d"] = adaptive_pool(rank, "average")
         table[f"adaptive_max_pool{rank}d"] = adaptive_pool(rank, "max")
     return table
+
+
+def creation_handlers() -> dict[str, Handler]:
+    """Those of functions that make a tensor of a size alone, which torch computes anew for each number."""
+    return {
+        "linspace": grids.linspace, "fft_rfftfreq": grids.rfftfreq, "fft_fftfreq": grids.fftfreq,
+        "hann_window": short_time.cosine_window(0.5, 0.5), "hamming_window": short_time.cosine_window(0.54, 0.46),
+        "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08), "bartlett_window": short_time.bartlett_window,
+    }  # fmt: skip
 
 
 def _takes(handler: Handler, args: Sequence[Any], named: Mapping[str, Any]) -> bool:

@@ -106,6 +106,13 @@ def _number_of_two(x: Any, y: Any, extreme: Any) -> Any:
     return torch.where(x != x, y, torch.where(y != y, x, extreme(x, y)))
 
 
+def sign(func: Any, x: Any) -> Any:
+    """-1, 0 or 1, and 0 for a NaN, as torch has it; ONNX's Sign leaves a NaN."""
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+
+
 def signbit(func: Any, x: Any) -> Any:
     """Whether a number is negative, a zero too; no NaN is."""
     import torch
@@ -171,9 +178,15 @@ def angle(func: Any, x: Any) -> Any:
 
 
 def multiply(func: Any, x: Any, other: Any) -> Any:
-    """The product of booleans, and of real tensors with Python's complex numbers."""
+    """The product of booleans, of whole numbers with a fraction of sizes, and of real tensors with complex numbers."""
     import torch
 
+    if isinstance(other, torch.SymFloat) and not (x.dtype.is_floating_point or x.dtype.is_complex):
+        # The exporters cut the fraction to a whole number, or find no form of the product.
+        real = x.to(torch.get_default_dtype())
+        return real * torch.full((), other, dtype=real.dtype, device=x.device)
+    if isinstance(other, torch.Tensor) and other.dim() == 0 and _is_whole(x) and other.dtype.is_floating_point:
+        return x.to(torch.result_type(x, other)) * other
     if isinstance(other, complex) and x.dtype in (torch.float32, torch.float64):
         return torch.complex(x * other.real, x * other.imag)
     return torch.logical_and(x, other) if _are_booleans(x, other) else NotImplemented
@@ -200,6 +213,13 @@ def exponential(func: Any, x: Any) -> Any:
     parts = torch.view_as_real(x)
     size = torch.exp(parts[..., 0])
     return torch.complex(size * torch.cos(parts[..., 1]), size * torch.sin(parts[..., 1]))
+
+
+def _is_whole(x: Any) -> bool:
+    import torch
+
+    real = x.dtype.is_floating_point or x.dtype.is_complex
+    return isinstance(x, torch.Tensor) and not real and x.dtype != torch.bool
 
 
 def _are_booleans(x: Any, other: Any) -> bool:

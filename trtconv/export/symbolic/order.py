@@ -39,6 +39,29 @@ def nanmedian(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return ValuesIndices(values, indices) if keepdim else ValuesIndices(values.squeeze(dim), indices.squeeze(dim))
 
 
+def nanquantile(
+    func: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Any:
+    """A quantile of what is no NaN, between the two ranks next to it, along an axis or of all elements."""
+    import torch
+
+    if not isinstance(q, float) or interpolation != "linear" or not x.dtype.is_floating_point:
+        return NotImplemented
+    if dim is None:
+        flat = nanquantile(func, x.reshape(-1), q, 0)
+        return flat.reshape([1] * x.dim()) if keepdim else flat
+    missing = x != x
+    values = torch.where(missing, math.inf, x).sort(dim)[0]
+    count = x.shape[dim] - missing.to(torch.int64).sum(dim, keepdim=True)
+    rank = (count - 1).clamp(min=0).to(x.dtype) * q
+    below = torch.floor(rank)
+    low, high = (values.gather(dim, r.to(torch.int64)) for r in (below, torch.ceil(rank)))
+    share, gap = rank - below, high - low
+    between = torch.where(share < 0.5, low + share * gap, high - gap * (1.0 - share))
+    between = torch.where(count > 0, between, math.nan)
+    return between if keepdim else between.squeeze(dim)
+
+
 def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis."""
     return _ranked(x, k - 1, dim, keepdim)

@@ -167,6 +167,31 @@ def cosine_window(*coefficients: float) -> Callable[..., Any]:
     return window
 
 
+def bartlett_window(
+    func: Any,
+    window_length: Any,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """The handler of torch.bartlett_window for a length read from a shape: a ramp to 1 and down again."""
+    import torch
+
+    dtype = torch.get_default_dtype() if dtype is None else dtype
+    if not dtype.is_floating_point or not is_symbolic(window_length):
+        return NotImplemented
+    length = torch.full((), window_length, dtype=dtype, device=device)
+    last = length if periodic else length - 1.0
+    index = arange(window_length, length).to(dtype)
+    ramp = index * (2.0 / last.clamp(min=1.0))
+    values = torch.where(index * 2.0 <= last, ramp, 2.0 - ramp)
+    return torch.where(length == 1.0, torch.ones_like(values), values)
+
+
 def _fixed_window(length: int, periodic: bool, coefficients: tuple[float, ...]) -> Any:
     import numpy as np
     import torch

@@ -150,7 +150,7 @@ class WindowsAttend(nn.Module):
         return torch.einsum("ntw,ntwc->ntc", scores.softmax(-1), keys)
 
 
-@attack("x:float32[N,3,H,W]", dims="N=1:1:1 H=7:14:33 W=7:14:30", refused="differs from the module")
+@attack("x:float32[N,3,H,W]", dims="N=1:1:1 H=7:14:33 W=7:14:30")
 class PatchesWithRest(nn.Module):
     """Strided convolution drops the rest; positions are interpolated with the scale that DINO adds 0.1 to."""
 

@@ -1,4 +1,4 @@
-"""Antialiased resizing as two products with matrices of filter weights.
+"""Resizing as products with matrices of filter weights, one for each axis: antialiased, or by a ratio of its own.
 
 No TensorRT has ONNX's antialiased Resize. Besides, torch keeps a given scale factor for the filter, where Resize with
 sizes takes the ratio of the sizes, which differs when the output size was rounded down.
@@ -10,6 +10,9 @@ from typing import Any
 
 from trtconv.export.symbolic.resampling.windows import along_axis
 from trtconv.export.symbolic.sizes import arange, is_symbolic
+
+# The parameter of Keys' cubic that torch takes (aten/src/ATen/native/UpSample.h), and that where it antialiases.
+CUBIC, ANTIALIASED_CUBIC = -0.75, -0.5
 
 
 def resize_antialiased(x: Any, sizes: list[Any], steps: list[Any], mode: str) -> Any:
@@ -34,6 +37,27 @@ def resize_linear(x: Any, axis: int, size: Any, step: Any) -> Any:
     return along_axis(x, axis, (1.0 - (input_positions - source).abs()).clamp(min=0.0).to(x.dtype))
 
 
+def resize_cubic(x: Any, axis: int, size: Any, step: Any) -> Any:
+    """Cubic interpolation of one axis without antialiasing, as `resize_linear`; beyond the edge lies its pixel.
+
+    An axis that keeps its size is resampled like any other.
+    """
+    import torch
+
+    length = x.shape[axis]
+    last = scalar(length, x) - 1.0
+    source = (arange(size, x).to(torch.float32) + 0.5) * step - 0.5
+    below = torch.floor(source)
+    input_positions = arange(length, x).to(torch.float32).unsqueeze(0)
+    weights = torch.zeros((), dtype=torch.float32, device=x.device)
+    for offset in (-1.0, 0.0, 1.0, 2.0):
+        tap = below + offset
+        coefficient = _cubic((source - tap).abs(), CUBIC)
+        pixel = torch.minimum(tap.clamp(min=0.0), last).unsqueeze(1)
+        weights = weights + torch.where(input_positions == pixel, coefficient.unsqueeze(1), 0.0)
+    return along_axis(x, axis, weights.to(x.dtype))
+
+
 def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     """[size, length]: the filter around each output's centre, rows summing to one."""
     import torch
@@ -46,7 +70,7 @@ def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     centre = (arange(size, x).to(torch.float32) + 0.5).unsqueeze(1) * step
     input_positions = (arange(length, x).to(torch.float32) + 0.5).unsqueeze(0)
     distance = ((input_positions - centre) / stretch).abs()
-    weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance)
+    weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance, ANTIALIASED_CUBIC)
     return (weights / weights.sum(1, keepdim=True)).to(x.dtype)
 
 
@@ -59,11 +83,10 @@ def scalar(size: Any, like: Any) -> Any:
     return torch.full((), size, dtype=torch.int64, device=like.device).to(torch.float32)
 
 
-def _cubic(d: Any) -> Any:
-    """Keys' cubic with a = -0.5, which torch uses when it antialiases."""
+def _cubic(d: Any, a: float) -> Any:
+    """Keys' cubic at the distance d of a tap."""
     import torch
 
-    a = -0.5
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return torch.where(d < 1, near, torch.where(d < 2, far, torch.zeros_like(d)))

@@ -6,11 +6,13 @@ import itertools
 from typing import Any
 
 from trtconv.export.symbolic.resampling.adaptive import pool_to
-from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_linear, scalar
+from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear, scalar
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
 # Pairs of sizes at which the two formulas of nearest are compared.
 PAIRS = 3000
+# Modes that are written out by the ratio that torch keeps for the positions.
+INEXACT = ("nearest", "linear", "bilinear", "trilinear", "bicubic")
 
 
 def interpolate(
@@ -69,32 +71,37 @@ def _by_inexact_ratio(x: Any, scales: list[Any], mode: str, antialias: bool) -> 
     lengths = [x.shape[i - len(scales)] for i in range(len(scales))]
     steps = [_step(s, x) for s in scales]
     exact = [_numerator_over(n, s) is not None for n, s in zip(lengths, scales, strict=True)]
-    if all(exact) or antialias or mode not in ("nearest", "linear", "bilinear", "trilinear") or None in steps:
+    if all(exact) or antialias or mode not in INEXACT or None in steps:
         return None
     for i, (length, scale, step) in enumerate(zip(lengths, scales, steps, strict=True)):
         axis, out = i - len(scales), _scaled(length, scale)
         if mode == "nearest":
             x = x.index_select(axis, _picked(x, length, out, step))
         else:
-            x = resize_linear(x, axis, out, step)
+            x = (resize_cubic if mode == "bicubic" else resize_linear)(x, axis, out, step)
     return x
 
 
 def _step(scale: Any, x: Any) -> Any:
-    """Input pixels per output pixel as a float32 scalar; None for a number or an expression that is not a ratio."""
+    """Input pixels per output pixel as a float32 scalar; None for a number."""
     import torch
 
     if isinstance(scale, torch.Tensor):
         return 1.0 / scale
     expression = getattr(scale.node, "expr", None) if isinstance(scale, torch.SymFloat) else None
-    if type(expression).__name__ not in ("IntTrueDiv", "FloatTrueDiv"):
+    if expression is None:
         return None
+    if not _is_ratio(expression):
+        return 1.0 / torch.full((), scale, dtype=torch.float32, device=x.device)
     environment = scale.node.shape_env
-    up, down = (
-        environment.create_symintnode(e, hint=int(environment.size_hint(e)))
-        for e in expression.args  # type: ignore[union-attr]
-    )
+    up, down = (environment.create_symintnode(e, hint=int(environment.size_hint(e))) for e in expression.args)
     return scalar(down, x) / scalar(up, x)
+
+
+def _is_ratio(expression: Any) -> bool:
+    """True for a whole number over another."""
+    ratio = type(expression).__name__ in ("IntTrueDiv", "FloatTrueDiv")
+    return ratio and all(part.is_integer for part in expression.args)
 
 
 def _numerator_over(length: Any, scale: Any) -> Any:
@@ -102,9 +109,9 @@ def _numerator_over(length: Any, scale: Any) -> Any:
     import torch
 
     expression = getattr(scale.node, "expr", None) if isinstance(scale, torch.SymFloat) else None
-    if type(expression).__name__ not in ("IntTrueDiv", "FloatTrueDiv") or not isinstance(length, torch.SymInt):
+    if expression is None or not _is_ratio(expression) or not isinstance(length, torch.SymInt):
         return None
-    numerator, denominator = expression.args  # type: ignore[union-attr]
+    numerator, denominator = expression.args
     if denominator != length.node.expr:
         return None
     environment = length.node.shape_env
