@@ -20,7 +20,6 @@ from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
-from trtconv.export.sizes.scan import SCANNED
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
 from trtconv.proof.points import SamplePoint
@@ -140,7 +139,7 @@ def _difference_error(
         v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _wrong_attempts(attempts)
     ):
         hint = IN_WHOLE_NUMBERS
-    elif not line and wrong.at is not None and wrong.at.label == SCANNED and rounds_sizes(attempts[0]):
+    elif not line and _at_another_size(job, wrong) and rounds_sizes(attempts[0]):
         hint = CUT_FLOATS
     elif not line and (fixed := fixed_size_line(job, wrong, paths)):
         line, hint = fixed, FIXED_SIZE
@@ -174,10 +173,14 @@ def reading_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
 
 def fixed_size_line(job: ExportTask, wrong: ProofVerdict, paths: SizePaths | None) -> str | None:
     """`net.py:12`: the first line that makes a plain number of a size, where a file is wrong at other sizes."""
-    if wrong.at is None or wrong.at.values != "random" or wrong.at.dims == job.sizes:
+    if not _at_another_size(job, wrong):
         return None
     lines = (paths or size_paths(job)).lines
     return lines[0] if lines else None
+
+
+def _at_another_size(job: ExportTask, wrong: ProofVerdict) -> bool:
+    return wrong.at is not None and wrong.at.values == "random" and wrong.at.dims != job.sizes
 
 
 def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[ProofVerdict, Attempt]]:

@@ -71,6 +71,18 @@ def test_the_sign_of_a_nan_is_none():
     assert numerics.sign(None, torch.arange(-1, 2)) is NotImplemented
 
 
+def test_a_choice_between_masks():
+    x = torch.randn(3, 5)
+    own = numerics.where(None, x > 0, x > 1, x < -1)
+    assert torch.equal(own, torch.where(x > 0, x > 1, x < -1))
+    assert numerics.where(None, x > 0, x, x + 1) is NotImplemented
+
+
+def test_running_products_of_masks_count():
+    x = torch.randn(3, 5) > -1
+    assert torch.equal(order.cumprod(None, x, 1), torch.cumprod(x, 1))
+
+
 def test_erfinv_keeps_its_digits_at_the_ends():
     x = torch.cat([torch.linspace(-1, 1, 4001), torch.tensor([1 - 2**-24, 1e-7, 1e-30, -0.0, 1.5, math.nan])])
     expected = torch.erfinv(x.double())

@@ -40,8 +40,6 @@ SECONDS = 8.0
 LESS_SECONDS = 2.0
 # Points of each kind that are compared whatever they take.
 LEAST = 4
-# What the points are called.
-SCANNED = "scan"
 
 Sizes = Mapping[str, int]
 
@@ -63,7 +61,7 @@ def scan_points(job: ExportTask, edges: Iterable[Sizes]) -> Iterator[tuple[str, 
         whole = tuple({**base, **sizes}.items())
         if whole not in emitted and space.contains(dict(whole)):
             emitted.add(whole)
-            yield kind, SamplePoint(SCANNED, whole, "random", seed)
+            yield kind, SamplePoint("scan", whole, "random", seed)
 
 
 def _alternate(single: Iterator[Sizes], joint: Iterator[Sizes]) -> Iterator[tuple[str, Sizes]]:

@@ -81,7 +81,7 @@ def handlers() -> dict[str, Handler]:
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
         "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
-        "exp": numerics.exponential,
+        "exp": numerics.exponential, "where": numerics.where,
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "embedding_bag": embedding_bag, "hypot": numerics.hypot,

@@ -215,6 +215,15 @@ def exponential(func: Any, x: Any) -> Any:
     return torch.complex(size * torch.cos(parts[..., 1]), size * torch.sin(parts[..., 1]))
 
 
+def where(func: Any, condition: Any, x: Any = None, other: Any = None) -> Any:
+    """A choice between two masks, as a formula: ONNX Runtime has no Where of booleans."""
+    import torch
+
+    if not _are_booleans(x, other):
+        return NotImplemented
+    return torch.logical_or(torch.logical_and(condition, x), torch.logical_and(torch.logical_not(condition), other))
+
+
 def _is_whole(x: Any) -> bool:
     import torch
 

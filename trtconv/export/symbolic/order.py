@@ -87,6 +87,8 @@ def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
     """Running products: for every place the product of what comes no later."""
     import torch
 
+    if dtype is None and not (x.dtype.is_floating_point or x.dtype.is_complex):
+        dtype = torch.int64
     last, earlier = _triangle(x if dtype is None else x.to(dtype), dim)
     ones = torch.ones((), dtype=last.dtype, device=x.device)
     return torch.where(earlier, last.unsqueeze(-2), ones).prod(-1).transpose(dim, -1)
