@@ -28,6 +28,7 @@ from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs,
 from trtconv.export.module.user_code import blame
 from trtconv.export.recurrent.gates import InexactGates
 from trtconv.export.sizes.shape_caches import ShapeCaches
+from trtconv.export.sizes.shared_caches import shared_caches
 from trtconv.export.sizes.work import counted_work
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class ModuleRunner:
         self.output_names, self.renames = tuple(output_names), renames
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
+        self.caches = ShapeCaches(shared=shared_caches(module)) if specs is not None else ShapeCaches()
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
 
@@ -87,6 +89,7 @@ class ModuleRunner:
         """Another module run in the same way, or with float64 for float32."""
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
         other.names, other.binding, other.wide, other.ranks = self.names, self.binding, wide, self.ranks
+        other.caches = ShapeCaches(shared=self.caches.shared)
         return other
 
     @property
@@ -146,6 +149,7 @@ class ModuleRunner:
                 stack.enter_context(context)
             if self.wide:
                 stack.enter_context(wide_floats())
+                stack.enter_context(self.caches.shared.emptied())
             if self.ranks:
                 stack.enter_context(stable_sorts())
             outputs = self._run(tensors)

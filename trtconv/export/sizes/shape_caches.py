@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.export.sizes.shared_caches import SharedCaches
+from trtconv.export.sizes.symbolic_keys import SymbolicKeys
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -55,10 +57,14 @@ class CachedAttribute:
 
 @dataclass(frozen=True)
 class ShapeCaches:
-    """`initial`: the caches as they were before the first run; `rewritten`: attributes that every run sets anew."""
+    """`initial`: the caches as they were before the first run; `rewritten`: attributes that every run sets anew.
+
+    `shared` are those outside of the module.
+    """
 
     initial: tuple[CachedAttribute, ...] = ()
     rewritten: tuple[CachedAttribute, ...] = ()
+    shared: SharedCaches = field(default_factory=SharedCaches)
 
     def __contains__(self, slot: object) -> bool:
         return any(a.slot == slot for a in self.initial)
@@ -75,7 +81,8 @@ class ShapeCaches:
                     attribute.plain[attribute.name] = attribute.space.pop(attribute.name, MISSING)
             for attribute in self.initial:
                 _put(attribute.plain or attribute.space, attribute.name, _fresh(attribute))
-            yield
+            with self.shared.emptied():
+                yield
         finally:
             for attribute in before:
                 if attribute.plain is not None:
@@ -115,14 +122,14 @@ def find_shape_caches(
 
     Runs the module three times more, if runs changed any attribute at all, and once more if a cache was full.
     """
-    after = attributes(runner.module)
+    after, nothing = attributes(runner.module), ShapeCaches(shared=runner.caches.shared)
     if all(slot in before and a.same(before[slot]) for slot, a in after.items()):
-        return ShapeCaches()
+        return nothing
     here = samples[0]
     shapes = [v.shape for v in here.inputs.values()]
     others = [s for s in samples if s.point.values == "random" and [v.shape for v in s.inputs.values()] != shapes]
     if not others:
-        return ShapeCaches()
+        return nothing
     states = []
     for sample in (max(others, key=lambda s: sum(v.size for v in s.inputs.values())), here, here):
         runner(sample.inputs)
@@ -137,6 +144,7 @@ def find_shape_caches(
         ShapeCaches(
             tuple(before.get(s) or replace(first[s], value=MISSING, content=None) for s in keyed),
             tuple(second[s] for s in rewritten),
+            runner.caches.shared,
         ),
         second,
         here,
@@ -243,32 +251,3 @@ def _put(space: dict[str, Any], name: str, value: Any) -> None:
         space.pop(name, None)
     else:
         space[name] = value
-
-
-class SymbolicKeys(dict[Any, Any]):
-    """A dictionary whose keys may have symbolic sizes in them, which have no hash."""
-
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(_hashable(key))
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(_hashable(key), value)
-
-    def __contains__(self, key: Any) -> bool:
-        return super().__contains__(_hashable(key))
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """As of a plain dictionary."""
-        return super().get(_hashable(key), default)
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """As of a plain dictionary."""
-        return super().setdefault(_hashable(key), default)
-
-
-def _hashable(key: Any) -> Any:
-    """The key with the expression of each symbolic size in its place."""
-    if isinstance(key, tuple):
-        return tuple(_hashable(k) for k in key)
-    node = getattr(key, "node", None)
-    return ("size", str(node.expr)) if node is not None and hasattr(node, "expr") else key

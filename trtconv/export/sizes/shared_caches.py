@@ -1,0 +1,113 @@
+"""What the user's files keep for all modules: `functools.lru_cache` on a function, a dictionary at the top of a file.
+
+A mask or a table of frequencies is often made once for each size. A module's FP64 twin, or the tensors without values
+of a trace, would leave theirs there for the next run, or find those of FP32; and a symbolic size is no key. So in such
+a run a function that remembers its results is the function itself, and a dictionary has in it what it had before the
+first run.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from trtconv.export.module.user_code import is_library
+from trtconv.export.sizes.symbolic_keys import SymbolicKeys
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# A larger container is a vocabulary, which no run fills.
+MOST_ENTRIES = 4096
+_REMEMBERING = type(functools.lru_cache(lambda: None))
+
+
+@dataclass(frozen=True)
+class RememberingFunction:
+    """A name, in a file or a class, of a function that remembers its results."""
+
+    space: Any
+    name: str
+    member: Any
+    plain: Any
+
+
+@dataclass(frozen=True)
+class SharedCaches:
+    """Functions that remember their results, containers with what was in them at first, and names of dictionaries."""
+
+    functions: tuple[RememberingFunction, ...] = ()
+    containers: tuple[tuple[Any, Any], ...] = ()
+    dictionaries: tuple[tuple[ModuleType, str], ...] = ()
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """For the time of the block the caches are as before the first run; then again what they were."""
+        before = [(container, container.copy()) for container, _ in self.containers]
+        # What grew in the runs is no table of the author's, in which a symbolic size would find nothing.
+        grown = {id(c) for c, content in self.containers if len(c) > len(content)}
+        filled = [(file, name, vars(file)[name]) for file, name in self.dictionaries if id(vars(file)[name]) in grown]
+        try:
+            for container, content in self.containers:
+                _fill(container, content)
+            for file, name, dictionary in filled:
+                setattr(file, name, SymbolicKeys(dictionary))
+            for function in self.functions:
+                setattr(function.space, function.name, function.plain)
+            yield
+        finally:
+            for file, name, dictionary in filled:
+                setattr(file, name, dictionary)
+            for function in self.functions:
+                setattr(function.space, function.name, function.member)
+            for container, content in before:
+                _fill(container, content)
+
+
+def shared_caches(module: nn.Module) -> SharedCaches:
+    """Those of the user's files, and of the files in which the classes of the module and its parts are written."""
+    classes = {type(part).__module__ for part in module.modules()}
+    functions: list[RememberingFunction] = []
+    containers: dict[int, tuple[Any, Any]] = {}
+    dictionaries = []
+    for name, file in list(sys.modules.items()):
+        if not isinstance(file, ModuleType) or name.partition(".")[0] in ("torch", "trtconv"):
+            continue
+        path = getattr(file, "__file__", None)
+        if name not in classes and (not isinstance(path, str) or is_library(path)):
+            continue
+        functions += _remembering(file)
+        # `__builtins__` is a dictionary too.
+        for key, value in [(n, v) for n, v in vars(file).items() if not n.startswith("__")]:
+            if isinstance(value, type) and value.__module__ == name:
+                functions += _remembering(value)
+            if type(value) in (dict, list) and len(value) <= MOST_ENTRIES:
+                containers[id(value)] = (value, value.copy())
+                dictionaries += [(file, key)] if type(value) is dict else []
+    return SharedCaches(tuple(functions), tuple(containers.values()), tuple(dictionaries))
+
+
+def _remembering(space: Any) -> Iterator[RememberingFunction]:
+    for name, member in list(vars(space).items()):
+        wrapped = isinstance(member, (staticmethod, classmethod))
+        function = member.__func__ if wrapped else member
+        plain = getattr(function, "__wrapped__", None)
+        if isinstance(function, _REMEMBERING) and isinstance(plain, FunctionType):
+            yield RememberingFunction(space, name, member, type(member)(plain) if wrapped else plain)
+
+
+def _fill(container: Any, content: Any) -> None:
+    if len(container) == len(content):
+        pairs = zip(container.items(), content.items(), strict=True) if type(container) is dict else ()
+        same = all(k is n and v is w for (k, v), (n, w) in pairs) and (
+            type(container) is dict or all(a is b for a, b in zip(container, content, strict=True))
+        )
+        if same:
+            return
+    container.clear()
+    (container.update if type(container) is dict else container.extend)(content)
