@@ -30,6 +30,7 @@ from trtconv.export.module.user_code import (
     python_frames,
 )
 from trtconv.export.sizes.exact_sizes import inexact_sizes
+from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
     import torch
@@ -58,15 +59,16 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> ExportCandid
 
 def _traced(trace: Trace, opset: int) -> tuple[Any, torch.export.ExportedProgram]:
     """The model and the decomposed program; sizes in multiples are traced as such where no condition is on them."""
-    if is_in_multiples(trace):
-        try:
-            with sizes_in_units(trace):
-                program = program_of(trace)
-            return to_onnx(program, trace, opset)
-        except Exception as error:  # torch raises whatever a module makes it raise
-            if not is_for_units(error):
-                raise
-    return to_onnx(program_of(trace), trace, opset)
+    with multiples_as_such():
+        if is_in_multiples(trace):
+            try:
+                with sizes_in_units(trace):
+                    program = program_of(trace)
+                return to_onnx(program, trace, opset)
+            except Exception as error:  # torch raises whatever a module makes it raise
+                if not is_for_units(error):
+                    raise
+        return to_onnx(program_of(trace), trace, opset)
 
 
 def program_of(trace: Trace) -> torch.export.ExportedProgram:

@@ -6,7 +6,7 @@ each other, and torch simplifies them again at every view: swin_t, which pads to
 three steps, was not traced in six minutes. With `32 * unit` in place of the symbol these are `8 * unit`, `4 * unit`.
 
 A unit is no axis of an input, so torch cannot state a condition on one: it raises KeyError, or drops the condition in
-the end. The first is told to the caller, the second is looked for here.
+the end. The conditions are taken out of its hands and tried here at every size of the space.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
 
     def take_down(*_: Any) -> None:
         # Those that come later are torch's own: that the size is a multiple.
-        conditions.update((g.expr, _line_of(g)) for e in env for g in e.guards)
+        units = {unit for unit, (_, multiple) in dims.items() if multiple > 1}
+        for e in env:
+            conditions.update((g.expr, _line_of(g)) for g in e.guards)
+            e.guards[:] = [g for g in e.guards if not units & g.expr.free_symbols]
 
     hooks = trace.flat.register_forward_pre_hook(put_in), trace.flat.register_forward_hook(take_down)
     try:
@@ -98,8 +101,8 @@ def _unit(node: Any, trace: Trace, name: str) -> Any:
     env, rng = node.shape_env, trace.space[name]
     unit = sympy.Symbol(f"{name}{SUFFIX}", integer=True, positive=True)
     env.backed_var_to_val[unit] = sympy.Integer(node.hint // rng.multiple)
-    # The range that `dynamic_shapes` states.
-    env.var_to_range[unit] = ValueRanges(max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple))
+    # The range that `dynamic_shapes` states. torch narrows it with each condition, so that it has to know it.
+    env._update_var_to_range(unit, ValueRanges(max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)))
     env._set_replacement(node.expr, rng.multiple * unit, "multiple")
     return unit
 

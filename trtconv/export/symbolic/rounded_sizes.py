@@ -1,0 +1,102 @@
+"""Sizes that are padded to a multiple, kept as that multiple while torch traces.
+
+`H + (7 - H % 7) % 7` is `7 * ((H + 6) // 7)`, which torch does not know. A network that works on windows asks at every
+view whether the first is a multiple of seven, how many sevens are in it, and whether those times seven are the whole;
+torch can answer none of these, notes each as a condition, and puts ever longer sums into each other. Of the multiple it
+answers them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+
+@contextmanager
+def multiples_as_such() -> Iterator[None]:
+    """In the block, a sum that is the next multiple of a number above or below a size is written as that multiple.
+
+    A quotient that is one number in the whole range of its sizes is that number.
+    """
+    from torch.fx.experimental.sym_node import SymNode
+
+    rewrites = {"_add": as_multiple, "_sub": as_multiple, "_int_floordiv": _as_constant}
+    patches = {name: _rewriting(getattr(SymNode, name), rewrite) for name, rewrite in rewrites.items()}
+    with mock.patch.multiple(SymNode, **patches):
+        yield
+
+
+def _rewriting(operation: Any, rewrite: Any) -> Any:
+    """The operation of two sizes, what it comes to written anew where it can be."""
+
+    def operate(self: Any, other: Any) -> Any:
+        result = operation(self, other)
+        # Where nodes are recorded torch calls it once more inside, and hands that result out, which may be a number.
+        expression = getattr(result, "_expr", None)
+        env = getattr(result, "shape_env", None)
+        rewritten = None if expression is None or env is None else rewrite(expression, env.var_to_range)
+        if rewritten is not None:
+            result._expr = rewritten
+            result._optimized_summation = False
+        return result
+
+    return operate
+
+
+def as_multiple(total: Any, ranges: Any = None) -> Any:
+    """The sum with each `X + (k - X % k) % k` and `X + -X % k` in it as `k * ((X + k - 1) // k)`, and each
+    `X - X % k` as `k * (X // k)`; None where there are none.
+
+    `ranges` are torch's of the symbols, by which a quotient may be a number.
+    """
+    import sympy  # type: ignore[import-untyped]
+    from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+
+    if not total.is_Add:
+        return None
+    rewritten = total
+    for term in total.args:
+        factor, remainder = term.as_coeff_Mul()
+        if not isinstance(remainder, Mod | PythonMod) or not remainder.args[1].is_Integer:
+            continue
+        size, step = remainder.args
+        lacking = _size_that_lacks(size, step)
+        if lacking is None:
+            factor, lacking, above = -factor, size, 0
+        else:
+            above = step - 1
+        others = rewritten - term - factor * lacking
+        # Only where the size itself is in the sum, which then gets shorter.
+        if len(sympy.Add.make_args(others)) < len(sympy.Add.make_args(rewritten)):
+            quotient = FloorDiv(lacking + above, step)
+            number = _as_constant(quotient, ranges or {})
+            rewritten = others + factor * step * (quotient if number is None else number)
+    return None if rewritten is total else rewritten
+
+
+def _size_that_lacks(inside: Any, step: Any) -> Any:
+    """X, where what a remainder by `step` is taken of is `-X`, or a multiple of `step` less `X % step`; else None."""
+    from torch.utils._sympy.functions import Mod, PythonMod
+
+    constant, rest = inside.as_coeff_Add()
+    if constant % step != 0 or not rest.could_extract_minus_sign():
+        return None
+    lacking = -rest
+    if isinstance(lacking, Mod | PythonMod) and lacking.args[1] == step:
+        return lacking.args[0]
+    return lacking if constant == 0 else None
+
+
+def _as_constant(expression: Any, ranges: Any) -> Any:
+    """The one number that an expression is in the ranges of its symbols, else None."""
+    from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+    symbols = expression.free_symbols
+    if not symbols or not all(s in ranges for s in symbols):
+        return None
+    # torch starts at 2 where a size may be 1 as well.
+    whole = {s: ValueRanges(1 if ranges[s].lower == 2 else ranges[s].lower, ranges[s].upper) for s in symbols}
+    bounds = bound_sympy(expression, whole)
+    return bounds.lower if bounds.lower == bounds.upper and bounds.lower.is_Integer else None
