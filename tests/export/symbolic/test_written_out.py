@@ -222,3 +222,12 @@ def test_trapezoids(dim):
         torch.testing.assert_close(
             rule(None, y, y.abs().cumsum(dim), dim=dim), torch_rule(y, y.abs().cumsum(dim), dim=dim)
         )
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6, 1e9])
+@pytest.mark.parametrize("rows", [2, 4, 7])
+def test_inverses_of_any_scale(rows, scale):
+    x = torch.linalg.qr(torch.randn(20, rows, rows))[0] * scale
+    exact = torch.linalg.inv(x.double())
+    error = (linear_algebra.inverse(None, x).double() - exact).abs().amax() / exact.abs().amax()
+    assert error < 1e-6

@@ -23,8 +23,13 @@ def inverse(func: Any, x: Any, **_: Any) -> Any:
         return NotImplemented
     unit = torch.eye(size, dtype=x.dtype, device=x.device).expand(x.shape)
     first = _eliminate(torch.cat([x, unit], -1), size)[0][..., size:]
-    step = first @ (unit - x @ first)
+    step = _product(first, unit - _product(x, first))
     return torch.where(step == step, first + step, first)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """a @ b of [..., n, n], summed up element by element: TF32 would shorten what the step is to take back."""
+    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2)
 
 
 def solve(func: Any, a: Any, b: Any, *, left: bool = True) -> Any:
@@ -86,17 +91,17 @@ def _eliminate(x: Any, size: int) -> tuple[Any, Any]:
         column = x[..., :, k].abs()
         # Rows above the pivot are done; -1 keeps them out of the search.
         best = torch.where(rows >= k, column, -torch.ones_like(column)).argmax(-1, keepdim=True)
-        chosen = (rows == best).to(x.dtype).unsqueeze(-1)
-        here = (rows == k).to(x.dtype).unsqueeze(-1)
-        pivot_row, row = (chosen * x).sum(-2, keepdim=True), x[..., k : k + 1, :]
-        x = x + (here - chosen) * (pivot_row - row)
+        chosen, here = (rows == best).unsqueeze(-1), (rows == k).unsqueeze(-1)
+        pivot_row, row = torch.where(chosen, x, 0.0).sum(-2, keepdim=True), x[..., k : k + 1, :]
+        # Rows are chosen and not computed: row + (new - row) loses the digits of `new` where the row is larger.
+        x = torch.where(here, pivot_row, torch.where(chosen, row, x))
         pivot = pivot_row[..., k : k + 1]
         sign = torch.where(best == k, 1.0, -1.0).to(x.dtype)
         step = (pivot.squeeze(-1) * sign).squeeze(-1)
         product = step if product is None else product * step
         # A singular matrix has the determinant zero, not NaN; its inverse torch does not give either.
         scaled = pivot_row / torch.where(pivot == 0, torch.ones_like(pivot), pivot)
-        x = x - (x[..., :, k : k + 1] - here) * scaled
+        x = torch.where(here, scaled, x - x[..., :, k : k + 1] * scaled)
     return x, product
 
 

@@ -1,4 +1,4 @@
-"""The inverse of matrices of up to four rows (ONNX Runtime's Inverse, which older exporters write), written out."""
+"""The inverse of matrices of a few rows (ONNX Runtime's Inverse, which older exporters write), by elimination."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.small_matrix import LARGEST, Elements
+from trtconv.rewrite.patterns.small_matrix import LARGEST, inverse
 
 HALF = 10
 
@@ -24,16 +24,16 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, x: Value, size: int, dtype: int) -> Value:
     if dtype == FLOAT:
-        return Elements(g, x, size).inverse()
-    return g.cast(Elements(g, g.cast(x, FLOAT), size).inverse(), dtype)
+        return inverse(g, x, size)
+    return g.cast(inverse(g, g.cast(x, FLOAT), size), dtype)
 
 
 RULE = Rule(
     name="inverse",
-    why="No TensorRT has an inverse; of up to four rows it is cofactors over the determinant.",
+    why="No TensorRT has an inverse; of up to eight rows it is an elimination with pivots, row by row.",
     ops=("com.microsoft::Inverse",),
     find=find,
     before="com.microsoft.Inverse(x[N,2,2])",
-    after="[[x11, -x01], [-x10, x00]] / (x00 * x11 - x01 * x10)",
+    after="[x | 1] reduced to [1 | y]: the row with a column's largest element, divided by it, is taken off the others",
     unproved="a proof looks at a matrix of zeros too, which has no inverse; the rule's tests compare it at others",
 )
