@@ -1,8 +1,8 @@
 """Sin and Cos of an argument that was brought into one period: TensorRT 8.6 is off by 0.004 at 1e4.
 
-The period is taken off in three parts (Cody and Waite): 2 pi is split into two numbers of eight bits and a rest, so
-that the products with the number of periods are exact up to 65,536 periods, an argument of 411,000. Beyond that the
-spacing of FP32 numbers is itself a large part of the period.
+The period is taken off in four parts (Cody and Waite): 2 pi is split into numbers of at most twelve bits and a rest,
+the number of periods into blocks of 4,096 and a rest, so that the products are exact up to 2^24 periods, an argument of
+1e8; radiance fields encode places as 2^20 x. Beyond that the spacing of FP32 numbers is longer than the period.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from trtconv.rewrite.graph.replacement import Replacement
 
 FIRST = 6.28125
 SECOND = math.floor((2 * math.pi - FIRST) * 2**17) / 2**17
-REST = 2 * math.pi - FIRST - SECOND
-PARTS = (FIRST, SECOND, REST)
+THIRD = math.floor((2 * math.pi - FIRST - SECOND) * 2**29) / 2**29
+REST = 2 * math.pi - FIRST - SECOND - THIRD
+PARTS = (FIRST, SECOND, THIRD, REST)
+BLOCK = 4096
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -35,17 +37,20 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _is_reduced(graph: Graph, value: str) -> bool:
     last = graph.maker(value, "Sub")
     product = None if last is None else graph.maker(last.inputs[1], "Mul")
-    if product is None or graph.maker(product.inputs[0], "Round") is None:
+    if product is None or graph.maker(product.inputs[0], "Sub") is None:
         return False
     part = graph.scalar(product.inputs[1])
     return part is not None and np.float32(part) == np.float32(REST)
 
 
 def reduced(g: Replacement, value: Value) -> Value:
-    """The argument less the nearest number of whole periods, FP32."""
+    """The argument less the nearest number of whole periods, FP32; beyond 1e7 that may be off by one."""
     periods = g.round(g.mul(value, g.scalar(1 / (2 * math.pi), dtype=FLOAT)))
+    blocks = g.mul(g.round(g.mul(periods, g.scalar(1 / BLOCK, dtype=FLOAT))), g.scalar(BLOCK, dtype=FLOAT))
+    rest = g.sub(periods, blocks)
     for part in PARTS:
-        value = g.sub(value, g.mul(periods, g.scalar(part, dtype=FLOAT)))
+        for count in (blocks, rest):
+            value = g.sub(value, g.mul(count, g.scalar(part, dtype=FLOAT)))
     return value
 
 
@@ -56,5 +61,5 @@ RULE = Rule(
     find=find,
     needed=only_tensorrt_8,
     before="Sin(x)",
-    after="Sin(x - 2 pi * Round(x / (2 pi))), 2 pi in three parts",
+    after="Sin(x - 2 pi * Round(x / (2 pi))), 2 pi in four parts, the periods in two",
 )
