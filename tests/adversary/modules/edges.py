@@ -10,7 +10,7 @@ from tests.adversary.attack import forward
 X, N = "x:float32[N,6]", "N=1:2:5"
 
 
-@forward(X, dims=N, refused="signbit")
+@forward(X, dims=N, noted="with an infinity")
 def signs_of_zero(self, x):
     zero = x * 0 - 0.0
     return torch.copysign(torch.ones_like(x), x), torch.atan2(x, x), 1 / (zero + 1).sign()

@@ -39,18 +39,18 @@ def _eliminate(g: Replacement, x: Value, size: int, *, singular: bool = False) -
     rows = g.const(np.arange(size, dtype=np.int64), "rows")
     product: Value = ""
     for k in range(size):
-        place = g.const(np.array([k], np.int64), "place")
+        index = g.const(np.array([k], np.int64), "index")
         here = g.const((np.arange(size) == k)[:, None], "row")
-        magnitude = g.absolute(g.squeeze(g.gather(x, place, axis=-1), -1))
+        magnitude = g.absolute(g.squeeze(g.gather(x, index, axis=-1), -1))
         best = g.op("ArgMax", _open(g, magnitude, k, size), axis=-1, keepdims=1)
         chosen = g.unsqueeze(g.equal(best, rows), -1)
-        row, pivot_row = g.gather(x, place, axis=-2), _row(g, x, chosen)
+        row, pivot_row = g.gather(x, index, axis=-2), _row(g, x, chosen)
         x = g.where(here, pivot_row, g.where(chosen, row, x))
-        pivot = g.gather(pivot_row, place, axis=-1)
+        pivot = g.gather(pivot_row, index, axis=-1)
         product = _times(g, product, pivot, best, k)
         divisor = g.where(g.equal(pivot, g.scalar(0.0, dtype=FLOAT)), g.scalar(1.0, dtype=FLOAT), pivot)
         scaled = g.div(pivot_row, divisor if singular else pivot)
-        x = g.where(here, scaled, g.sub(x, g.mul(g.gather(x, place, axis=-1), scaled)))
+        x = g.where(here, scaled, g.sub(x, g.mul(g.gather(x, index, axis=-1), scaled)))
     return x, product
 
 

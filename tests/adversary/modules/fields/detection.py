@@ -69,7 +69,7 @@ def suppression_in_a_loop(self, boxes, scores):
     return keep
 
 
-@forward(MAP, dims=HW, kinds=("normal", "unit", "large", "mixed-scales"), refused="differs from the module")
+@forward(MAP, dims=HW, kinds=("normal", "unit", "large", "mixed-scales"))
 def peaks_of_heatmap(self, x):
     heat = x.sigmoid()
     heat = heat * (F.max_pool2d(heat, 3, 1, 1) == heat)

@@ -121,7 +121,7 @@ class BagsOfMax(nn.Module):
         return self.highest(ids), self.mean(ids)
 
 
-@attack("ids:int64[12]=0:19", "w:float32[12]", dims="")
+@attack("ids:int64[12]=0:19", "w:float32[12]", dims="", noted="with an infinity")
 class WeightedBagByOffsets(nn.Module):
     def __init__(self):
         super().__init__()
@@ -150,7 +150,7 @@ def hashed_crossings(self, ids):
     return crossed, (ids - 10) % -7, (ids - 10) // 3, -(ids // -3), torch.remainder(ids - 10, 4)
 
 
-@forward(IDS, dims=B, refused="differs from the module")
+@forward(IDS, dims=B)
 def hash_that_overflows(self, ids):
     h = ids * 6364136223846793005 + 1442695040888963407
     h = h ^ (h >> 33)

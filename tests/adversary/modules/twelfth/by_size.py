@@ -41,7 +41,7 @@ def overlapping_chunks_averaged(self, x):
     return (total / weight[:, None])[:, :t]
 
 
-@forward(LINE, dims=T, refused="cannot be exported")
+@forward(LINE, dims=T, refused="takes plain numbers only")
 def seeded_by_size(self, x):
     return x * random.Random(x.shape[1]).random()
 

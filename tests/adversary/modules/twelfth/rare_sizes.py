@@ -104,7 +104,7 @@ def frames_rounded(self, x):
     return x[:, torch.linspace(0, x.shape[1] - 1, 16).round().long()]
 
 
-@forward(VIDEO, dims="T=8:30:300", refused="differs from the module")
+@forward(VIDEO, dims="T=8:30:300")
 def bins_of_steps(self, x):
     """Each step's bin of seven by floats."""
     t = x.shape[1]
@@ -132,6 +132,6 @@ def thirds_nearest(self, x):
     )
 
 
-@forward(VIDEO, dims="T=8:30:300", refused="traced for some sizes only")
+@forward(VIDEO, dims="T=8:30:300")
 def frequencies_of_size(self, x):
     return torch.fft.rfftfreq(x.shape[1], d=0.25)[1], torch.fft.fftshift(x, 1), torch.bartlett_window(x.shape[1])
