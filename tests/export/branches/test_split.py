@@ -91,6 +91,39 @@ def test_a_part_with_nested_parts_keeps_its_names_apart(tmp_path):
         assert (runner({"x": np.full((2, size, 4), -2, np.float32)})["output"] == value).all()
 
 
+def test_an_input_moves_though_a_part_holds_one_size(tmp_path):
+    trace = SimpleNamespace(
+        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=32:32:64%32"]), sizes=(("N", 2), ("T", 32))
+    )
+    paths = [tmp_path / f"{n}.onnx" for n in ("low", "high", "both")]
+    for path, body, size in zip(paths, ("output = Neg(x)", "output = Relu(x)"), (32, 64), strict=False):
+        onnx.save(onnx.parser.parse_model(PART.format(body=body).replace("N,T,4", f"N,{size},4")), path)
+    join(*paths[:2], Cut("T", 32), trace, paths[2], nested=True)
+    assert onnx.load(paths[2]).graph.input[0].type.tensor_type.shape.dim[1].dim_param == "T"
+    runner = OnnxRuntimeRunner(paths[2])
+    for size, value in ((32, 2), (64, 0)):
+        assert (runner({"x": np.full((2, size, 4), -2, np.float32)})["output"] == value).all()
+
+
+def test_a_weight_and_a_value_of_one_name_stay_apart(tmp_path):
+    """The parts of `low` hold two weights `k`, and in `high` a value is called so."""
+    trace = SimpleNamespace(
+        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
+    )
+    paths = [tmp_path / f"{n}.onnx" for n in ("first", "second", "low", "high", "whole")]
+    weight = PART.replace("<int64 axis", "<float k = {{{k}}}, int64 axis")
+    for path, body in zip(paths[:2], ("5.0", "7.0"), strict=True):
+        onnx.save(onnx.parser.parse_model(weight.format(k=body, body="output = Add(x, k)")), path)
+    high = onnx.parser.parse_model(PART.format(body="k = Neg(x) output = Relu(k)"))
+    high.graph.node[0].name = "negative"
+    onnx.save(high, paths[3])
+    join(paths[0], paths[1], Cut("T", 20), trace, paths[2], nested=True)
+    join(paths[2], paths[3], Cut("T", 40), trace, paths[4], nested=True)
+    runner = OnnxRuntimeRunner(paths[4])
+    for size, value in ((20, 3), (21, 5), (40, 5), (41, 2)):
+        assert (runner({"x": np.full((2, size, 4), -2, np.float32)})["output"] == value).all()
+
+
 def test_weights_of_one_name_stay_apart(tmp_path):
     """A part that was joined itself holds `high/k` already, in whatever order."""
     trace = SimpleNamespace(

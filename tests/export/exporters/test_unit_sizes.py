@@ -112,6 +112,14 @@ def test_a_condition_that_fails_somewhere_is_not_lost(condition, tmp_path):
     assert not task.flat._forward_hooks
 
 
+@pytest.mark.parametrize("space", ["N=1:2:4 H=64:96:160%32 W=64:128:160%32", "N=1:2:4 H=96:96:160%32 W=64:128:160%32"])
+def test_a_bound_is_a_cut_also_where_one_size_is_left(space):
+    task = trace(Where(lambda n, c, h, w: (h + 6) // 7 <= 14), space)
+    with pytest.raises(BoundedTraceError) as failure, sizes_in_units(task):
+        program_of(task)
+    assert find_cut(str(failure.value), task.space) == Cut("H", 96)
+
+
 def test_a_condition_that_holds_in_the_whole_space_is_no_obstacle():
     task = trace(Where(lambda n, c, h, w: h * w <= 160 * 160 and n * h <= 640 and h != w + 16))
     with sizes_in_units(task):

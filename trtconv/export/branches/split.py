@@ -196,9 +196,9 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
             body = _handing_on(body)
         bodies.append(body)
     graph = onnx.GraphProto(name="main")
-    # Below a cut at 1, and at the one size where a guard fails, the axis is no longer dynamic.
     whole = models[1 if isinstance(cut, Cut) else 0].graph
     graph.input.extend(whole.input)
+    _move_axes(graph, trace)
     graph.output.extend(_open_dims(v) for v in whole.output)
     graph.initializer.extend(shared.values())
     graph.node.extend([*before, *_condition(cut, trace, graph)])
@@ -212,6 +212,15 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     output.write_bytes(model.SerializeToString(deterministic=True))
 
 
+def _move_axes(graph: onnx.GraphProto, trace: Trace) -> None:
+    """Name the dynamic axes of the inputs: in a part that holds one size of a dim they are not dynamic."""
+    dims = {s.name: s.dims for s in trace.specs}
+    for value in graph.input:
+        for axis, dim in zip(value.type.tensor_type.shape.dim, dims.get(value.name, ()), strict=False):
+            if isinstance(dim, str) and axis.HasField("dim_value") and trace.space[dim].min < trace.space[dim].max:
+                axis.dim_param = dim
+
+
 def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], side: str) -> dict[str, str]:
     """Put the weights among the shared ones; those that differ from one of their name get a name of their own."""
     renamed = {}
@@ -219,9 +228,10 @@ def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], 
     for tensor in graph.initializer:
         old = tensor.name
         if old in shared and shared[old].SerializeToString() != tensor.SerializeToString():
-            new = f"{side}/{old}"
+            # No slash: of two parts with a `k`, one may hold it as a weight and the other as a value, `high/k`.
+            new = f"{side}:{old}"
             while new in names:
-                new = f"{side}/{new}"
+                new = f"{side}:{new}"
             names.add(new)
             tensor.name = renamed[old] = new
         shared[tensor.name] = tensor

@@ -101,8 +101,11 @@ def _unit(node: Any, trace: Trace, name: str) -> Any:
     env, rng = node.shape_env, trace.space[name]
     unit = sympy.Symbol(f"{name}{SUFFIX}", integer=True, positive=True)
     env.backed_var_to_val[unit] = sympy.Integer(node.hint // rng.multiple)
-    # The range that `dynamic_shapes` states. torch narrows it with each condition, so that it has to know it.
-    env._update_var_to_range(unit, ValueRanges(max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)))
+    # The range that `dynamic_shapes` states.
+    env.var_to_range[unit] = ValueRanges(max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple))
+    # torch narrows ranges by each condition, and takes a size of which one is left for a constant.
+    narrow = env._refine_ranges
+    env._refine_ranges = lambda condition: None if unit in condition.free_symbols else narrow(condition)
     env._set_replacement(node.expr, rng.multiple * unit, "multiple")
     return unit
 
