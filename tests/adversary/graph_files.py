@@ -1,12 +1,13 @@
 """Attacks on the rewrite are texts: a line that begins with `>>` and says how, then a graph in ONNX's own text.
 
 >> NAME  opset=17  dims=N=1:2:5,T=4:5:9  range=x:-9:9  feed=special  refused: WHAT THE ERROR SAYS
+>> NAME  opset=17  targets=tensorrt==10,tensorrt-rtx  noted: WHAT THE NOTE SAYS
 agraph (float[N,6] x) => (float[a,b] y) { y = Neg(x) }
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,11 @@ def tiny() -> Feed:
     return {"x": np.full((2, 6), 1e-25, np.float32)}
 
 
+CONVERSIONS: dict[str, Callable[[str], Any]] = {
+    "opset": int,
+    "dims": lambda v: v.replace(",", " "),
+    "targets": lambda v: tuple(v.split(",")),
+}
 FEEDS = {"special": special, "extreme-integers": extreme_integers, "both-scales": both_scales, "tiny": tiny}
 
 
@@ -64,5 +70,5 @@ def _attack(file: str, head: str, text: str) -> GraphAttack:
         elif key == "feed":
             options["feeds"] += (FEEDS[value],)
         else:
-            options[key] = {"opset": int, "dims": lambda v: v.replace(",", " ")}[key](value)
+            options[key] = CONVERSIONS[key](value)
     return GraphAttack(name, text, file=file, **options)

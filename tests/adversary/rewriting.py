@@ -22,10 +22,13 @@ from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 
+OTHER_DOMAINS = {"com.microsoft": 1, "ai.onnx.ml": 3}
+
 
 def parse(attack: GraphAttack) -> onnx.ModelProto:
-    """The model; domains besides ONNX's own are taken from the text's functions."""
-    header = f'<ir_version: 8, opset_import: ["" : {attack.opset}, "own" : 1]>\n'
+    """The model; domains besides ONNX's own are taken from the text's functions, and those that the text names."""
+    others = "".join(f', "{d}" : {v}' for d, v in OTHER_DOMAINS.items() if f"{d}." in attack.text)
+    header = f'<ir_version: 8, opset_import: ["" : {attack.opset}, "own" : 1{others}]>\n'
     model = onnx.parser.parse_model(header + attack.text)
     onnx.checker.check_model(model)
     return model
