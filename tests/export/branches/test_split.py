@@ -158,3 +158,18 @@ else_branch = d () => (float[N,U,4] u) { u = Relu(p) }>"""
     onnx.save(onnx.parser.parse_model(PART.format(body=body)), path)
     assert _runs(path, trace, [{"N": 7}])
     assert not _runs(path, trace, [{"N": 7}, {"T": 29}])
+
+
+LARGER = """
+class Larger(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3)) * (2.0 if max(x.shape[2], x.shape[3]) > 64 else 0.5)
+"""
+
+
+def test_a_branch_on_the_larger_of_two_sizes(write_module, export):
+    result = export(f"{write_module(LARGER)}:Larger", ["x:float32[1,3,H,W]"], "H=20:32:100 W=20:40:100")
+    runner = OnnxRuntimeRunner(result.model)
+    for h, w in ((20, 20), (64, 64), (65, 20), (20, 65), (100, 100)):
+        expected = 2.0 if max(h, w) > 64 else 0.5
+        assert runner({"x": np.ones((1, 3, h, w), np.float32)})["output"] == pytest.approx(expected)

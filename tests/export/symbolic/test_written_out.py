@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from trtconv.export.symbolic import (
     division,
@@ -17,6 +18,7 @@ from trtconv.export.symbolic import (
     short_time,
 )
 from trtconv.export.symbolic.mode import symbolic_functions
+from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 
 
 def test_kronecker_of_other_ranks():
@@ -231,3 +233,46 @@ def test_inverses_of_any_scale(rows, scale):
     exact = torch.linalg.inv(x.double())
     error = (linear_algebra.inverse(None, x).double() - exact).abs().amax() / exact.abs().amax()
     assert error < 1e-6
+
+
+def test_powers_of_whole_numbers_beyond_doubles():
+    x = torch.tensor([-2000, -3, 0, 1, 1999])
+    for exponent in (2, 3, 5):
+        assert torch.equal(exponents.power(None, x, exponent), x**exponent)
+    assert exponents.power(None, x, 0.5) is NotImplemented
+    assert exponents.power(None, x.float(), 2) is NotImplemented
+
+
+@pytest.mark.parametrize("sizes", [(3, 2), (1, 4), (5, 5), (None, 3), 2])
+def test_adaptive_maxima_with_their_places(sizes):
+    x = torch.randint(0, 9, (2, 3, 11, 7)).float()
+    values, index = adaptive_pool(2, "max")(None, x, sizes, return_indices=True)
+    expected, places = F.adaptive_max_pool2d(x, sizes, return_indices=True)
+    assert torch.equal(values, expected)
+    assert torch.equal(index, places)
+
+
+ROPE = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 4, 5, dtype=torch.cfloat))
+
+    def forward(self, x):
+        turns = torch.outer(torch.arange(x.shape[2]).float(), torch.arange(1, 5).float())
+        turned = torch.fft.rfft(x)[..., None] * torch.polar(torch.ones_like(turns), turns)[None, None, :1]
+        spectrum = torch.fft.rfft(x)
+        mixed = torch.zeros(x.shape[0], 4, x.shape[2] // 2 + 1, dtype=torch.cfloat)
+        mixed[:, :, :5] = torch.einsum("bix,iox->box", spectrum[:, :, :5], self.weight)
+        whole = torch.cat([spectrum.flip(-1), torch.fft.fftshift(torch.fft.fft(x, dim=2), dim=2)], -1)
+        return torch.view_as_real(turned), torch.fft.irfft(mixed, n=x.shape[2]), torch.view_as_real(whole)
+"""
+
+
+def test_complex_numbers_that_move_about(export, write_module):
+    write_module(ROPE)
+    result = export("net.py:Net", ["x:float32[N,4,T]"], "N=1:2:3 T=9:15:24")
+    assert result.sizes.tried > 1

@@ -34,7 +34,9 @@ CALLS = {
     "Eq": "Equal",
     "Ne": "NotEqual",
     "Max": "Max",
+    "max": "Max",
     "Min": "Min",
+    "min": "Min",
     "Abs": "Abs",
     "abs": "Abs",
 }

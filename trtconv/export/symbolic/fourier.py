@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from trtconv.export.symbolic.complex_parts import along
 from trtconv.export.symbolic.order import roll
 from trtconv.export.symbolic.resampling.antialias import scalar
 from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic
@@ -156,9 +157,11 @@ def shift(inverse: bool) -> Callable[..., Any]:
     """The handler of fftshift and ifftshift."""
 
     def handle(func: Any, x: Any, dim: Any = None) -> Any:
+        import torch
+
         axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         moves = [-(x.shape[a] // 2) if inverse else x.shape[a] // 2 for a in axes]
-        return roll(None, x, moves, axes)
+        return along(roll)(torch.roll, x, moves, axes)
 
     return handle
 

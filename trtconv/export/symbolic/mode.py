@@ -12,6 +12,7 @@ from typing import Any
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent.steps import fixed_length, of_fixed_length
 from trtconv.export.symbolic import (
+    complex_parts,
     convolution,
     division,
     error_functions,
@@ -46,8 +47,12 @@ def handlers() -> dict[str, Handler]:
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
-        "roll": order.roll, "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
-        "__setitem__": order.set_item, "diagonal": order.diagonal, "remainder": numerics.remainder,
+        "roll": complex_parts.along(order.roll), "einsum": complex_parts.einsum,
+        "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
+        "__setitem__": complex_parts.set_item(order.set_item), "__getitem__": complex_parts.get_item,
+        **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
+        "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
+        "diagonal": order.diagonal, "remainder": numerics.remainder,
         "__mod__": numerics.remainder,
         "__rshift__": numerics.shift_right, "bitwise_right_shift": numerics.shift_right,
         "__lshift__": numerics.shift_left, "bitwise_left_shift": numerics.shift_left,
@@ -66,6 +71,7 @@ def handlers() -> dict[str, Handler]:
         "erfinv": error_functions.erfinv, "special_erfinv": error_functions.erfinv, "erfc": error_functions.erfc,
         "special_erfc": error_functions.erfc, "special_erfcx": error_functions.erfcx,
         "special_log_ndtr": error_functions.log_ndtr,
+        "pow": exponents.power, "__pow__": exponents.power,
         "frexp": exponents.frexp, "ldexp": exponents.ldexp, "log2": exponents.log2, "log10": exponents.log10,
         "fft_fft": fourier.full(-1.0), "fft_ifft": fourier.full(1.0), "fft_fft2": fourier.full2(-1.0),
         "fft_ifft2": fourier.full2(1.0), "fft_rfft": fourier.rfft, "fft_rfft2": fourier.rfft2,

@@ -6,6 +6,7 @@ in torch. The common replacement by a stride of d // o is another function whene
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ def adaptive_pool(rank: int, kind: str) -> Callable[..., Any]:
 
     def handle(func: Any, x: Any, output_size: Any, return_indices: bool = False) -> Any:
         if return_indices:
-            return NotImplemented
+            return _with_indices(x, per_axis(output_size, rank))
         return pool_to(x, per_axis(output_size, rank), kind)
 
     return handle
@@ -38,6 +39,24 @@ def pool_to(x: Any, sizes: list[Any], kind: str) -> Any:
     return x
 
 
+def _with_indices(x: Any, sizes: list[Any]) -> Any:
+    """The maxima, and where each stands among the elements of its image: the first of equal ones, row by row."""
+    rank = len(sizes)
+    values, index = x, None
+    for i in reversed(range(rank)):
+        axis, size = i - rank, x.shape[i - rank] if sizes[i] is None else sizes[i]
+        start, end = _bins(x, axis, size)
+        values, here = windows.first_maximum(values, axis, start, end)
+        # Where the element stands on the axes behind this one was found before; the row that is taken tells it.
+        index = here if index is None else here * math.prod(x.shape[axis + 1 :]) + index.gather(axis, here)
+    return values, index
+
+
+def _bins(x: Any, axis: int, size: Any) -> tuple[Any, Any]:
+    length, index = x.shape[axis], arange(size, x)
+    return floor_ratio(index * length, size), floor_ratio((index + 1) * length + (size - 1), size)
+
+
 def _keeps_size(size: Any, length: Any) -> bool:
     if is_symbolic(size) or is_symbolic(length):
         return same_size(size, length)
@@ -45,10 +64,7 @@ def _keeps_size(size: Any, length: Any) -> bool:
 
 
 def _one_axis(x: Any, axis: int, size: Any, kind: str) -> Any:
-    length = x.shape[axis]
-    index = arange(size, x)
-    start = floor_ratio(index * length, size)
-    end = floor_ratio((index + 1) * length + (size - 1), size)
+    start, end = _bins(x, axis, size)
     if kind == "max":
         return windows.maximum(x, axis, start, end)
     return windows.average(x, axis, start, end, end - start)

@@ -49,10 +49,24 @@ def along_axis(x: Any, axis: int, weights: Any) -> Any:
 
 def maximum(x: Any, axis: int, start: Any, end: Any) -> Any:
     """The largest element of each window along `axis` (counted from the end)."""
+
+    spread = _spread(x, axis, start, end)
+    pooled = spread.amax(-1)
+    return pooled.transpose(axis, -1) if axis != -1 else pooled
+
+
+def first_maximum(x: Any, axis: int, start: Any, end: Any) -> tuple[Any, Any]:
+    """The largest element of each window along `axis`, and where the first of such stands on that axis."""
+    spread = _spread(x, axis, start, end)
+    pooled, index = spread.amax(-1), spread.argmax(-1)
+    return (pooled.transpose(axis, -1), index.transpose(axis, -1)) if axis != -1 else (pooled, index)
+
+
+def _spread(x: Any, axis: int, start: Any, end: Any) -> Any:
+    """[..., outputs, length]: the axis for each window, -inf outside of it."""
     import torch
 
     inside = _inside(x.shape[axis], start, end, x)
     last = x.transpose(axis, -1) if axis != -1 else x
     lowest = torch.full((), -torch.inf, dtype=x.dtype, device=x.device)
-    pooled = torch.where(inside, last.unsqueeze(-2), lowest).amax(-1)
-    return pooled.transpose(axis, -1) if axis != -1 else pooled
+    return torch.where(inside, last.unsqueeze(-2), lowest)

@@ -1,0 +1,134 @@
+"""What moves complex numbers about is done to their parts: the exporters have these operations for real tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Handler = Callable[..., Any]
+
+
+def along(otherwise: Handler | None = None) -> Handler:
+    """The handler of a function of a tensor and axes, which are named `dim` or `dims` or stand where it has them.
+
+    Axes that are counted from the end count one more, for the parts lie on an axis behind. `otherwise` handles real
+    tensors, the parts among them.
+    """
+
+    of_real = otherwise or _left
+
+    def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return of_real(func, x, *args, **named)
+        axis = next((n for n in ("dim", "dims") if n in named), None)
+        if axis is not None:
+            named = {**named, axis: _before_parts(named[axis])}
+        elif args and isinstance(args[-1], (int, tuple, list)) and func.__name__ in LAST:
+            args = (*args[:-1], _before_parts(args[-1]))
+        elif args and isinstance(args[0], (int, tuple, list)) and func.__name__ in FIRST:
+            args = (_before_parts(args[0]), *args[1:])
+        else:
+            return NotImplemented
+        parts = torch.view_as_real(x)
+        moved = of_real(func, parts, *args, **named)
+        return torch.view_as_complex((func(parts, *args, **named) if moved is NotImplemented else moved).contiguous())
+
+    return handle
+
+
+def _left(func: Any, *args: Any, **named: Any) -> Any:
+    return NotImplemented
+
+
+# Functions whose axis stands first, and last, behind the tensor.
+FIRST = ("unsqueeze", "squeeze", "index_select", "narrow", "select", "flip")
+LAST = ("roll",)
+
+
+def concatenate(func: Any, tensors: Any, dim: int = 0) -> Any:
+    """`torch.cat` of complex tensors."""
+    import torch
+
+    if not all(_is_complex(t) for t in tensors):
+        return NotImplemented
+    return torch.view_as_complex(func([torch.view_as_real(t) for t in tensors], _before_parts(dim)).contiguous())
+
+
+def get_item(func: Any, x: Any, index: Any) -> Any:
+    """`x[index]` of a complex tensor."""
+    import torch
+
+    if not _is_complex(x):
+        return NotImplemented
+    return torch.view_as_complex(func(torch.view_as_real(x), _with_parts(index)).contiguous())
+
+
+def set_item(otherwise: Handler) -> Handler:
+    """`x[index] = value` with complex numbers; of real tensors it is done `otherwise`."""
+
+    def handle(func: Any, x: Any, index: Any, value: Any) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x, index, value)
+        if not _is_complex(value):
+            return NotImplemented
+        return func(torch.view_as_real(x), _with_parts(index), torch.view_as_real(value))
+
+    return handle
+
+
+def einsum(func: Any, equation: Any, *operands: Any) -> Any:
+    """`torch.einsum` of two operands of which one is complex, by four products of parts, or two."""
+    import torch
+
+    if len(operands) != 2 or not any(_is_complex(o) for o in operands):
+        return NotImplemented
+    (a, b), (c, d) = (torch.view_as_real(o).unbind(-1) if _is_complex(o) else (o, None) for o in operands)
+
+    def product(x: Any, y: Any) -> Any:
+        return None if x is None or y is None else func(equation, x, y)
+
+    def total(x: Any, y: Any) -> Any:
+        return y if x is None else x if y is None else x + y
+
+    crossed = product(b, d)
+    real = total(product(a, c), None if crossed is None else -crossed)
+    return torch.complex(real, total(product(a, d), product(b, c)))
+
+
+def zeros(func: Any, *size: Any, dtype: Any = None, device: Any = None) -> Any:
+    """`torch.zeros` of a complex type: the exporters forget the parts of a constant."""
+    import torch
+
+    if dtype is not torch.complex64:
+        return NotImplemented
+    sizes = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
+    return torch.view_as_complex(func(*sizes, 2, dtype=torch.float32, device=device))
+
+
+def zeros_like(func: Any, x: Any) -> Any:
+    """`torch.zeros_like` of a complex tensor."""
+    import torch
+
+    return torch.view_as_complex(func(torch.view_as_real(x)).contiguous()) if _is_complex(x) else NotImplemented
+
+
+def _is_complex(x: Any) -> bool:
+    import torch
+
+    return isinstance(x, torch.Tensor) and x.dtype.is_complex
+
+
+def _before_parts(axis: Any) -> Any:
+    if isinstance(axis, (tuple, list)):
+        return [_before_parts(a) for a in axis]
+    return axis - 1 if axis < 0 else axis
+
+
+def _with_parts(index: Any) -> Any:
+    """The index of the parts: an Ellipsis stands for the axes before theirs."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return (*parts, slice(None)) if any(p is Ellipsis for p in parts) else parts
