@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,11 @@ def feeds(inputs: Sequence[str], dims: str, kinds: Sequence[str] = (), count: in
         kind, point = wanted[index % len(wanted)], points[(index * 3 + 1) % len(points)]
         yield f"{point} {kind}", make(inputs, point, kind, index)
         yield f"{points[-1]} {kind}", make(inputs, points[-1], kind, index + 100)
+
+
+def values_at(*inputs: str, **point: int) -> Callable[[], Feed]:
+    """A point of an attack's own: ordinary values at these sizes."""
+    return lambda: make(inputs, point, "normal", 4)
 
 
 def make(inputs: Sequence[str], point: Mapping[str, int], kind: str, seed: int) -> dict[str, Array]:

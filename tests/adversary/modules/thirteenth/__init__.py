@@ -1,0 +1,1 @@
+"""The thirteenth round of attacks."""
