@@ -115,7 +115,7 @@ class BfloatSquares(nn.Module):
         return (self.h(y.float()), y.sum(1).float())
 
 
-@forward("x:int64[N,T]=-2000:2000", "s:int64[N,T]=0:40", dims="N=1:2:3 T=2:5:12", refused="differs from the module")
+@forward("x:int64[N,T]=-2000:2000", "s:int64[N,T]=0:40", dims="N=1:2:3 T=2:5:12")
 def integers_beyond_exact_doubles(self, x, s):
     return (
         x**5,

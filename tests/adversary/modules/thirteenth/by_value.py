@@ -40,8 +40,8 @@ def rounded_text_decides(self, x):
 
 
 @forward("x:float32[N,T]", dims="N=1:2:3 T=2:5:12", refused="depends on the values")
-def percent_format_decides(self, x):
-    s = f"{x[0, 0]}"
+def text_of_one_decides(self, x):
+    s = str(x[0, 0])
     if ".5000" in s:
         return x * 2
     return x * 1
@@ -74,3 +74,24 @@ def text_of_first_decides(self, x):
     if "-" in str(x[0, 0]):
         return x.sigmoid() * k
     return x.tanh() * k
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=2:5:12", noted="infinity")
+def text_tells_infinity(self, x):
+    bad = "nan" in str(x) or "inf" in str(x)
+    y = torch.log(x.abs() + 0.001)
+    return y if not bad else torch.zeros_like(y)
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=2:5:12", refused="depends on the values")
+def apply_of_python_function(self, x):
+    return x.clone().apply_(lambda v: v if v < 40000 else 0.0).tanh()
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=2:5:12", refused="depends on the values")
+def printed_largest_decides(self, x):
+    page = io.StringIO()
+    print(x.max(), file=page)
+    if "7." in page.getvalue():
+        x = x * 0.01
+    return x.tanh()

@@ -9,7 +9,7 @@ from torch import nn
 from tests.adversary.attack import attack, forward
 
 
-@forward("x:float32[N,T]", dims="N=1:2:3 T=4:9:41", refused="aten.index_select")
+@forward("x:float32[N,T]", dims="N=1:2:3 T=4:9:41", noted="infinity")
 def shifted_spectrum_of_odd(self, x):
     f = torch.fft.fftshift(torch.fft.fft(x, dim=1), dim=1)
     return (f.abs(), torch.fft.irfft(torch.fft.rfft(x, dim=1), n=x.shape[1], dim=1))
@@ -100,7 +100,7 @@ def folded_with_dilation(self, x):
     return (u, d / n.clamp(min=1))
 
 
-@forward("x:float32[N,6,H,W]", dims="N=1:1:3 H=4:8:24%4 W=4:12:24%4")
+@forward("x:float32[N,6,H,W]", dims="N=1:1:3 H=4:8:24%4 W=4:12:24%4", refused="condition on the sizes")
 def windows_and_shuffles_in_multiples(self, x):
     n, _, h, w = x.shape
     y = x.reshape(n, 2, 3, h // 4, 4, w // 2, 2).permute(0, 3, 5, 1, 4, 6, 2).flatten(1, 2)

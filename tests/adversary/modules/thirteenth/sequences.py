@@ -140,7 +140,7 @@ def ctc_without_repeats(self, x):
     return (p, k, pos)
 
 
-@forward("x:float32[N,T,2,8]", dims="N=1:2:3 T=1:5:40", refused="aten.unsqueeze")
+@forward("x:float32[N,T,2,8]", dims="N=1:2:3 T=1:5:40", noted="infinity")
 def complex_rotary_by_none(self, x):
     f = 1.0 / 10000 ** (torch.arange(0, 8, 2).float() / 8)
     c = torch.polar(torch.ones(x.shape[1], 4), torch.outer(torch.arange(x.shape[1]).float(), f))
