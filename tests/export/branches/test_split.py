@@ -173,3 +173,32 @@ def test_a_branch_on_the_larger_of_two_sizes(write_module, export):
     for h, w in ((20, 20), (64, 64), (65, 20), (20, 65), (100, 100)):
         expected = 2.0 if max(h, w) > 64 else 0.5
         assert runner({"x": np.ones((1, 3, h, w), np.float32)})["output"] == pytest.approx(expected)
+
+
+TWO_SIZES = """
+class TwoSizes(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[1] <= 32 else x + 1
+"""
+
+
+def test_a_dim_of_two_sizes_with_a_way_for_each(write_module, export):
+    result = export(f"{write_module(TWO_SIZES)}:TwoSizes", ["x:float32[N,T]"], "N=1:2:3 T=32:32:64%32")
+    runner = OnnxRuntimeRunner(result.model)
+    for size, expected in ((32, 6.0), (64, 4.0)):
+        assert (runner({"x": np.full((2, size), 3, np.float32)})["output"] == expected).all()
+
+
+WINDOWS = """
+class Windows(nn.Module):
+    def forward(self, x):
+        n, c, h, w = x.shape
+        windows = x.reshape(n, 2, 3, h // 4, 4, w // 2, 2).permute(0, 3, 5, 1, 4, 6, 2).flatten(1, 2)
+        return windows, F.pixel_shuffle(F.channel_shuffle(F.pixel_unshuffle(x, 2), 3), 2)
+"""
+
+
+def test_one_window_is_a_case_of_torchs_alone(write_module, export):
+    dims = "N=1:1:3 H=4:8:24%4 W=4:12:24%4"
+    result = export(f"{write_module(WINDOWS)}:Windows", ["x:float32[N,6,H,W]"], dims)
+    assert result.sizes.tried == result.sizes.total == 108

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from trtconv.export.symbolic import (
+    convolution,
     division,
     error_functions,
     exponents,
@@ -276,3 +277,16 @@ def test_complex_numbers_that_move_about(export, write_module):
     write_module(ROPE)
     result = export("net.py:Net", ["x:float32[N,4,T]"], "N=1:2:3 T=9:15:24")
     assert result.sizes.tried > 1
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 4, 5), (1, 12, 7)])
+def test_channels_in_turns(shape):
+    x = torch.randn(shape)
+    assert torch.equal(convolution.channel_shuffle(None, x, 3), F.channel_shuffle(x, 3))
+
+
+def test_angles_at_zeros_of_either_sign():
+    y, x = (v.flatten() for v in torch.meshgrid(*[torch.tensor([-1.0, -0.0, 0.0, 2.0])] * 2, indexing="ij"))
+    own, expected = numerics.atan2(None, y, x), torch.atan2(y, x)
+    torch.testing.assert_close(own, expected)
+    assert torch.equal(torch.signbit(own), torch.signbit(expected))

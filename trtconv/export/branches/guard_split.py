@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.guards import Guard, unproved_guards
+from trtconv.export.branches.guards import Guard, Region, unproved_guards
 
 if TYPE_CHECKING:
     import onnx
@@ -69,16 +69,19 @@ class GuardCut:
         return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in self.elsewhere)))
 
 
-def find_guard(text: str, space: ShapeSpace) -> GuardCut:
-    """The one guard in torch's message that fails at some sizes of the space. Raises NoConditionError."""
+def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
+    """A guard in torch's message that fails at some sizes of the space, in its region; of several one of few dims.
+
+    The others often fail with it: of one window, what is asked of windows. Raises NoConditionError.
+    """
     try:
-        failing = [g for g in dict.fromkeys(unproved_guards(text)) if g.fails_at(space) is not None]
+        failing = [g for g in dict.fromkeys(unproved_guards(text)) if g.fails_at(space, region) is not None]
     except ValueError as error:
         raise NoConditionError(f"the condition {error} cannot be read") from error
-    if len(failing) != 1:
-        raise NoConditionError("the branch does not depend on one condition alone")
-    guard = failing[0]
-    failing_sizes = list(guard.failing(space))
+    if not failing:
+        raise NoConditionError("the branch does not depend on a condition on sizes")
+    guard = min(failing, key=lambda g: len(g.names))
+    failing_sizes = list(guard.failing(space, region))
     # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
     chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
     return GuardCut(guard, tuple(chosen.items()), len(failing_sizes) == 1 and len(guard.names) == 1)

@@ -23,6 +23,7 @@ from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
+from trtconv.export.branches.guards import Region
 from trtconv.export.exporters.finish import StaticAxisError
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.proof.points import SamplePoint, sample_inputs
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 3
+# Sizes of a dim that can be told apart by as many cuts.
+FEW = 2**DEEPEST
+SPECIALIZED = re.compile(r"You marked (?:\d+\*)?(?P<name>\w+) as dynamic but .* constant \((?P<size>\d+)\)")
 # Sizes at each end and in the middle of a dim at which a joined model is run.
 TRIED = 4
 # Joint sizes at which cuts turn, at which it is run too.
@@ -72,7 +76,10 @@ class Cut:
 
 
 def find_cut(text: str, space: ShapeSpace) -> Cut:
-    """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim."""
+    """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim.
+
+    A dim of few sizes may have one that torch takes for a constant: that size is then a part of its own.
+    """
     bounds: dict[str, dict[str, int]] = {}
     for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):
         bounds[name] = {k: int(v) for k, v in re.findall(r"(min|max)=(\d+)", values)}
@@ -86,6 +93,11 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
             return Cut(dim_name, limits["max"] * scale)
         if limits.get("min", 0) * scale > space[dim_name].min:
             return Cut(dim_name, limits["min"] * scale - 1)
+    fixed = SPECIALIZED.search(text)
+    name = fixed["name"].removesuffix("_unit") if fixed else ""
+    if fixed and name in space and 1 < len(space[name].values()) <= FEW:
+        size = int(fixed["size"])
+        return Cut(name, size if size == space[name].min else size - 1)
     raise CannotSplitError("the branch does not depend on the size of one dim alone")
 
 
@@ -112,7 +124,7 @@ def export_split(
     except Exception as error:
         if "Constraints violated" not in str(error) or depth >= DEEPEST:
             raise
-        condition = _find_condition(str(error), trace.space)
+        condition = _find_condition(str(error), trace.space, trace.region)
     parts: list[Trace] = []
     chosen: Cut | GuardCut = cut or condition
     if isinstance(chosen, Cut):
@@ -169,13 +181,13 @@ def _runs(model: Path, trace: Trace, turns: list[dict[str, int]]) -> bool:
     return True
 
 
-def _find_condition(text: str, space: ShapeSpace) -> Cut | GuardCut:
+def _find_condition(text: str, space: ShapeSpace, region: Region) -> Cut | GuardCut:
     """Where torch's message says that the space falls into two. Raises CannotSplitError."""
     try:
         return find_cut(text, space)
     except CannotSplitError as error:
         try:
-            return find_guard(text, space)
+            return find_guard(text, space, region)
         except NoConditionError as reason:
             raise CannotSplitError(str(reason)) from error
 

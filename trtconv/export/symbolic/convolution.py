@@ -96,3 +96,11 @@ def unchecked_output_size() -> Iterator[None]:
 
     with mock.patch.object(_ConvTransposeNd, "_output_padding", output_padding):
         yield
+
+
+def channel_shuffle(func: Any, x: Any, groups: int) -> Any:
+    """The channels of [N, C, ...] in turns, one of each group."""
+    count, *rest = x.shape[1:]
+    if is_symbolic(count):
+        return NotImplemented
+    return x.reshape([x.shape[0], groups, count // groups, *rest]).transpose(1, 2).reshape([x.shape[0], count, *rest])

@@ -90,7 +90,7 @@ def handlers() -> dict[str, Handler]:
         "exp": numerics.exponential, "where": numerics.where,
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
-        "embedding_bag": embedding_bag, "hypot": numerics.hypot,
+        "embedding_bag": embedding_bag, "hypot": numerics.hypot, "channel_shuffle": convolution.channel_shuffle,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "stft": short_time.stft, "istft": short_time.istft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
         "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,

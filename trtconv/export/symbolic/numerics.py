@@ -155,7 +155,7 @@ def rrelu(
 def atan2(func: Any, y: Any, x: Any) -> Any:
     """The angle of (x, y) by the sign of y, that of a zero too: the exporters give -pi for (-1, 0).
 
-    Where both are zero the angle is 0, also for an x of -0.0, of which torch says pi.
+    Where both are zero the signs of both tell it: 0 or pi, with the sign of y.
     """
     import torch
 
@@ -164,7 +164,8 @@ def atan2(func: Any, y: Any, x: Any) -> Any:
     half_turn = torch.where(torch.logical_or(y < 0, torch.reciprocal(y) < 0), -math.pi, math.pi)
     slope = torch.atan(y / x)
     whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, half_turn * 0.5, slope))
-    return torch.where(torch.logical_and(x == 0, y == 0), torch.zeros_like(whole), whole)
+    at_zero = torch.where(torch.reciprocal(x) < 0, half_turn, y)
+    return torch.where(torch.logical_and(x == 0, y == 0), at_zero, whole)
 
 
 def angle(func: Any, x: Any) -> Any:

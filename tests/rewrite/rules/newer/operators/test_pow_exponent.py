@@ -1,9 +1,10 @@
 # ruff: noqa: E501 - the text of a model stands on one line
 """Pow with an exponent of another type."""
 
+import numpy as np
 import pytest
 
-from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of
+from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, runner
 from trtconv.core.targets import parse_target
 from trtconv.core.tolerance import Tolerance
 from trtconv.rewrite.rules.newer.operators.pow_exponent import RULE
@@ -47,3 +48,14 @@ def test_a_third_beside_half_is_not_rounded():
 
 def test_not_needed_where_the_parser_casts():
     assert not RULE.needed(parse_target("tensorrt-rtx"))
+
+
+def test_the_sign_of_a_power_is_that_of_its_parity_beyond_what_floats_hold():
+    case = Case("int64 input", "y = Pow(x, e)", "float[N] x, int64[N] e", "float[a] y")
+    before, after = model_of(case), model_of(case)
+    assert apply(after, (RULE,), "tensorrt==8.6").entries
+    inputs = {
+        "x": np.float32([-1, -1, 1, -2, -0.5, -0.0, 0.0, -3, 3]),
+        "e": np.int64([16777217, 16777218, 16777217, -3, 4, -3, -3, 0, -2]),
+    }
+    np.testing.assert_array_equal(runner(after)(inputs)["y"], runner(before)(inputs)["y"])

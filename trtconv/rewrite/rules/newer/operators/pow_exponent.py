@@ -56,8 +56,18 @@ def _in_float32(g: Replacement, node: Node, base: int, exponent: int) -> Value:
         value if dtype == FLOAT else g.cast(value, FLOAT)
         for value, dtype in zip(node.inputs, (base, exponent), strict=True)
     )
-    power = g.pow(left, right)
+    power = g.pow(left, right) if exponent not in (INT32, INT64) else _of_whole(g, left, right, node.inputs[1])
     return power if base == FLOAT else g.cast(power, base)
+
+
+def _of_whole(g: Replacement, base: Value, exponent: Value, whole: Value) -> Value:
+    """The power of the magnitude, with the base's sign where the exponent is odd: beyond 2^24 FP32 forgets that."""
+    halves = g.mul(g.div(whole, g.scalar(2, like=whole)), g.scalar(2, like=whole))
+    odd = g.logical_not(g.equal(whole, halves))
+    zero = g.scalar(0.0, dtype=FLOAT)
+    negative = g.logical_or(g.less(base, zero), g.less(g.reciprocal(base), zero))
+    power = g.pow(g.absolute(base), exponent)
+    return g.where(g.logical_and(odd, negative), g.neg(power), power)
 
 
 RULE = Rule(
