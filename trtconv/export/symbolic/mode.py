@@ -103,6 +103,7 @@ def handlers() -> dict[str, Handler]:
         table[f"max_pool{rank}d"] = max_pool(rank)
         table[f"adaptive_avg_pool{rank}d"] = adaptive_pool(rank, "average")
         table[f"adaptive_max_pool{rank}d"] = adaptive_pool(rank, "max")
+        table[f"adaptive_max_pool{rank}d_with_indices"] = adaptive_pool(rank, "max", indices=True)
     return table
 
 

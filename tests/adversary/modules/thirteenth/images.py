@@ -58,7 +58,7 @@ def ceil_pools_with_divisor(self, x):
     return (a, b, c, d)
 
 
-@forward("x:float32[N,2,H,W]", dims="N=1:1:2 H=3:8:21 W=3:9:21", refused="aten.adaptive_max_pool2d")
+@forward("x:float32[N,2,H,W]", dims="N=1:1:2 H=3:8:21 W=3:9:21", noted="with an infinity")
 def adaptive_pool_indices(self, x):
     v, i = F.adaptive_max_pool2d(x, (3, 2), return_indices=True)
     return (v, i, F.adaptive_avg_pool2d(x, (2, None)))
@@ -100,7 +100,7 @@ def folded_with_dilation(self, x):
     return (u, d / n.clamp(min=1))
 
 
-@forward("x:float32[N,6,H,W]", dims="N=1:1:3 H=4:8:24%4 W=4:12:24%4", refused="condition on the sizes")
+@forward("x:float32[N,6,H,W]", dims="N=1:1:3 H=4:8:24%4 W=4:12:24%4")
 def windows_and_shuffles_in_multiples(self, x):
     n, _, h, w = x.shape
     y = x.reshape(n, 2, 3, h // 4, 4, w // 2, 2).permute(0, 3, 5, 1, 4, 6, 2).flatten(1, 2)

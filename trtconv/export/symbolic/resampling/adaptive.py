@@ -14,11 +14,11 @@ from trtconv.export.symbolic.resampling import windows
 from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, per_axis, same_size
 
 
-def adaptive_pool(rank: int, kind: str) -> Callable[..., Any]:
+def adaptive_pool(rank: int, kind: str, *, indices: bool = False) -> Callable[..., Any]:
     """The handler of adaptive_avg_pool or adaptive_max_pool over `rank` axes; `kind` is `average` or `max`."""
 
     def handle(func: Any, x: Any, output_size: Any, return_indices: bool = False) -> Any:
-        if return_indices:
+        if indices or return_indices:
             return _with_indices(x, per_axis(output_size, rank))
         return pool_to(x, per_axis(output_size, rank), kind)
 
