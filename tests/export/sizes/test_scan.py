@@ -2,8 +2,11 @@
 
 import json
 
+import numpy as np
+import onnx
 import pytest
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check.room import check_model
 from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import CheckRequest
@@ -59,7 +62,16 @@ def test_a_table_by_two_sizes_is_refused_with_its_line(write_module, export):
     assert caught.value.where == "net.py:11"
 
 
-@pytest.mark.parametrize("name", ["ThreeDims", "Recorded"])
+def test_three_conditions_on_three_dims_are_three_cuts(write_module, export):
+    result = export(f"{write_module(MODULES)}:ThreeDims", IMAGE, SPACE)
+    graph, runner = onnx.load(result.model).graph, OnnxRuntimeRunner(result.model)
+    assert [d.dim_value for d in graph.output[0].type.tensor_type.shape.dim] == [0, 2, 0, 0]
+    for n, h, w in ((3, 17, 61), (3, 72, 72), (2, 17, 61), (3, 18, 61), (3, 17, 60), (1, 16, 16)):
+        expected = 2.0 if n == 3 and h % 5 == 2 and w > 60 else 1.0
+        assert (runner({"x": np.ones((n, 2, h, w), np.float32)})["output"] == expected).all()
+
+
+@pytest.mark.parametrize("name", ["Recorded"])
 def test_a_rare_joint_size_ends_the_export_at_its_line(name, write_module, export):
     path = write_module(MODULES)
     inputs = [*IMAGE, "lengths:int64[N]=1:16"] if name == "Recorded" else IMAGE

@@ -50,11 +50,17 @@ def test_what_is_made_once_for_each_size_is_exported(name, export, write_module)
     assert result.sizes.tried == result.sizes.total == 48
 
 
+class Part(nn.Identity):
+    """A part of a user's network."""
+
+
 @pytest.fixture
-def file():
+def file(monkeypatch):
     module = ModuleType("net_of_shared_caches")
     module.__file__ = "/home/somebody/net.py"
     sys.modules[module.__name__] = module
+    # A class of a user's file beside it.
+    monkeypatch.setattr(sys.modules[Part.__module__], "__file__", "/home/somebody/part.py")
     yield module
     del sys.modules[module.__name__]
 
@@ -62,7 +68,7 @@ def file():
 def test_caches_are_as_before_the_first_run_for_a_block_and_then_as_they_were(file):
     file.grown, file.table, file.order = {}, {3: "three"}, [1]
     file.remember = functools.lru_cache(lambda v: object())
-    caches = shared_caches(nn.Identity())
+    caches = shared_caches(Part())
     assert (file, "grown") in caches.dictionaries
     file.grown[3], inner = "of FP32", file.remember(3)
     file.order.append(2)
@@ -81,7 +87,7 @@ def test_caches_are_as_before_the_first_run_for_a_block_and_then_as_they_were(fi
 
 def test_an_error_in_the_block_puts_them_back(file):
     file.grown = {}
-    caches = shared_caches(nn.Identity())
+    caches = shared_caches(Part())
     file.grown[1] = 1
     with pytest.raises(ValueError, match="out"), caches.emptied():
         raise ValueError("out")

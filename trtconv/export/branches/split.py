@@ -197,6 +197,7 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     import onnx
 
     models = [load_model(low, weights=True), load_model(high, weights=True)]
+    _level_outputs(*(m.graph for m in models))
     shared: dict[str, onnx.TensorProto] = {}
     bodies: list[onnx.GraphProto] = []
     before: list[onnx.NodeProto] = []
@@ -295,6 +296,18 @@ def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> 
             _rename_inside(inside, own, side)
     for value in graph.output:
         value.name = own.get(value.name, value.name)
+
+
+def _level_outputs(low: onnx.GraphProto, high: onnx.GraphProto) -> None:
+    """Give both sides' outputs one size where they say another: that of a side which holds a single size is its own."""
+    for one, other in zip(low.output, high.output, strict=True):
+        pairs = zip(one.type.tensor_type.shape.dim, other.type.tensor_type.shape.dim, strict=False)
+        for index, sides in enumerate(pairs):
+            if sides[0] == sides[1]:
+                continue
+            named = next((d.dim_param for d in sides if d.dim_param), f"{one.name.replace('.', '_')}_dim{index}")
+            for dim in sides:
+                dim.dim_param = named
 
 
 def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +71,10 @@ class SharedCaches:
 
 
 def shared_caches(module: nn.Module) -> SharedCaches:
-    """Those of the user's files, and of the files in which the classes of the module and its parts are written."""
+    """Those of the files in which the classes of the module and its parts stand, and of the user's beside them."""
     classes = {type(part).__module__ for part in module.modules()}
+    written = [getattr(sys.modules.get(name), "__file__", None) for name in classes]
+    folders = tuple({f"{Path(f).parent}/" for f in written if isinstance(f, str) and not is_library(f)})
     functions: list[RememberingFunction] = []
     containers: dict[int, tuple[Any, Any]] = {}
     dictionaries = []
@@ -79,7 +82,7 @@ def shared_caches(module: nn.Module) -> SharedCaches:
         if not isinstance(file, ModuleType) or name.partition(".")[0] in ("torch", "trtconv"):
             continue
         path = getattr(file, "__file__", None)
-        if name not in classes and (not isinstance(path, str) or is_library(path)):
+        if name not in classes and (not isinstance(path, str) or not path.startswith(folders) or is_library(path)):
             continue
         functions += _remembering(file)
         # `__builtins__` is a dictionary too.
