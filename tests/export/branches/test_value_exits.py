@@ -26,7 +26,7 @@ LEAVING = {
     "array": "import numpy as np; v = np.asarray(x).max()", "format": "v = f'{x.max():.1f}'",
     "equal": "v = torch.equal(x, -x)", "allclose": "v = torch.allclose(x, -x)", "bool": "v = bool(x.max() > 1)",
     "length": "v = len(x.nonzero())", "shape": "v = x[x > 1].shape[0]", "contains": "v = 3.0 in x",
-    "text": "v = str(x.max())",
+    "text": "v = str(x.max())", "repr": "v = repr(x)", "address": "v = x.data_ptr()",
 }  # fmt: skip
 
 
@@ -106,3 +106,18 @@ def test_a_line_that_reads_the_same_numbers_at_both_points_is_not_blamed(write_m
     job.request.source = ModuleSource(f"{path}:Net", base=path.parent)
     verdicts = [ProofVerdict((), None, p, 0.0) for p in points[1:]]
     assert [reading_line(job, v) for v in verdicts] == ["net.py:8", None]
+
+
+@pytest.mark.parametrize("exporter", ["torchscript", "dynamo"])
+def test_a_text_that_decides_is_noted_although_torch_export_passes_over_it(write_module, export, exporter):
+    path = write_module(HEAD + "        if 'nan' in repr(x):\n            x = x * 0\n        return x * 2\n")
+    result = export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter=exporter)
+    (note,) = [n for n in result.notes if "reads values" in n]
+    assert "`if 'nan' in repr(x):` at net.py:7" in note
+
+
+def test_a_python_function_on_every_element_is_refused_by_its_line(write_module, export):
+    path = write_module(HEAD + "        return x.clone().apply_(lambda v: v if v < 1.5 else 0.0)\n")
+    with pytest.raises(AccuracyError) as caught:
+        export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11")
+    assert caught.value.where == "net.py:7"

@@ -36,7 +36,7 @@ class DimName:
 
 
 def axis_name(tensor: str, axis: int) -> str:
-    """The name by which any axis of an input can be called: `images_dim2`."""
+    """The name by which any axis of an input or output can be called: `images_dim2`."""
     stem = _OTHER.sub("_", tensor).strip("_") or "input"
     return f"{stem if stem[0].isalpha() else 'input_' + stem}_dim{axis}"
 

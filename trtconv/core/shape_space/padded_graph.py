@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.file import set_metadata
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, PADDING_KEY, SPACE_KEY
@@ -204,7 +205,7 @@ def _open_outputs(graph: onnx.GraphProto, padding: Padding) -> None:
             elif cut.numerator == cut.denominator:
                 dim.dim_param = source.dim_param
             else:
-                dim.dim_param = f"{value.name.replace('.', '_')}_dim{cut.axis}"
+                dim.dim_param = axis_name(value.name, cut.axis)
 
 
 def _describe_inputs(graph: onnx.GraphProto, specs: tuple[TensorSpec, ...], space: ShapeSpace) -> None:

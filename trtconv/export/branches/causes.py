@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from trtconv.export.branches.size_run import UNHASHABLE
+from trtconv.export.module.user_code import is_own
 
 
 class Cause(NamedTuple):
@@ -54,13 +55,13 @@ def _of_a_size(error: BaseException) -> bool:
 
     if type(error) is not TypeError:
         return False
-    *_, raising = traceback.walk_tb(error.__traceback__)
-    frame = raising[0]
-    ours = (
-        "torch" in PurePath(frame.f_code.co_filename).parts
-        or __package__.partition(".")[0] == frame.f_globals.get("__name__", "").partition(".")[0]
-    )
-    return not ours and any(isinstance(v, (torch.SymInt, torch.SymFloat)) for v in frame.f_locals.values())
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames:
+        return False
+    file = frames[-1].f_code.co_filename
+    if is_own(file) or "torch" in PurePath(file).parts:
+        return False
+    return any(isinstance(v, (torch.SymInt, torch.SymFloat)) for v in frames[-1].f_locals.values())
 
 
 def _in_packed_layer(error: BaseException) -> bool:

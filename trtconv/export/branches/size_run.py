@@ -24,7 +24,7 @@ from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
-from trtconv.export.symbolic.mode import creation_handlers
+from trtconv.export.symbolic.mode import creation_handlers, handled
 
 if TYPE_CHECKING:
     from torch import nn
@@ -80,7 +80,8 @@ def run_symbolic(
 ) -> SizeRun:
     """Run the module on fake tensors of these sizes, its dynamic dims symbolic, until the effort is spent.
 
-    Each call into torch is a step of it."""
+    Each call into torch is a step of it.
+    """
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
@@ -197,10 +198,9 @@ def _watched(effort: Effort) -> Any:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if not effort.step():
                 raise OutOfTimeError
-            creating = creation.get(getattr(func, "__name__", ""))
-            if creating is not None:
-                created = creating(func, *args, **(kwargs or {}))
-                return func(*args, **(kwargs or {})) if created is NotImplemented else created
+            created = handled(creation, getattr(func, "__name__", ""), func, args, kwargs or {})
+            if created is not NotImplemented:
+                return created
             if func is torch.nn.functional.batch_norm:
                 return normalised(*args, **(kwargs or {}))
             if not kwargs and is_recurrent(func, args):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
@@ -305,7 +306,7 @@ def _level_outputs(low: onnx.GraphProto, high: onnx.GraphProto) -> None:
         for index, sides in enumerate(pairs):
             if sides[0] == sides[1]:
                 continue
-            named = next((d.dim_param for d in sides if d.dim_param), f"{one.name.replace('.', '_')}_dim{index}")
+            named = next((d.dim_param for d in sides if d.dim_param), axis_name(one.name, index))
             for dim in sides:
                 dim.dim_param = named
 
@@ -318,7 +319,7 @@ def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     copy.CopyFrom(value)
     for index, dim in enumerate(copy.type.tensor_type.shape.dim):
         if dim.dim_param and not dim.dim_param.isidentifier():
-            dim.dim_param = f"{value.name.replace('.', '_')}_dim{index}"
+            dim.dim_param = axis_name(value.name, index)
     return copy
 
 

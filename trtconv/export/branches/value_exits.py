@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 # What makes a Python bool of a tensor. In an ordinary run sizes are ints, so that only values come here.
 DECIDING = ("__bool__", "equal", "allclose", "is_nonzero", "__contains__")
-READING = (
-    "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__format__",
-    "__repr__", "__str__", "__reversed__", "data_ptr", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage",
-    "apply_", "map_", "map2_",
-)  # fmt: skip
 # What a tensor without values answers as well, so that torch.export does not see anything leave.
 SHOWING = (
     "__format__", "__repr__", "__str__", "data_ptr", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage",
     "apply_", "map_", "map2_",
+)  # fmt: skip
+READING = (
+    "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__reversed__",
+    *SHOWING,
 )  # fmt: skip
 # Their results have sizes that are values, which leave when Python asks for them.
 SIZED_BY_VALUE = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "_unique2", "bincount")

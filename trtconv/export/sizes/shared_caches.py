@@ -105,12 +105,5 @@ def _remembering(space: Any) -> Iterator[RememberingFunction]:
 
 
 def _fill(container: Any, content: Any) -> None:
-    if len(container) == len(content):
-        pairs = zip(container.items(), content.items(), strict=True) if type(container) is dict else ()
-        same = all(k is n and v is w for (k, v), (n, w) in pairs) and (
-            type(container) is dict or all(a is b for a, b in zip(container, content, strict=True))
-        )
-        if same:
-            return
     container.clear()
     (container.update if type(container) is dict else container.extend)(content)

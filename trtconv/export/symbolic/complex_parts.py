@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 Handler = Callable[..., Any]
+# Functions whose axis stands first, and last, behind the tensor.
+FIRST = ("unsqueeze", "squeeze", "index_select", "narrow", "select", "flip")
+LAST = ("roll",)
 
 
 def along(otherwise: Handler | None = None) -> Handler:
@@ -40,11 +43,6 @@ def along(otherwise: Handler | None = None) -> Handler:
 
 def _left(func: Any, *args: Any, **named: Any) -> Any:
     return NotImplemented
-
-
-# Functions whose axis stands first, and last, behind the tensor.
-FIRST = ("unsqueeze", "squeeze", "index_select", "narrow", "select", "flip")
-LAST = ("roll",)
 
 
 def concatenate(func: Any, tensors: Any, dim: int = 0) -> Any:

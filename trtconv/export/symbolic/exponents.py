@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from trtconv.export.symbolic.numerics import is_whole
+
 # Of a whole number over 1 a higher power leaves int64.
 LARGEST_POWER = 62
 # The powers that FP32 holds exactly; of two, the normal ones.
@@ -13,10 +15,7 @@ WHOLE_POWERS = {2: (-126, 127), 10: (0, 10)}
 
 def power(func: Any, x: Any, exponent: Any) -> Any:
     """A power of whole numbers, by squares: ONNX Runtime's Pow goes through doubles, which end at 2^53."""
-    import torch
-
-    whole = isinstance(x, torch.Tensor) and not (x.dtype.is_floating_point or x.dtype.is_complex)
-    if not whole or x.dtype == torch.bool or not isinstance(exponent, int) or not 2 <= exponent <= LARGEST_POWER:
+    if not is_whole(x) or not isinstance(exponent, int) or not 2 <= exponent <= LARGEST_POWER:
         return NotImplemented
     product, square = None, x
     while exponent:

@@ -112,17 +112,23 @@ def creation_handlers() -> dict[str, Handler]:
     return {
         "linspace": grids.linspace, "fft_rfftfreq": grids.rfftfreq, "fft_fftfreq": grids.fftfreq,
         "hann_window": short_time.cosine_window(0.5, 0.5), "hamming_window": short_time.cosine_window(0.54, 0.46),
-        "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08), "bartlett_window": short_time.bartlett_window,
+        "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08), "bartlett_window": short_time.bartlett_window(),
     }  # fmt: skip
 
 
-def _takes(handler: Handler, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
-    """False for a call with a keyword that the handler does not know (`out`, another spelling): it stays as it is."""
+def handled(table: Mapping[str, Handler], name: str, func: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What the handler of that name gives for a call, or NotImplemented for one that stays as it is.
+
+    That is a call without a handler, and one with a keyword that the handler does not know (`out`, another spelling).
+    """
+    handler = table.get(name)
+    if handler is None:
+        return NotImplemented
     try:
         _signature(handler).bind(None, *args, **named)
     except TypeError:
-        return False
-    return True
+        return NotImplemented
+    return handler(func, *args, **named)
 
 
 @cache
@@ -167,11 +173,10 @@ def symbolic_functions() -> Iterator[None]:
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
-            handler = table.get("Tensor.unfold" if func is unfold else getattr(func, "__name__", ""))
-            if handler is not None and _takes(handler, args, named):
-                result = handler(func, *args, **named)
-                if result is not NotImplemented:
-                    return result
+            name = "Tensor.unfold" if func is unfold else getattr(func, "__name__", "")
+            result = handled(table, name, func, args, named)
+            if result is not NotImplemented:
+                return result
             result = func(*args, **named)
             if isinstance(result, torch.Tensor):
                 bound.check(result)

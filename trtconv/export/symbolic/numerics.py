@@ -186,7 +186,7 @@ def multiply(func: Any, x: Any, other: Any) -> Any:
         # The exporters cut the fraction to a whole number, or find no form of the product.
         real = x.to(torch.get_default_dtype())
         return real * torch.full((), other, dtype=real.dtype, device=x.device)
-    if isinstance(other, torch.Tensor) and other.dim() == 0 and _is_whole(x) and other.dtype.is_floating_point:
+    if isinstance(other, torch.Tensor) and other.dim() == 0 and is_whole(x) and other.dtype.is_floating_point:
         return x.to(torch.result_type(x, other)) * other
     if isinstance(other, complex) and x.dtype in (torch.float32, torch.float64):
         return torch.complex(x * other.real, x * other.imag)
@@ -225,11 +225,13 @@ def where(func: Any, condition: Any, x: Any = None, other: Any = None) -> Any:
     return torch.logical_or(torch.logical_and(condition, x), torch.logical_and(torch.logical_not(condition), other))
 
 
-def _is_whole(x: Any) -> bool:
+def is_whole(x: Any) -> bool:
+    """True for a tensor of whole numbers; booleans are none."""
     import torch
 
-    real = x.dtype.is_floating_point or x.dtype.is_complex
-    return isinstance(x, torch.Tensor) and not real and x.dtype != torch.bool
+    if not isinstance(x, torch.Tensor):
+        return False
+    return not (x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool)
 
 
 def _are_booleans(x: Any, other: Any) -> bool:

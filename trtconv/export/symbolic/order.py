@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
+from trtconv.export.symbolic.numerics import lerp
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, minimum
 
 
@@ -30,9 +31,7 @@ def nanmedian(func: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
     if dim is None:
         return nanmedian(func, x.reshape(-1), 0).values
-    missing = x != x
-    values, indices = torch.where(missing, math.inf, x).sort(dim)
-    count = x.shape[dim] - missing.to(torch.int64).sum(dim, keepdim=True)
+    values, indices, count = _sort_numbers(x, dim)
     rank_index = torch.div(count - 1, 2, rounding_mode="floor").clamp(min=0)
     values, indices = values.gather(dim, rank_index), indices.gather(dim, rank_index)
     values = torch.where(count > 0, values, math.nan)
@@ -50,16 +49,21 @@ def nanquantile(
     if dim is None:
         flat = nanquantile(func, x.reshape(-1), q, 0)
         return flat.reshape([1] * x.dim()) if keepdim else flat
-    missing = x != x
-    values = torch.where(missing, math.inf, x).sort(dim)[0]
-    count = x.shape[dim] - missing.to(torch.int64).sum(dim, keepdim=True)
+    values, _, count = _sort_numbers(x, dim)
     rank = (count - 1).clamp(min=0).to(x.dtype) * q
     below = torch.floor(rank)
     low, high = (values.gather(dim, r.to(torch.int64)) for r in (below, torch.ceil(rank)))
-    share, gap = rank - below, high - low
-    between = torch.where(share < 0.5, low + share * gap, high - gap * (1.0 - share))
-    between = torch.where(count > 0, between, math.nan)
+    between = torch.where(count > 0, lerp(None, low, high, rank - below), math.nan)
     return between if keepdim else between.squeeze(dim)
+
+
+def _sort_numbers(x: Any, dim: int) -> tuple[Any, Any, Any]:
+    """x sorted along an axis with NaN behind as infinities, the indices, and how many elements are no NaN."""
+    import torch
+
+    missing = x != x
+    values, indices = torch.where(missing, math.inf, x).sort(dim)
+    return values, indices, x.shape[dim] - missing.to(torch.int64).sum(dim, keepdim=True)
 
 
 def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:

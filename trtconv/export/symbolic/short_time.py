@@ -14,6 +14,8 @@ from typing import Any
 from trtconv.export.symbolic.order import tensor_unfold
 from trtconv.export.symbolic.sizes import arange, is_symbolic
 
+# The values of a window from the indices of its elements and the index at which it has gone round, both FP.
+Window = Callable[[Any, Any], Any]
 # A matrix of L / 2 + 1 columns of two parts and L rows: 34 MB.
 MOST = 2048
 
@@ -131,11 +133,11 @@ def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[An
     return real.to(device), imaginary.to(device)
 
 
-def cosine_window(*coefficients: float) -> Callable[..., Any]:
-    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a), whose length may be a size.
+def moving_window(formula: Window, fixed: Callable[[int, bool], Any] | None = None) -> Callable[..., Any]:
+    """The handler of a window whose length is a size: `formula` gives its values, but 1 for a window of one element.
 
-    Of a number it is a constant: ONNX's HammingWindow has 25/46 where torch has 0.54. The angle `a` goes once round in
-    the length (`periodic`), or in one less; a window of one element is 1.
+    A length that is a number goes to `fixed`, or stays with torch. The window goes once round in its length
+    (`periodic`), or in one less.
     """
 
     def window(
@@ -154,48 +156,48 @@ def cosine_window(*coefficients: float) -> Callable[..., Any]:
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if not dtype.is_floating_point:
             return NotImplemented
-        if isinstance(window_length, int):
-            return _fixed_window(window_length, periodic, coefficients).to(device=device, dtype=dtype)
+        if fixed is not None and isinstance(window_length, int):
+            return fixed(window_length, periodic).to(device=device, dtype=dtype)
         if not is_symbolic(window_length):
             return NotImplemented
         length = torch.full((), window_length, dtype=dtype, device=device)
-        turn = (length if periodic else length - 1.0).clamp(min=1.0)
-        angle = arange(window_length, length).to(dtype) * (2.0 * math.pi) / turn
-        values = sum((-1) ** k * c * torch.cos(k * angle) for k, c in enumerate(coefficients))
-        return torch.where(length == 1.0, torch.ones_like(angle), values)
+        last = length if periodic else length - 1.0
+        values = formula(arange(window_length, length).to(dtype), last)
+        return torch.where(length == 1.0, torch.ones_like(values), values)
 
     return window
 
 
-def bartlett_window(
-    func: Any,
-    window_length: Any,
-    periodic: bool = True,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
+def cosine_window(*coefficients: float) -> Callable[..., Any]:
+    """The handler of a window c0 - c1 cos(a) + c2 cos(2 a) over one turn of `a`, whose length may be a size.
+
+    Of a number it is a constant: ONNX's HammingWindow has 25/46 where torch has 0.54.
+    """
+
+    def cosines(index: Any, last: Any) -> Any:
+        import torch
+
+        angle = index * (2.0 * math.pi) / last.clamp(min=1.0)
+        return sum((-1) ** k * c * torch.cos(k * angle) for k, c in enumerate(coefficients))
+
+    def constant(length: int, periodic: bool) -> Any:
+        import numpy as np
+        import torch
+
+        angle = np.arange(length) * (2.0 * np.pi) / max(1, length if periodic else length - 1)
+        values = sum((-1) ** k * c * np.cos(k * angle) for k, c in enumerate(coefficients))
+        return torch.from_numpy(np.ones(1) if length == 1 else np.asarray(values))
+
+    return moving_window(cosines, constant)
+
+
+def bartlett_window() -> Callable[..., Any]:
     """The handler of torch.bartlett_window for a length read from a shape: a ramp to 1 and down again."""
-    import torch
 
-    dtype = torch.get_default_dtype() if dtype is None else dtype
-    if not dtype.is_floating_point or not is_symbolic(window_length):
-        return NotImplemented
-    length = torch.full((), window_length, dtype=dtype, device=device)
-    last = length if periodic else length - 1.0
-    index = arange(window_length, length).to(dtype)
-    ramp = index * (2.0 / last.clamp(min=1.0))
-    values = torch.where(index * 2.0 <= last, ramp, 2.0 - ramp)
-    return torch.where(length == 1.0, torch.ones_like(values), values)
+    def ramps(index: Any, last: Any) -> Any:
+        import torch
 
+        ramp = index * (2.0 / last.clamp(min=1.0))
+        return torch.where(index * 2.0 <= last, ramp, 2.0 - ramp)
 
-def _fixed_window(length: int, periodic: bool, coefficients: tuple[float, ...]) -> Any:
-    import numpy as np
-    import torch
-
-    angle = np.arange(length) * (2.0 * np.pi) / max(1, length if periodic else length - 1)
-    values = sum((-1) ** k * c * np.cos(k * angle) for k, c in enumerate(coefficients))
-    return torch.from_numpy(np.ones(1) if length == 1 else np.asarray(values))
+    return moving_window(ramps)

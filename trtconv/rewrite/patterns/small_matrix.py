@@ -26,18 +26,24 @@ def inverse(g: Replacement, matrix: Value, size: int) -> Value:
 
 def determinant(g: Replacement, matrix: Value, size: int) -> Value:
     """The determinant of FP32 matrices [.., n, n], [..]; 0 where a pivot is 0."""
-    _, product = _eliminate(g, matrix, size, singular=True)
+    _, pivots = _eliminate(g, matrix, size, singular=True)
+    product: Value = ""
+    for k, (pivot, index) in enumerate(pivots):
+        factor = g.mul(g.squeeze(pivot, -2, -1), _sign(g, index, k))
+        product = g.mul(product, factor) if product else factor
     return product
 
 
-def _eliminate(g: Replacement, x: Value, size: int, *, singular: bool = False) -> tuple[Value, Value]:
-    """The first `size` columns of [.., n, m] reduced to the unit matrix, and the product of the pivots, signed.
+def _eliminate(
+    g: Replacement, x: Value, size: int, *, singular: bool = False
+) -> tuple[Value, list[tuple[Value, Value]]]:
+    """The first `size` columns of [.., n, m] reduced to the unit matrix; each pivot [.., 1, 1] with its row's index.
 
     Where matrices may be `singular`, a pivot of 0 divides nothing. Rows are chosen and not computed, for
     `row + (new - row)` loses the digits of `new` where the row is larger.
     """
     rows = g.const(np.arange(size, dtype=np.int64), "rows")
-    product: Value = ""
+    pivots = []
     for k in range(size):
         index = g.const(np.array([k], np.int64), "index")
         here = g.const((np.arange(size) == k)[:, None], "row")
@@ -47,11 +53,15 @@ def _eliminate(g: Replacement, x: Value, size: int, *, singular: bool = False) -
         row, pivot_row = g.gather(x, index, axis=-2), _row(g, x, chosen)
         x = g.where(here, pivot_row, g.where(chosen, row, x))
         pivot = g.gather(pivot_row, index, axis=-1)
-        product = _times(g, product, pivot, best, k)
-        divisor = g.where(g.equal(pivot, g.scalar(0.0, dtype=FLOAT)), g.scalar(1.0, dtype=FLOAT), pivot)
-        scaled = g.div(pivot_row, divisor if singular else pivot)
+        pivots.append((pivot, best))
+        scaled = g.div(pivot_row, _safe(g, pivot) if singular else pivot)
         x = g.where(here, scaled, g.sub(x, g.mul(g.gather(x, index, axis=-1), scaled)))
-    return x, product
+    return x, pivots
+
+
+def _safe(g: Replacement, divisor: Value) -> Value:
+    """The divisor, and 1 where it is 0."""
+    return g.where(g.equal(divisor, g.scalar(0.0, dtype=FLOAT)), g.scalar(1.0, dtype=FLOAT), divisor)
 
 
 def _row(g: Replacement, x: Value, chosen: Value) -> Value:
@@ -66,9 +76,7 @@ def _open(g: Replacement, magnitude: Value, k: int, size: int) -> Value:
     return g.where(g.const(np.arange(size) >= k, "open"), magnitude, g.scalar(-1.0, dtype=FLOAT))
 
 
-def _times(g: Replacement, product: Value, pivot: Value, best: Value, k: int) -> Value:
-    """The product with one more pivot; two rows that changed places change its sign."""
-    stays = g.equal(g.squeeze(best, -1), g.scalar(k, dtype=INT64))
-    sign = g.where(stays, g.scalar(1.0, dtype=FLOAT), g.scalar(-1.0, dtype=FLOAT))
-    factor = g.mul(g.squeeze(pivot, -2, -1), sign)
-    return g.mul(product, factor) if product else factor
+def _sign(g: Replacement, index: Value, k: int) -> Value:
+    """-1 where rows k and `index` [.., 1] change places, else 1."""
+    stays = g.equal(g.squeeze(index, -1), g.scalar(k, dtype=INT64))
+    return g.where(stays, g.scalar(1.0, dtype=FLOAT), g.scalar(-1.0, dtype=FLOAT))

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.inference import infer_propagated
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _input_dims(model: onnx.ModelProto) -> list[str]:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if not dim.HasField("dim_value"):
                 if not dim.dim_param:
-                    dim.dim_param = f"{value.name}_dim{axis}"
+                    dim.dim_param = axis_name(value.name, axis)
                 names[dim.dim_param] = None
     return list(names)
 
