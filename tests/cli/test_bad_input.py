@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from trtconv.cli.main import show_error
+
 pytest.importorskip("torch")
 ROOT = Path(__file__).parents[2]
 IMAGES = ("--input", "images:float32[N,3,H,W]")
@@ -138,3 +140,23 @@ def test_weights_that_are_no_file_of_weights(trtconv, net, tmp_path, content, su
     assert code == 2
     assert path.name in err
     assert "internal error" not in err
+
+
+@pytest.mark.parametrize("words", [("inspect", "loop"), ("check", "loop"), ("inspect", "loop/model.onnx")])
+def test_links_in_a_circle(tmp_path, words):
+    (tmp_path / "loop").symlink_to("loop")
+    # In a process of its own, where a command that reads strangers' files gives up rights.
+    command = [sys.executable, "-m", "trtconv", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "error: " in ended.stderr
+    assert "internal error" not in ended.stderr
+
+
+def test_links_in_a_circle_wherever_they_are_met(tmp_path, capsys):
+    (tmp_path / "loop").symlink_to("loop")
+    error = RuntimeError(f"Symlink loop from '{tmp_path / 'loop'}'")
+    assert show_error(error) == 2
+    assert "links lead in a circle" in capsys.readouterr().err
+    assert show_error(RuntimeError("another")) == 1

@@ -78,7 +78,8 @@ def _confine(command: click.Command, ctx: click.Context) -> None:
 
     if any(ctx.params.get(name) for name in _TRUSTED):
         return
-    named = [p.resolve() for _, p in _paths(command, ctx) if str(p) != "-"]
+    # Not `Path.resolve`, which raises RuntimeError for links in a circle; the command says that there is no such file.
+    named = [Path(os.path.realpath(p)) for _, p in _paths(command, ctx) if str(p) != "-"]
     cuda = Path(os.environ.get("CUDA_CACHE_PATH", "~/.nv")).expanduser()
     caches = [user_cache_path("trtconv"), cuda, *filter(None, [default_root()])]
     confine([*named, *(p.parent for p in named), *caches, Path.cwd(), Path(tempfile.gettempdir())])

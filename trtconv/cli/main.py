@@ -18,7 +18,7 @@ from trtconv import __version__
 from trtconv.cli.echo import echo
 from trtconv.cli.files import Confinement
 from trtconv.cli.termination import terminable, within_limits
-from trtconv.core.errors import LimitError, TrtconvError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, LimitError, TrtconvError, did_you_mean
 
 # Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
@@ -245,6 +245,8 @@ def _exited(error: SystemExit) -> TrtconvError:
 
 def show_error(error: Exception) -> int:
     """Print what ended a command and return its exit code: a TrtconvError, what the machine lacks, or a bug of ours."""
+    if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop"):  # `Path.resolve` before Python 3.13
+        error = InvalidRequestError(f"links lead in a circle: {error}", hint="name the file itself")
     if isinstance(error, TrtconvError):
         print_error(error)
         return error.exit_code

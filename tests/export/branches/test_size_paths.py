@@ -154,6 +154,21 @@ def test_a_size_that_becomes_text_decides_by_its_number(module, decides):
     assert [Path(line.partition(":")[0]).name for line in paths.lines] == [Path(__file__).name]
 
 
+def test_what_ended_the_search_is_told():
+    """A window of 185 heights is 185 paths: it is not for want of time that they were not all followed."""
+
+    class Window(nn.Module):
+        def forward(self, x):
+            return nn.functional.avg_pool2d(x, [x.shape[2], 1])
+
+    many = explore(Window(), parse_space(["N=2:2:2", "H=16:24:200", "W=16:16:16"]))
+    assert "64 paths" in many.obstacle
+    assert not many.coverage(100).complete
+    few = explore(Window(), parse_space(["N=2:2:2", "H=16:24:50", "W=16:16:16"]))
+    assert not few.obstacle
+    assert few.coverage(few.paths).complete
+
+
 def test_a_plain_network_decides_nothing_of_its_own():
     paths = explore(Convolution())
     assert not paths.lines

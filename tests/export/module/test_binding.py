@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.tensors import parse_tensor
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, renaming_notes
 from trtconv.export.module.runner import ModuleRunner
@@ -72,6 +73,18 @@ def test_inputs_that_do_not_fit(names, words):
     with pytest.raises(InvalidRequestError) as caught:
         bind_inputs(plain, names)
     assert words in caught.value.message
+
+
+def test_a_parameter_that_the_user_names_has_to_be_one():
+    """By position it would go to another parameter, and the user would not hear of the slip."""
+    assert bind_inputs(plain, ["y"]).by_position == {"y": "x"}
+    with pytest.raises(InvalidRequestError) as caught:
+        bind_inputs(plain, ["y"], claimed={"y"})
+    assert "takes no input 'y'" in caught.value.message
+    with pytest.raises(InvalidRequestError):
+        ModuleRunner(torch.nn.ReLU(), [parse_tensor("y=images:float32[2]")])
+    runner = ModuleRunner(torch.nn.ReLU(), [parse_tensor("input=images:float32[2]")])
+    assert runner({"images": np.float32([-1, 1])})["output"].tolist() == [0, 1]
 
 
 T = torch.zeros(2)

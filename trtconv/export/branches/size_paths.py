@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Calls into torch that a module gets whatever they take: 20 runs of a small network.
 SECONDS, LEAST_CALLS = 6.0, 512
 MOST_RUNS = 64
+TOO_MANY_PATHS = f"it takes more than the {MOST_RUNS} paths that are run"
 # Blocks of joint sizes that are sorted whatever they take.
 LEAST_GRIDS = 8
 Sizes = dict[str, int]
@@ -114,7 +115,7 @@ def explore_sizes(
         if search.spent or search.tables or search.obstacles:
             break
     if search.waiting and search.spent:
-        search.obstacles[OUT_OF_TIME] = None
+        search.obstacles[OUT_OF_TIME if search.effort.spent else TOO_MANY_PATHS] = None
     return SizePaths(
         _ordered(search),
         len(search.regions),

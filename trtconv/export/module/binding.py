@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import itertools
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,10 +59,13 @@ class Binding:
         return positional, keywords
 
 
-def bind_inputs(forward: Callable[..., Any], names: Sequence[str], leading: bool = False) -> Binding:
+def bind_inputs(
+    forward: Callable[..., Any], names: Sequence[str], leading: bool = False, claimed: Collection[str] = ()
+) -> Binding:
     """Match input names with forward's parameters by name, and what is left over by position.
 
     `leading`: the parameters before the first one that has a default or no input are passed by position.
+    `claimed`: those of `names` that the user called parameters (`--input PARAMETER=NAME:...`); they have to be.
 
     Raises InvalidRequestError for an input that forward does not take, one given twice, or a parameter without a
     default that has no input.
@@ -72,7 +75,7 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str], leading: bool
     rest = next((p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     takes_more = rest is not None or open_ended
-    renamed = {} if takes_more else _match_by_position(names, named)
+    renamed = {} if takes_more else _match_by_position(names, named, claimed)
     trees, loose = _group([renamed.get(n, n) for n in names], named, takes_more)
     missing = [n for n, p in named.items() if p.default is p.empty and n not in trees]
     if missing:
@@ -96,7 +99,9 @@ def bind_inputs(forward: Callable[..., Any], names: Sequence[str], leading: bool
     return Binding(tuple(slots), renamed)
 
 
-def _match_by_position(names: Sequence[str], named: Mapping[str, inspect.Parameter]) -> dict[str, str]:
+def _match_by_position(
+    names: Sequence[str], named: Mapping[str, inspect.Parameter], claimed: Collection[str]
+) -> dict[str, str]:
     """Input name -> parameter, for inputs whose names forward does not have; empty where their number does not fit.
 
     They go to the required parameters that no input names; with fewer inputs than that nothing could run, and with more
@@ -105,7 +110,7 @@ def _match_by_position(names: Sequence[str], named: Mapping[str, inspect.Paramet
     foreign = [n for n in dict.fromkeys(names) if n.split(".")[0] not in named]
     bound = {n.split(".")[0] for n in names}
     required = [n for n, p in named.items() if p.default is p.empty and n not in bound]
-    if len(foreign) != len(required) or any("." in n for n in foreign):
+    if len(foreign) != len(required) or any("." in n or n in claimed for n in foreign):
         return {}
     return dict(zip(foreign, required, strict=True))
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +78,14 @@ class ModuleRunner:
         self.binding = Binding(())
         self.caches = ShapeCaches(shared=shared_caches(module)) if specs is not None else ShapeCaches()
         if specs is not None:
-            self._bind([s.name for s in specs], [s.parameter or s.name for s in specs])
+            self._bind([s.name for s in specs], [s.parameter for s in specs])
 
-    def _bind(self, names: Sequence[str], parameters: Sequence[str] | None = None) -> None:
+    def _bind(self, names: Sequence[str], parameters: Sequence[str] = ()) -> None:
+        """`parameters`: those that the user named, in the order of `names`; empty for the others."""
         self.names = tuple(names)
-        self.binding = bind_inputs(
-            forward_of(self.module), parameters or self.names, _hooks_take_positions(self.module)
-        )
+        bound = [p or n for n, p in zip_longest(names, parameters, fillvalue="")]
+        hooked = _hooks_take_positions(self.module)
+        self.binding = bind_inputs(forward_of(self.module), bound, hooked, claimed=frozenset(parameters))
 
     def with_module(self, module: nn.Module, wide: bool = False) -> ModuleRunner:
         """Another module run in the same way, or with float64 for float32."""
