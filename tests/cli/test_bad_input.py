@@ -160,3 +160,26 @@ def test_links_in_a_circle_wherever_they_are_met(tmp_path, capsys):
     assert show_error(error) == 2
     assert "links lead in a circle" in capsys.readouterr().err
     assert show_error(RuntimeError("another")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("convert", "{net}:make_net", "-o", ""), "the path is empty"),
+        (("rewrite", "", "-o", "x.onnx"), "the path is empty"),
+        (("check", "m.onnx", "--html="), "the path is empty"),
+        (("convert", "{net}:make_net", "--output-names", ","), "write --output-names scores,boxes"),
+        (("build", "m.onnx", "--compute-capability", "ampere"), "write --compute-capability 8.6,8.9"),
+        (("convert", "{net}:make_net", "--static=1"), "Try 'trtconv convert"),
+        (("convert", "{net}:make_net", "--input"), "Try 'trtconv convert"),
+    ],
+)
+def test_words_that_say_nothing(trtconv, net, tmp_path, monkeypatch, words, message):
+    """`-o "$OUT"` with OUT unset wrote its files into the working directory."""
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    code, out, err = trtconv(*[w.format(net=net) for w in words])
+    assert code == 2, err
+    assert message in err
+    assert not out
+    assert sorted(tmp_path.iterdir()) == before

@@ -35,6 +35,12 @@ class FilePath(click.Path):
         super().__init__(path_type=Path)
         self.role = role
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Fails for an empty one, as a shell makes of a variable that is not set: it would be this folder."""
+        if not str(value):
+            self.fail("the path is empty; a variable of the shell may not be set", param, ctx)
+        return super().convert(value, param, ctx)
+
     @property
     def written(self) -> bool:
         """True for an output."""

@@ -34,8 +34,12 @@ class GroupedCommand(click.Command):
     """A command whose help lists its options under the headings of `GROUPS`; what has none stands with the output."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give `--json` its value, then parse as usual."""
-        return super().parse_args(ctx, join_json(args))
+        """Give `--json` its value, then parse as usual. Raises click.UsageError with the command to ask for help."""
+        try:
+            return super().parse_args(ctx, join_json(args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section per group that has options."""

@@ -7,6 +7,7 @@ arguments of a Python call, and `trtconv.frontend.command_line` puts requests to
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,5 +100,19 @@ def key_values(error: str, hint: str) -> Callable[[tuple[str, ...]], dict[str, s
                 raise InvalidRequestError(error.format(text), hint=hint)
             pairs[key.strip()] = value.strip()
         return pairs
+
+    return parse
+
+
+def comma_list(flag: str, example: str, form: str = r".+") -> Callable[[str], tuple[str, ...]]:
+    """A parser of `A,B`, each word of the given form. It raises InvalidRequestError for a text without words too."""
+    from trtconv.core.errors import InvalidRequestError
+
+    def parse(text: str) -> tuple[str, ...]:
+        words = tuple(word.strip() for word in text.split(",") if word.strip())
+        wrong = next((word for word in words if not re.fullmatch(form, word)), None if words else text)
+        if wrong is not None:
+            raise InvalidRequestError(f"cannot read '{wrong}' of {flag}", hint=f"write {flag} {example}")
+        return words
 
     return parse

@@ -62,7 +62,8 @@ class EngineWorkbench:
         if failed is None:
             reasons = "; ".join(f.message for f in report.errors)
             raise InvalidRequestError(
-                f"'{self._engine}' has nothing to heal: {reasons or 'it equals its original at every point'}"
+                f"'{self._engine}' has nothing to heal: {reasons or 'it equals its original at every point'}",
+                hint="leave --heal out",
             )
         graph = check_model(replace(self._check, subject=self._model, reference=self._reference), self._progress)
         wrong = first_failure(graph.comparisons)

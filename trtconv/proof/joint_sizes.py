@@ -200,7 +200,8 @@ class SizeCoverage:
         if self.followed >= self.total:
             if self.paths == 1:
                 return f"{text}; all of them take the same path through the module"
-            return f"{text}; each takes one of {self.paths} paths through the module, all of which were compared{at}"
+            paths = f"{self.paths} paths through the module" + (f" (it decides{at})" if at else "")
+            return f"{text}; each takes one of {paths}, all of which were compared"
         return f"{text}; the module decides by size{at}, and only {self.followed:,} take a path that was compared"
 
     def as_dict(self) -> dict[str, Any]:

@@ -101,12 +101,17 @@ def _dotted(name: str) -> str:
 def as_bool(name: str, value: Any) -> bool:
     """Truth of an option's value as a config file or command line gives it. Raises InvalidRequestError for others."""
     if not is_on(value) and str(value).lower() not in OFF:
-        raise InvalidRequestError(f"the build option {name} is true or false, not '{value}'")
+        raise InvalidRequestError(
+            f"the build option {name} is true or false, not '{value}'",
+            hint=f"write --option {name}=true, or leave it out",
+        )
     return is_on(value)
 
 
 def as_count(name: str, value: Any) -> int:
     """An option's value as a number of at least 0. Raises InvalidRequestError for others."""
     if not str(value).isdigit():
-        raise InvalidRequestError(f"the build option {name} is a number, not '{value}'")
+        raise InvalidRequestError(
+            f"the build option {name} is a number, not '{value}'", hint=f"write --option {name}=1, or leave it out"
+        )
     return int(value)

@@ -160,7 +160,10 @@ def merge_cache(config: Any, path: Path, key: CacheKey, before: bytes) -> int:
             blob = bytes(memoryview(measured.serialize()))
             _rewrite(path, key, blob)
     except Timeout as error:
-        raise InvalidRequestError(f"the timing cache '{path}' is locked by another process") from error
+        raise InvalidRequestError(
+            f"the timing cache '{path}' is locked by another process",
+            hint="wait for it, or give this build a file of its own with --timing-cache",
+        ) from error
     return len(blob)
 
 

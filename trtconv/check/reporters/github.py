@@ -52,7 +52,10 @@ def append_summary(report: CheckReport, environment: Mapping[str, str] | None = 
         with open(name, "a", encoding="utf-8") as stream:
             stream.write(markdown_text(report) + "\n")
     except OSError as error:
-        raise InvalidRequestError(f"the step summary '{name}' cannot be written: {error.strerror}") from error
+        raise InvalidRequestError(
+            f"the step summary '{name}' cannot be written: {error.strerror}",
+            hint="GITHUB_STEP_SUMMARY names it; without that variable no summary is written",
+        ) from error
     return Path(name)
 
 

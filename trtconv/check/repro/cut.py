@@ -78,7 +78,7 @@ def make_repro(
     progress = progress or SilentProgress()
     path = graph_of(request.subject)
     if path is None:
-        raise InvalidRequestError(f"there is no ONNX file beside '{request.subject}' to cut")
+        raise InvalidRequestError(f"there is no ONNX file beside '{request.subject}' to cut", hint="name the ONNX file")
     bare = load_model(path)
     references = (beside(path, ".reference.safetensors"), *([request.reference] if request.reference else ()))
     require_repro_output(output, (request.subject, *model_files(path, bare), *references))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.option import key_values, option, paths_seen_from
+from trtconv.core.option import comma_list, key_values, option, paths_seen_from
 from trtconv.core.precision import AUTO, REQUESTED_NAMES
 from trtconv.core.requests.export import INPUT_METAVAR, config_ranges, merge_ranges, parse_ranges
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
@@ -156,7 +156,7 @@ class BuildRequest:
             group="Build",
             metavar="8.6,8.9,...",
             key="build.compute_capability",
-            parse=lambda text: tuple(word.strip() for word in text.split(",") if word.strip()),
+            parse=comma_list("--compute-capability", "8.6,8.9", r"\d+\.\d"),
         ),
     )
     plugins: tuple[Path, ...] = field(

@@ -8,7 +8,7 @@ from typing import Any
 
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.option import option
+from trtconv.core.option import comma_list, option
 from trtconv.core.requests.module_source import ModuleSource
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.shape_space.space import ShapeSpace, parse_range, parse_space
@@ -156,7 +156,7 @@ class ExportRequest:
             group="Model",
             metavar="NAME,...",
             key="export.output_names",
-            parse=lambda text: tuple(word.strip() for word in text.split(",") if word.strip()),
+            parse=comma_list("--output-names", "scores,boxes"),
         ),
     )
     config: Path | None = None

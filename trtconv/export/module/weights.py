@@ -73,7 +73,10 @@ def _read_safetensors(path: Path) -> dict[str, torch.Tensor]:
         tensors: dict[str, torch.Tensor] = load_file(str(path))
         return tensors
     except (SafetensorError, OSError) as error:
-        raise InvalidRequestError(f"'{path}' is not a safetensors file: {error}") from error
+        raise InvalidRequestError(
+            f"'{path}' is not a safetensors file: {error}",
+            hint="write it with safetensors.torch.save_file, or give a state dict as .pt or .pth",
+        ) from error
 
 
 def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:

@@ -40,7 +40,10 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
         _refuse_int8_ends(model, target)
     _refuse_by_table(model, target, skipped)
     if target.facts.drops_newer_opsets and opset_of(model) > target.max_opset:
-        raise UnsupportedError(f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}")
+        raise UnsupportedError(
+            f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}",
+            hint=f"export the model with --opset {target.max_opset}, or choose a newer --target",
+        )
 
 
 def _refuse_by_table(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:

@@ -45,7 +45,9 @@ def convert_precision(
     to = plan.to
     counts = _counts(plan, root)
     if not counts[to.name] and not counts[FP32.name]:
-        raise InvalidRequestError(f"the model computes nothing in FP32 that could become {to.name}")
+        raise InvalidRequestError(
+            f"the model computes nothing in FP32 that could become {to.name}", hint="leave --precision out"
+        )
     result = onnx.ModelProto()
     copy_fields(source, result, without=("graph",))
     writer = Writer(plan, root, result.graph, keep_io=keep_io)

@@ -50,5 +50,8 @@ def append_summary(text: str, environment: Mapping[str, str] | None = None) -> P
         with open(name, "a", encoding="utf-8") as stream:
             stream.write(text + "\n")
     except OSError as error:
-        raise InvalidRequestError(f"the step summary '{name}' cannot be written: {error.strerror}") from error
+        raise InvalidRequestError(
+            f"the step summary '{name}' cannot be written: {error.strerror}",
+            hint="GITHUB_STEP_SUMMARY names it; without that variable no summary is written",
+        ) from error
     return Path(name)
