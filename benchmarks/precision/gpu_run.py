@@ -2,7 +2,8 @@
 
 Parts, in the order that they are named: `digits` (the trained networks: metric, latency, layers in INT8), `beside` (the
 tests of `tests/gpu` for quantisation, tuning and refitting, and networks quantised in other ways), `speed:KIND:BATCH`
-(a large network, fp16 and INT8), `tune` (the command line with its exit codes). Nothing begins after SECONDS, and what
+(a large network, fp16 and INT8), `rivals:KIND` (a trained network as `rivals` prepared it, INT8 by trtconv beside
+nvidia-modelopt's), `tune` (the command line with its exit codes). Nothing begins after SECONDS, and what
 runs then is stopped. Each part runs in processes of its own and is written to OUT/gpu_precision.json as soon as it is
 there.
 """
@@ -120,6 +121,11 @@ def tune(record: Record, root: Path, out: Path) -> None:
     run_tests(record, "tests/gpu/test_tune.py", out)
 
 
+def rivals(record: Record, root: Path, kind: str) -> None:
+    """INT8 of two placements and fp16, built side by side and timed in turn."""
+    record.job("rivals", kind, "rivals", root / f"{kind}.rivals.json", str(root / kind), needs=60)
+
+
 PARTS = {"digits": digits, "beside": beside, "tune": tune}
 ALL = (
     "digits",
@@ -135,7 +141,9 @@ def main(root: Path, out: Path, seconds: float, parts: list[str]) -> None:
     record = Record(out, seconds)
     for part in parts or ALL:
         name, *words = part.split(":")
-        if words:
+        if name == "rivals":
+            rivals(record, root, words[0])
+        elif words:
             speed(record, root, out, words)
         else:
             PARTS[name](record, root, out)

@@ -118,6 +118,22 @@ def speed(folder: str, batch: str, out: str, file: str, dedicated: str = "") -> 
     attempt(results, "decibels_against_fp16", lambda: decibels(outputs), file)
 
 
+def rivals(folder: str, file: str) -> None:
+    """fp16, and INT8 as trtconv and as nvidia-modelopt place it, of a trained network: metrics, and times in turn."""
+    path, results, sessions = Path(folder), {}, {}
+    for name in ("fp16", "int8", "modelopt"):
+        precision = "fp16" if name == "fp16" else "int8"
+        if not attempt(results, name, lambda n=name, p=precision: build(path, n, DYNAMIC, precision=p), file):
+            continue
+        session = sessions[name] = open_engine(path / f"{name}.engine")
+        results[name]["metric"] = judged(session, path, path.name)
+        results[name]["engine"], _ = layers_of(session, quantised_layers(path / f"{name}.onnx"))
+    results["metric"] = CASES[path.name].metric
+    attempt(results, "latency", lambda: timed(sessions, opt_inputs(path)), file)
+    for session in sessions.values():
+        session.close()
+
+
 def add_to(path: Path, name: str, data: Any) -> None:
     """Another entry in a JSON file; the parts that write it run one after the other."""
     entries = json.loads(path.read_text()) if path.exists() else {}

@@ -25,16 +25,19 @@ from benchmarks.record import machine, write_result
 CHILD = """
 import sys, numpy as np
 from modelopt.onnx.quantization import quantize
-quantize(sys.argv[1], calibration_data={"x": np.load(sys.argv[2])}, calibration_eps=["cpu"], output_path=sys.argv[3])
+options = dict(word.split("=") for word in sys.argv[4:])
+data = {"x": np.load(sys.argv[2])}
+quantize(sys.argv[1], calibration_data=data, calibration_eps=["cpu"], output_path=sys.argv[3], **options)
 """
 
 
-def quantise_theirs(folder: Path, samples: np.ndarray, site: Path) -> Path:
-    """Their graph from the exported one, made in a process that sees their packages first."""
+def quantise_theirs(folder: Path, samples: np.ndarray, site: Path, model: str = "model.onnx", **options: str) -> Path:
+    """Their graph from one of the folder's, made in a process that sees their packages first."""
     data, output = folder / "calibration.npy", folder / "modelopt.onnx"
+    words = [f"{name}={value}" for name, value in options.items()]
     np.save(data, samples)
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder / "model.onnx"), str(data), str(output)],
+        [sys.executable, "-c", CHILD, str(folder / model), str(data), str(output), *words],
         env={**os.environ, "PYTHONPATH": str(site)},
         capture_output=True,
         text=True,

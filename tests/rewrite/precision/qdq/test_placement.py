@@ -1,5 +1,6 @@
 """Where pairs go: as TensorRT fuses them, and a reason wherever they do not."""
 
+import numpy as np
 import pytest
 
 from tests.rewrite.precision.qdq.models import OLD, RESIDUAL, RTX, model, weight
@@ -106,11 +107,28 @@ def test_only_the_layers_that_were_chosen():
     assert [layer.node.name for layer in placed(model(**RESIDUAL), only={"c"}).layers] == ["c"]
 
 
-def test_8_6_adds_in_int8_before_a_relu_alone():
+def test_8_6_adds_in_int8_before_a_relu_or_to_what_a_layer_in_int8_gave():
     linear = model("a = Conv(x, w) s = Add(a, x) y = Sigmoid(s)", w=weight(16, 16, 1, 1))
     assert ("s", "x", "activation") in sites(placed(linear))
     assert {s.node for s in placed(linear, target=OLD).sites} == {"a"}
     assert ("s", "x", "activation") in sites(placed(model(**RESIDUAL), target=OLD))
+    text = "b = Conv(x, w) r = Clip(b, zero, six) a = Conv(r, w) s = Add(a, r) c = Conv(s, w) y = Add(c, s)"
+    inverted = model(text, w=weight(16, 16, 1, 1), zero=np.float32(0), six=np.float32(6))
+    assert {("s", "r", "activation"), ("y", "s", "activation")} <= sites(placed(inverted, target=OLD))
+    # The first layer in floats: zeros came out of the sum behind it.
+    later = [n.name for n in inverted.graph.node if n.op_type == "Conv"][1:]
+    assert "s" not in {s.node for s in placed(inverted, only=later, target=OLD).sites}
+
+
+def test_a_thin_convolution_is_quantised_for_those_that_read_it():
+    text = "a = Conv(x, u) r = Relu(a) p = MaxPool<kernel_shape=[2,2]>(r) b = Conv(p, w) y = Conv(b, v)"
+    proto = model(text, inputs="float[N,3,8,8] x", u=weight(16, 3, 1, 1), w=weight(16, 16, 1, 1), v=weight(4, 16, 1, 1))
+    placement = placed(proto)
+    assert [layer.node.outputs[0] for layer in placement.layers] == ["a", "b"]
+    (last,) = placement.skipped
+    assert last.reason == "it is thin (K=16, N=4; under 16 it gains nothing) and gives no such layer its input"
+    alone = placed(proto, only=[placement.layers[0].node.name])
+    assert not alone.layers
 
 
 def test_transposed_convolutions_are_left_alone_where_tensorrt_fails():

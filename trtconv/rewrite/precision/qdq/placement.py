@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from trtconv.core.model.provenance import Origin
 from trtconv.core.precision import Precision
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS, LAYER_OPS, Layer, layer_of, obstacle
+from trtconv.rewrite.precision.qdq.layers import (
+    CONVOLUTIONS,
+    LAYER_OPS,
+    MOVING,
+    THIN,
+    Layer,
+    layer_of,
+    low_values,
+    obstacle,
+    without_lone,
+)
 
 FLOAT = 1
-# These give back values that they read: TensorRT moves a Q through them where both sides have one scale.
-MOVING = frozenset({
-    "AveragePool", "Concat", "DepthToSpace", "Flatten", "GlobalAveragePool", "GlobalMaxPool", "Identity", "MaxPool",
-    "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,12 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
             skipped.append(SkippedLayer(node.name, node.op, reason, node.origin))
         else:
             layers.append(layer)
+    layers, lone = without_lone(graph, layers)
+    skipped += [SkippedLayer(one.node.name, one.node.op, _thin(one), one.node.origin) for one in lone]
     sites = [site for layer in layers for site in _own_sites(layer)]
     chosen = {layer.node.name for layer in layers}
-    sites += [site for node in graph.find("Add") if (site := _residual(graph, node, chosen)) is not None]
+    low = low_values(graph, chosen)
+    sites += [site for node in graph.find("Add") if (site := _residual(graph, node, chosen, low)) is not None]
     values = [s.value for s in sites if not s.weight]
     sums = [n for n in graph.find("Add") if any(graph.maker(i, *CONVOLUTIONS) for i in n.inputs)]
     values += [i for n in sums for i in n.inputs if not graph.is_constant(i) and graph.dtype(i) in (FLOAT, 0)]
@@ -84,13 +92,18 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     )
 
 
+def _thin(layer: Layer) -> str:
+    alone = " and gives no such layer its input" if layer.node.op in CONVOLUTIONS else ""
+    return f"it is thin (K={layer.k}, N={layer.n}; under {THIN} it gains nothing){alone}"
+
+
 def _own_sites(layer: Layer) -> Iterator[Site]:
     node = layer.node
     yield Site(node.name, 0, node.inputs[0], node.name)
     yield Site(node.name, 1, node.inputs[1], node.name, weight=True, axis=layer.axis)
 
 
-def _residual(graph: Graph, node: Node, chosen: Collection[str]) -> Site | None:
+def _residual(graph: Graph, node: Node, chosen: Collection[str], low: Collection[str]) -> Site | None:
     """The side of a sum that waits for a convolution: TensorRT fuses the sum into that, in INT8 if it reads INT8."""
     makers = [graph.maker(name, *CONVOLUTIONS) for name in node.inputs]
     fused = [i for i, m in enumerate(makers) if m is not None and m.name in chosen and graph.used_once(node.inputs[i])]
@@ -98,9 +111,10 @@ def _residual(graph: Graph, node: Node, chosen: Collection[str]) -> Site | None:
         return None
     # The later of two convolutions is the one that adds, since both values are there by then.
     last = max(fused, key=lambda i: makers[i].order if makers[i] is not None else -1.0)  # type: ignore[union-attr]
-    if graph.target.generation == 8 and not _activated(graph, node):
-        return None
     waiting, maker = 1 - last, makers[last]
+    risky = graph.target.generation == 8 and not _activated(graph, node)
+    if risky and node.inputs[waiting] not in low:
+        return None
     same_shape = graph.dims(node.inputs[0]) == graph.dims(node.inputs[1])
     return Site(node.name, waiting, node.inputs[waiting], maker.name) if same_shape and maker is not None else None
 
@@ -108,8 +122,9 @@ def _residual(graph: Graph, node: Node, chosen: Collection[str]) -> Site | None:
 def _activated(graph: Graph, node: Node) -> bool:
     """True where a ReLU alone reads the sum.
 
-    TensorRT 8.6 gave zeros for INT8 convolutions with a sum in them that had no activation behind it (an inverted
-    residual block on an H200; the same with a ReLU was right, ResNet-50 among them). Such sums stay outside.
+    On an H200 TensorRT 8.6 gave zeros for a network of inverted residual blocks, whose sums have no activation behind
+    them, while its first layer, the side that waited, was not in INT8. With that layer in INT8 it was right in each of
+    five builds, and 1.3 times as fast as with its sums outside.
     """
     readers = graph.uses(node.outputs[0])
     return len(readers) == 1 and readers[0].key == "Relu"

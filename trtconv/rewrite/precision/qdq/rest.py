@@ -19,8 +19,7 @@ from trtconv.core.targets import Target
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.convert import fp32_nodes
 from trtconv.rewrite.precision.operators import FEEDS_QUANTIZE
-from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS
-from trtconv.rewrite.precision.qdq.placement import MOVING
+from trtconv.rewrite.precision.qdq.layers import CONVOLUTIONS, MOVING
 
 
 @dataclass(frozen=True)
