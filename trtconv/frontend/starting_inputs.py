@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class StartingInputs:
     """`ran`: forward ran with these inputs over these ranges. Else `problem` is what it said of those that came
     furthest, and `where` the user's line; the inputs are then no more than what names and layers make likely.
+    `any_length` are lists of which forward reads as many tensors as there are.
     """
 
     inputs: tuple[LikelyInput, ...]
@@ -25,6 +26,7 @@ class StartingInputs:
     ran: bool = True
     problem: str = ""
     where: str = ""
+    any_length: tuple[str, ...] = ()
 
     @property
     def required(self) -> tuple[LikelyInput, ...]:
@@ -59,13 +61,14 @@ def starting_inputs(source: ModuleSource) -> StartingInputs:
 def _run_inputs(module: Any, likely: tuple[LikelyInput, ...], source: ModuleSource) -> StartingInputs:
     from trtconv.export.module.quiet import collected_noise
     from trtconv.export.module.runner import ModuleRunner
-    from trtconv.export.signature.search import search_inputs
+    from trtconv.export.signature.containers import open_parameters, search_parts
     from trtconv.foreign.proposal import propose_ranges
 
     required = [i for i in likely if not i.optional]
-    if not required:
+    if not required and not open_parameters(module):
         return StartingInputs(likely, ran=False, problem="forward takes no tensors")
-    search = search_inputs(module, required, source.base)
+    parts = search_parts(module, required, source.base)
+    likely, search = (*parts.likely, *(i for i in likely if i.optional)), parts.search
     if search.inputs is None:
         return StartingInputs(likely, ran=False, problem=search.last.error, where=search.last.where)
     specs = search.inputs
@@ -75,7 +78,9 @@ def _run_inputs(module: Any, likely: tuple[LikelyInput, ...], source: ModuleSour
     by_name = _with_lengths([renamed.get(s.name, s) for s in specs], proposal.space)
     inputs = tuple(_with_spec(i, by_name) for i in likely)
     ranges = {n: str(r) for n, r in proposal.space.dims}
-    return StartingInputs(inputs, ranges, ran=not proposal.refusal, problem=proposal.refusal)
+    return StartingInputs(
+        inputs, ranges, ran=not proposal.refusal, problem=proposal.refusal, any_length=parts.any_length
+    )
 
 
 def _with_lengths(specs: Sequence[TensorSpec], space: ShapeSpace) -> dict[str, TensorSpec]:

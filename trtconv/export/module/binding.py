@@ -83,7 +83,7 @@ def bind_inputs(
             f"the module's input '{missing[0]}' has no --input",
             hint=f"add --input {missing[0]}:DTYPE[D0,D1,...]; its forward takes: {', '.join(named)}",
         )
-    hints = _annotations(forward)
+    hints = annotations_of(forward)
     slots: list[InputSlot] = []
     positional = rest is not None and bool(loose)
     first = list(itertools.takewhile(lambda n: n in trees and named[n].default is inspect.Parameter.empty, named))
@@ -152,7 +152,8 @@ def _place(trees: dict[str, Tree], root: str, path: list[str], index: int) -> No
     here[key] = index
 
 
-def _annotations(forward: Callable[..., Any]) -> dict[str, Any]:
+def annotations_of(forward: Callable[..., Any]) -> dict[str, Any]:
+    """The hints of a function's parameters or of a class's fields; none where they cannot be evaluated."""
     try:
         return typing.get_type_hints(forward)
     except (NameError, TypeError, AttributeError):
@@ -162,11 +163,11 @@ def _annotations(forward: Callable[..., Any]) -> dict[str, Any]:
 def _build(tree: Tree, annotation: Any, tensors: Sequence[Any]) -> Any:
     if isinstance(tree, int):
         return tensors[tree]
-    kind = _container(annotation)
+    kind = container_of(annotation)
     if dataclasses.is_dataclass(kind):
-        inner = _annotations(kind)  # type: ignore[arg-type]
+        inner = annotations_of(kind)  # type: ignore[arg-type]
         return kind(**{k: _build(t, inner.get(k), tensors) for k, t in tree.items()})  # type: ignore[operator]
-    values = {k: _build(t, _element(annotation, k), tensors) for k, t in tree.items()}
+    values = {k: _build(t, element_of(annotation, k), tensors) for k, t in tree.items()}
     if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return kind(**values)
     if all(k.isdigit() for k in values):
@@ -175,15 +176,17 @@ def _build(tree: Tree, annotation: Any, tensors: Sequence[Any]) -> Any:
     return values
 
 
-def _container(annotation: Any) -> Any:
+def container_of(annotation: Any) -> Any:
+    """The class that a hint names: `dict` of `Optional[dict[str, Tensor]]`; the hint itself where it is one."""
     arguments = [a for a in typing.get_args(annotation) if a is not type(None)]
     origin = typing.get_origin(annotation)
     if origin is typing.Union or str(origin) == "<class 'types.UnionType'>":
-        return _container(arguments[0]) if len(arguments) == 1 else None
+        return container_of(arguments[0]) if len(arguments) == 1 else None
     return origin or annotation
 
 
-def _element(annotation: Any, key: str) -> Any:
+def element_of(annotation: Any, key: str) -> Any:
+    """The hint of what a container of this hint holds under a key; None where it says nothing."""
     arguments = typing.get_args(annotation)
     if not arguments:
         return None

@@ -41,6 +41,7 @@ _PLAIN = (
     ("float32", ("N", 3, "H", "W"), None),
     ("float32", ("N", 1, "H", "W"), None),
     ("float32", ("N", "T", "T"), None),
+    ("float32", (3, "H", "W"), None),
     ("float32", (), None),
 )
 
@@ -67,8 +68,10 @@ def forms_of(spec: TensorSpec, attempt: ForwardRun, sizes: Mapping[str, int], ra
     ]
     # A size that is also one of ours is rather ours than a number of channels.
     channels = [n for n in attempt.sizes if n > 1 and n not in names] + [n for n in attempt.sizes if n in names]
+    # Beside an image, what a matrix multiplies is a row for each sample.
+    flat_first = (2, *(r for r in ranks if r != 2)) if attempt.flat and ranks[0] > 3 else ranks
     for channel in channels:
-        for rank in ranks:
+        for rank in flat_first:
             for dims in _WITH_CHANNELS[rank]:
                 filled: tuple[Dim, ...] = tuple(channel if d == "C" else d for d in dims)
                 forms.append(replace(spec, dtype=float32, dims=filled, value_range=None))

@@ -48,6 +48,13 @@ def likely_inputs(module: nn.Module) -> tuple[LikelyInput, ...]:
     return tuple(_likely(module, p, p.name == first, p.name in optional) for p in listed)
 
 
+def likely_part(module: nn.Module, path: str, *, first: bool) -> LikelyInput:
+    """What a tensor in a dict or list is likely to be, by the last name in its path, or by the layers if it leads."""
+    named = _by_text(path, path.rpartition(".")[2], "")
+    read = _by_layer(module, path) if first else None
+    return named if read is None or named.dtype not in ("float32", read.dtype) else read
+
+
 def _may_be_tensor(annotation: Any) -> bool:
     return annotation is inspect.Parameter.empty or "Tensor" in str(annotation)
 
@@ -63,14 +70,18 @@ def _likely(module: nn.Module, parameter: inspect.Parameter, first: bool, option
 
 
 def _by_name(parameter: inspect.Parameter) -> LikelyInput:
-    hint, name = str(parameter.annotation), parameter.name.lower()
+    return _by_text(parameter.name, parameter.name, str(parameter.annotation))
+
+
+def _by_text(path: str, name: str, hint: str) -> LikelyInput:
+    name = name.lower()
     if "BoolTensor" in hint:
-        return LikelyInput(parameter.name, "bool", ("N", "T"))
+        return LikelyInput(path, "bool", ("N", "T"))
     if "LongTensor" in hint or "IntTensor" in hint or _IDS.search(name):
-        return LikelyInput(parameter.name, "int32" if "IntTensor" in hint else "int64", ("N", "T"), (0, 1))
+        return LikelyInput(path, "int32" if "IntTensor" in hint else "int64", ("N", "T"), (0, 1))
     if _IMAGES.search(name):
-        return LikelyInput(parameter.name, "float32", ("N", 3, "H", "W"))
-    return LikelyInput(parameter.name)
+        return LikelyInput(path, "float32", ("N", 3, "H", "W"))
+    return LikelyInput(path)
 
 
 def _by_layer(module: nn.Module, name: str) -> LikelyInput | None:

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,16 +53,26 @@ class _Candidate:
 
 
 def search_inputs(
-    module: nn.Module, likely: Sequence[LikelyInput], base: Path, seconds: float = SECONDS
+    module: nn.Module,
+    likely: Sequence[LikelyInput],
+    base: Path,
+    seconds: float = SECONDS,
+    empty: Collection[str] = (),
 ) -> InputSearch:
-    """Inputs at which forward runs, begun with what is likely. The module is put into eval mode."""
+    """Inputs at which forward runs, begun with what is likely. The module is put into eval mode.
+
+    It ends at once where forward asks for a part of an input that is not there: that part is tried next. `empty` are
+    the inputs that are dicts of which no part is known yet.
+    """
     set_eval(module)
     effort = Effort(seconds, LEAST_RUNS, time.process_time)
     with collected_noise():
-        return _search(module, likely, base, effort)
+        return _search(module, likely, base, effort, empty)
 
 
-def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, effort: Effort) -> InputSearch:
+def _search(
+    module: nn.Module, likely: Sequence[LikelyInput], base: Path, effort: Effort, empty: Collection[str]
+) -> InputSearch:
     ranks, order = ranks_for(module), itertools.count()
     # Failed runs, those that came furthest first. All changes of one are tried before one of them is changed in turn:
     # a wrong form may come further than the right one, where it broadcasts.
@@ -87,7 +97,9 @@ def _search(module: nn.Module, likely: Sequence[LikelyInput], base: Path, effort
         tried.add(candidate)
         effort.step()
         sizes = SIZES[candidate.size]
-        attempt = attempt_run(module, candidate.specs, sizes, base)
+        attempt = attempt_run(module, candidate.specs, sizes, base, empty=empty)
+        if attempt.asked_paths:
+            return InputSearch(None, attempt)
         if attempt.passed:
             if attempt_run(module, candidate.specs, {**sizes, "N": 1}, base, watched=False).passed:
                 return _settled(module, candidate, attempt, likely, base)

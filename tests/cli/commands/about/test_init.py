@@ -58,6 +58,15 @@ class Speech(nn.Module):
     def forward(self, mels, lengths):
         x = self.conv(mels.transpose(1, 2))
         return x * (torch.arange(x.shape[2])[None] < lengths[:, None])[:, None]
+
+
+class Keyed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(8, 4)
+
+    def forward(self, batch: dict[str, torch.Tensor], others: list[torch.Tensor]):
+        return self.line(batch["tokens"]) + sum(self.line(x) for x in others)
 """
 
 
@@ -112,7 +121,13 @@ def test_forward_was_run_with_what_the_config_says(init):
     assert "mels:float32[N,T,40]" in out
 
 
-@pytest.mark.parametrize("name", ["Flat", "Speech"])
+def test_the_parts_of_a_dict_and_a_list_are_inputs(init):
+    out, config = init("Keyed")
+    assert [i.name for i in read_config(config).input] == ["batch.tokens", "others.0", "others.1"]
+    assert "'others' is a list of any length: write as many [[input]] as you serve, others.0, others.1" in out
+
+
+@pytest.mark.parametrize("name", ["Flat", "Speech", "Keyed"])
 def test_the_config_converts_as_it_is(init, trtconv, tmp_path, name):
     _, config = init(name)
     code, _, err = trtconv("export", "--config", config, "-o", tmp_path / "flat.onnx")

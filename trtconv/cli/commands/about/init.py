@@ -137,6 +137,8 @@ def _show(output: Path, module: str, start: StartingInputs) -> None:
     if start.ran:
         for likely in start.required:
             echo(f"  {_spec_text(likely)}")
+        for path in start.any_length:
+            echo(f"  '{path}' is a list of any length: write as many [[input]] as you serve, {path}.0, {path}.1, ...")
         echo(f"  {_ranges_text(start)}; widen them to what you serve, then: trtconv convert --config {output} -o out")
         return
     unsure = [i.name for i in start.required if i.dims is None]
