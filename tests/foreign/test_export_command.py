@@ -42,3 +42,19 @@ def test_options_of_modules_are_refused(export, tmp_path):
     assert code == 2
     assert "--opset is for modules, and" in err
     assert not (tmp_path / "out" / "model.onnx").exists()
+
+
+def test_names_of_the_config_and_the_command_line(third, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trtconv.toml").write_text(
+        '[model]\nmodule = "third.onnx"\n\n[[input]]\nname = "x"\nrename = "images"\ndtype = "float32"\n'
+        'dims = ["N", 8]\n\n[dynamic]\nN = "1:1:2"\n'
+    )
+    words = ("--config", "trtconv.toml", "--output-names", "scores", "-o", "out/model.onnx")
+    for command in (("export", *words), ("check", "out/model.onnx", "--against", "third.onnx")):
+        with pytest.raises(SystemExit) as ending:
+            run(list(command))
+        assert not ending.value.code, capsys.readouterr().err
+    assert "scores" in capsys.readouterr().out
+    graph = onnx.load(tmp_path / "out" / "model.onnx").graph
+    assert [v.name for v in (*graph.input, *graph.output)] == ["images", "scores"]

@@ -41,14 +41,15 @@ class Interface:
 def read_interface(
     path: Path, model: onnx.ModelProto, named: Iterable[TensorSpec] = (), space: ShapeSpace | None = None
 ) -> Interface:
-    """The inputs of a file as `load_model` gives it. `named` are laid over them; `space` may call axes apart.
+    """The inputs of a file as `load_model` gives it. `named` are laid over them, by the file's names
+    (their `parameter` where they have one); `space` may call axes apart.
 
     An axis may always be called `<input>_dim<i>`: where `space` has such a name, that axis gets it, so that two axes
     that the file calls alike can differ. An input whose named range is one value (`sr:int64[]=16000:16000`) is fixed:
     the engine has it inside. Raises InvalidRequestError for an input that no engine can have.
     """
     values = _input_values(model)
-    overrides = {s.name: s for s in named}
+    overrides = {s.parameter or s.name: s for s in named}
     names = [v.name for v in values]
     for name in overrides:
         if name not in names:

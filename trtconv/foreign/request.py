@@ -14,7 +14,9 @@ from trtconv.core.tolerance import Tolerance
 class ForeignRequest:
     """The ONNX file `original` is taken over as `output`.
 
-    `inputs` name dims and value ranges of inputs (`--input`); the others are as in the file. `space` has the ranges.
+    `inputs` name dims and value ranges of inputs (`--input`); the others are as in the file. One with a `parameter` is
+    the file's input of that name, and gets another one. `output_names` are the outputs', in the file's order; without
+    any they keep theirs. `space` has the ranges.
     `config` is the file that the request came from; its digest is recorded, nothing is read from it.
     """
 
@@ -25,3 +27,4 @@ class ForeignRequest:
     tolerance: Tolerance | None = None
     seed: int = 0
     config: Path | None = None
+    output_names: tuple[str, ...] = ()

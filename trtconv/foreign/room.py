@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
 from trtconv.core.tolerance import NO_LIMITS
+from trtconv.foreign.names import chosen_names, rename_values, renamed_samples, renamed_specs
 from trtconv.foreign.operators import require_operators
 from trtconv.foreign.request import ForeignRequest
 from trtconv.foreign.result import ForeignResult
@@ -40,9 +41,9 @@ COMPARED = 3
 def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     """Write the file under its new name, with named dims and ranges, and what it computes at the sample points.
 
-    Nothing is written when it fails. Raises InvalidRequestError for dims without a range (with the line to type) and
-    inputs that no engine can have, UnsupportedError for operators of trees and the like, TrtconvError where the file
-    itself fails.
+    Nothing is written when it fails. Raises InvalidRequestError for dims without a range (with the line to type), names
+    that do not fit and inputs that no engine can have, UnsupportedError for operators of trees and the like, TrtconvError
+    where the file itself fails.
     """
     started = time.monotonic()
     reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
@@ -56,7 +57,15 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     progress.phase("running the ONNX file at the sample points")
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)
     samples = file.samples()
-    model, notes = _write_named(request, file, samples, reference)
+    model = load_model(request.original)
+    fix_inputs(model, file.fixed)
+    notes = (*file.notes, *write_dims(model, file.inputs, samples.items), *samples.notes)
+    names = chosen_names(request.original, model, file.inputs, request.inputs, request.output_names)
+    if names:
+        rename_values(model, names)
+        file = replace(file, inputs=renamed_specs(file.inputs, names))
+        samples = replace(samples, items=renamed_samples(samples.items, names))
+    _write_named(request, model, file, samples, reference)
     verdict = _prove_named(request, samples, reference)
     seconds = {"total": time.monotonic() - started}
     write_sealed(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
@@ -76,18 +85,14 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
 
 
 def _write_named(
-    request: ForeignRequest, file: FilePoints, samples: Samples, reference: Path
-) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """Write the model with named dims and its reference; returns it, without weights on disk, and notes."""
-    model = load_model(request.original)
-    fix_inputs(model, file.fixed)
-    notes = (*file.notes, *write_dims(model, file.inputs, samples.items), *samples.notes)
+    request: ForeignRequest, model: onnx.ModelProto, file: FilePoints, samples: Samples, reference: Path
+) -> None:
+    """Write the model, under the user's names, and its reference. Its weights stay on disk."""
     set_metadata(model, SPACE_KEY, str(file.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in file.inputs))
     write_samples(reference, file, samples)
     set_metadata(model, REFERENCE_KEY, sha256_file(reference))
     save_model(model, request.output, weights_from=request.original)
-    return model, notes
 
 
 def _prove_named(request: ForeignRequest, samples: Samples, reference: Path) -> ProofVerdict:

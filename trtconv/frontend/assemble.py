@@ -148,7 +148,7 @@ def original_request(
     if not is_onnx(spec):
         return export_request(config, module, output, line)
     useless = {**described_fields(ModuleSource), **described_fields(ExportRequest)}
-    for name in ("seed", "inputs", "space"):
+    for name in ("seed", "inputs", "space", "output_names"):
         del useless[name]
     for option in useless.values():
         if line.has(option):
@@ -165,6 +165,7 @@ def original_request(
         tolerance=tolerance_of(config, line),
         seed=line.field_value(ModuleSource, "seed", config),
         config=config.path,
+        output_names=line.field_value(ExportRequest, "output_names", config),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.requests import ModuleSource
@@ -49,6 +50,8 @@ def starting_inputs(source: ModuleSource) -> StartingInputs:
     from trtconv.export.signature.likely_inputs import LikelyInput, likely_inputs
     from trtconv.export.signature.program_inputs import program_inputs
 
+    if source.spec.endswith(".onnx"):
+        return _file_inputs(source.base / source.spec)
     if source.spec.endswith(".pt2"):
         require_torch()
         specs, space = program_inputs(source.base / source.spec)
@@ -56,6 +59,25 @@ def starting_inputs(source: ModuleSource) -> StartingInputs:
         return StartingInputs(inputs, {n: str(space[n]) for n in space})
     module = load_module(source)
     return _run_inputs(module, likely_inputs(module), source)
+
+
+def _file_inputs(path: Path) -> StartingInputs:
+    """Those of an ONNX file, with the sizes at which ONNX Runtime ran it."""
+    from trtconv.core.model.file import load_model, signature
+    from trtconv.export.signature.likely_inputs import LikelyInput
+    from trtconv.foreign.interface import read_interface
+    from trtconv.foreign.original import FileOriginal
+    from trtconv.foreign.proposal import propose_ranges
+
+    model = load_model(path)
+    specs = read_interface(path, model).inputs
+    recorded = signature(model).space
+    proposal = propose_ranges(FileOriginal(path), specs, recorded)
+    changed = {s.name: s for s in proposal.inputs}
+    by_name = {s.name: changed.get(s.name, s) for s in specs}
+    inputs = tuple(_with_spec(LikelyInput(name), by_name) for name in by_name)
+    ranges = {n: str(r) for n, r in recorded.merged(proposal.space).dims}
+    return StartingInputs(inputs, ranges, ran=not proposal.refusal, problem=proposal.refusal)
 
 
 def _run_inputs(module: Any, likely: tuple[LikelyInput, ...], source: ModuleSource) -> StartingInputs:

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from tests.foreign.models import recurrent_net
 from trtconv.core.config import read_config
 
 NETS = """
@@ -132,3 +134,27 @@ def test_the_config_converts_as_it_is(init, trtconv, tmp_path, name):
     _, config = init(name)
     code, _, err = trtconv("export", "--config", config, "-o", tmp_path / "flat.onnx")
     assert code == 0, err
+
+
+def test_an_onnx_file_is_read_and_run(trtconv, tmp_path):
+    """Its second input has to have the batch of the first; the config lies in another folder than the file."""
+    recurrent_net(tmp_path / "third.onnx")
+    config = tmp_path / "configs" / "third.toml"
+    config.parent.mkdir()
+    code, _, err = trtconv("init", tmp_path / "third.onnx", "-o", config)
+    assert code == 0, err
+    assert read_config(config).model.module == "../third.onnx"
+    first, second = read_config(config).input
+    assert (first.name, second.name) == ("x", "state")
+    assert first.dims == second.dims
+    code, _, err = trtconv("export", "--config", config, "-o", tmp_path / "out" / "model.onnx")
+    assert code == 0, err
+
+
+def test_an_exported_program_in_another_folder(trtconv, tmp_path):
+    program = torch.export.export(torch.nn.ReLU(), (torch.zeros(2, 3),))
+    torch.export.save(program, tmp_path / "net.pt2")
+    (tmp_path / "configs").mkdir()
+    code, _, err = trtconv("init", tmp_path / "net.pt2", "-o", tmp_path / "configs" / "net.toml")
+    assert code == 0, err
+    assert read_config(tmp_path / "configs" / "net.toml").model.module == "../net.pt2"

@@ -27,7 +27,7 @@ _HEAD = """\
 # What `trtconv convert --config {name} -o out` does. Options on the command line win over this file.
 
 [model]
-module = "{module}"   # file.py:factory (relative to this file), package.module:factory, or program.pt2
+module = "{module}"   # file.py:factory (relative to this file), package.module:factory, program.pt2 or model.onnx
 # weights = "weights.safetensors"
 seed = 0
 
@@ -97,7 +97,7 @@ class InitOptions:
 @click.argument("module", shell_complete=completer("factory"))
 @options_of(ModuleSource, InitOptions, JsonOption)
 def command(module: str, line: CommandLine) -> None:
-    """Write a commented trtconv.toml with one input section per parameter of MODULE's forward.
+    """Write a commented trtconv.toml with one input section per tensor that MODULE's forward, or an ONNX file, takes.
 
     Which inputs forward takes is learnt by running it: dims, dtypes, and ranges at which it ran.
     """
@@ -119,8 +119,9 @@ def command(module: str, line: CommandLine) -> None:
         progress.stage("init")
         progress.phase("running forward with inputs that it may take")
         start = starting_inputs(source)
-    file, colon, factory = module.rpartition(":")
-    relative = f"{_relative(Path(file), output.parent)}:{factory}" if colon and file.endswith(".py") else module
+    file, colon, factory = module.rpartition(":") if not module.endswith((".onnx", ".pt2")) else (module, "", "")
+    is_file = file.endswith((".py", ".onnx", ".pt2"))
+    relative = f"{_relative(Path(file), output.parent)}{colon}{factory}" if is_file else module
     args = "\n".join(f"{k} = {_toml_value(v)}" for k, v in source.args) or "# num_classes = 21"
     text = _HEAD.format(name=output.name, module=relative, args=args)
     text += "".join(_section(i, start) for i in start.inputs) + _tail(start)
