@@ -42,8 +42,8 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     """Write the file under its new name, with named dims and ranges, and what it computes at the sample points.
 
     Nothing is written when it fails. Raises InvalidRequestError for dims without a range (with the line to type), names
-    that do not fit and inputs that no engine can have, UnsupportedError for operators of trees and the like, TrtconvError
-    where the file itself fails.
+    that do not fit and inputs that no engine can have, UnsupportedError for operators of trees and the like,
+    TrtconvError where the file itself fails.
     """
     started = time.monotonic()
     reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
