@@ -1,10 +1,13 @@
 """Where a difference arises: in the rewrite, in the export, or in the engine alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.check.models import node, small_net, write_pair
 from trtconv.check import check_model
+from trtconv.check.blame.find import _check_against
 from trtconv.check.blame.module_walk import leaving_tensors
 from trtconv.check.compare.intermediates import tensor_values
 from trtconv.check.compare.layers import GraphTensor, LayerReport, LayerRow, layer_finding
@@ -63,6 +66,20 @@ def test_without_the_module_the_report_says_that_the_export_is_wrong_and_how_to_
     (note,) = [f for f in report.findings if f.level == "note"]
     assert "'model.onnx' itself differs from the module" in note.message
     assert f"trtconv check {path} --against" in note.hint
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("net.py:make", "trtconv check m.onnx --against net.py:make"),
+        ("third.onnx", "trtconv check m.onnx --against third.onnx"),
+        ("MODULE", "trtconv check m.onnx --against MODULE"),
+        ("net.Two", "trtconv.check('m.onnx', against=...) in Python, with the net.Two that was converted"),
+    ],
+)
+def test_the_hint_can_be_typed(module, hint):
+    """Of a module that was given in Python the reference knows the class alone."""
+    assert _check_against(module, Path("m.onnx")) == hint
 
 
 def test_the_exported_model_is_blamed_for_a_rewritten_one_that_equals_it(tmp_path):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ModuleOutputs = Callable[[Mapping[str, "Array"]], Mapping[str, tuple["Array", ...]]]
 """Every submodule's outputs by its path, at some inputs."""
+_SOME_MODULE = "MODULE"
 
 
 def blame(
@@ -68,17 +69,24 @@ def blame(
             "note",
             "accuracy",
             f"'{exported.name}' itself differs from the module, and the reference keeps the module's outputs only",
-            f"the first submodule that differs: trtconv check {exported} --against {_module_of(request)}",
+            f"the first submodule that differs: {_check_against(_module_of(request), exported)}",
         )
     return first_module_off(exported, sample, module_outputs(sample.inputs), request.tolerance)
+
+
+def _check_against(module: str, exported: Path) -> str:
+    """What to type. The module of a Python call is told by the name of its class, which no command line can load."""
+    if ":" in module or module.endswith((".pt2", ".onnx")) or module == _SOME_MODULE:
+        return f"trtconv check {exported} --against {module}"
+    return f"trtconv.check({str(exported)!r}, against=...) in Python, with the {module} that was converted"
 
 
 def _module_of(request: CheckRequest) -> str:
     """The module that the reference was made with, where it says so."""
     try:
-        return read_reference_info(find_reference(request.subject, request.reference)).source or "MODULE"
+        return read_reference_info(find_reference(request.subject, request.reference)).source or _SOME_MODULE
     except InvalidRequestError:
-        return "MODULE"
+        return _SOME_MODULE
 
 
 def _run_graph(graph: Path, request: CheckRequest, sample: ReferenceSample) -> tuple[Finding | None, bool]:
