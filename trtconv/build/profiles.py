@@ -44,8 +44,7 @@ def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     pinned = fixed + _pinned(described.inputs, inputs, ordered)
     profiles = tuple(_profile(inputs, s) for s in ordered)
     spanned = ShapeSpace(tuple((n, _span(tuple(s[n] for s in ordered))) for n in names))
-    beyond = tuple(n for n, r in spanned.dims if n in recorded and not _inside(r, recorded[n]))
-    return ProfilePlan(inputs, spanned, profiles, pinned, beyond)
+    return ProfilePlan(inputs, spanned, profiles, pinned, spanned.beyond(recorded))
 
 
 def named_inputs(
@@ -120,9 +119,3 @@ def _span(ranges: tuple[DimRange, ...]) -> DimRange:
     low, high = min(r.min for r in ranges), max(r.max for r in ranges)
     multiple = first.multiple if all(r.multiple == first.multiple for r in ranges) else 1
     return DimRange(low, first.opt, high, multiple)
-
-
-def _inside(inner: DimRange, outer: DimRange) -> bool:
-    if inner.min == inner.max:
-        return inner.min in outer
-    return inner.min in outer and inner.max in outer and inner.multiple % outer.multiple == 0

@@ -60,3 +60,20 @@ def test_contains_judges_only_dims_that_it_names():
     assert space.contains({"H": 96, "Z": 1})
     assert not space.contains({"H": 97})
     assert not ShapeSpace((("H", DimRange(1, 1, 2)),)).contains({"H": 3})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "beyond"),
+    [
+        ("N=1:1:4 H=32:64:96%32", ()),
+        ("N=2:3:4", ()),
+        ("N=2:3:5", ("N",)),
+        ("N=0:1:4", ("N",)),
+        ("N=9:9:9 H=64:64:64", ("N",)),
+        ("H=32:64:96%16", ("H",)),
+        ("H=48:48:48", ("H",)),
+        ("W=1:2:3", ()),
+    ],
+)
+def test_dims_that_leave_a_space(wanted, beyond):
+    assert parse_space(wanted.split()).beyond(parse_space(["N=1:1:4", "H=32:64:96%32"])) == beyond

@@ -31,6 +31,12 @@ class DimRange:
     def __contains__(self, value: int) -> bool:
         return self.min <= value <= self.max and value % self.multiple == 0
 
+    def covers(self, other: DimRange) -> bool:
+        """True where each value of another range is one of this."""
+        if other.min == other.max:
+            return other.min in self
+        return other.min in self and other.max in self and other.multiple % self.multiple == 0
+
     def values(self) -> range:
         """All values, in order."""
         return range(self.min, self.max + 1, self.multiple)
@@ -47,6 +53,10 @@ class ShapeSpace:
 
     def __iter__(self) -> Iterator[str]:
         return iter(name for name, _ in self.dims)
+
+    def beyond(self, other: ShapeSpace) -> tuple[str, ...]:
+        """The dims of this space that the other has with a range that does not cover theirs."""
+        return tuple(n for n, r in self.dims if n in other and not other[n].covers(r))
 
     def __contains__(self, name: str) -> bool:
         return any(name == n for n, _ in self.dims)

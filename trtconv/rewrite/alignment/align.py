@@ -36,6 +36,11 @@ def settle_sizes(
     space = interface.space.merged(request.space)
     if request.space.dims:
         _require_names(request.space, interface.inputs)
+        for name in request.space.beyond(interface.space):
+            # What is recorded from here on is the new range: no later room would know.
+            progress.warn(
+                f"{name}={request.space[name]} goes beyond {interface.space[name]}, the range that export proved"
+            )
         model = _with_space(model, space)
     if not (request.align or request.pad_to_multiple):
         return model, warn_of_undefined_sizes(model, progress)
