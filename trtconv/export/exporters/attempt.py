@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import in_words
+from trtconv.export.branches.plain_numbers import plain_numbers
 from trtconv.export.branches.split import Cut
 from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
@@ -109,7 +110,8 @@ class Way:
 class Attempt:
     """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised.
 
-    `asks`: the user's code asks whether it is being exported.
+    `asks`: the user's code asks whether it is being exported. `plain_numbers` are the lines that made a number of a
+    tensor in a recorded run, and the number.
     """
 
     way: Way
@@ -119,6 +121,7 @@ class Attempt:
     sizes: SizeCoverage | None = None
     runs: RememberedRuns | None = None
     asks: bool = False
+    plain_numbers: Mapping[Frame, float] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:
@@ -146,6 +149,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         with (
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
             _answering(way, job.runner.module) as lines,
+            plain_numbers() as numbers,
         ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
@@ -164,7 +168,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     verdict = prove(runs.opened, job.samples.items, job.request.tolerance)
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
-    return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines))
+    return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines), plain_numbers=numbers)
 
 
 def _answering(way: Way, module: Any) -> AbstractContextManager[list[Frame]]:

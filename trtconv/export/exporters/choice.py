@@ -8,8 +8,10 @@ from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import guarded_sizes
+from trtconv.export.branches.plain_numbers import numbers_in_words
 from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
+from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.boundaries import probed
@@ -21,6 +23,7 @@ from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.refusal import export_error, rounds_sizes, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes
+from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.points import SamplePoint
@@ -65,6 +68,7 @@ def choose(job: ExportTask) -> ChosenExport:
     attempts: list[Attempt] = []
     waiting = list(ways(job.request))
     paths: SizePaths | None = None
+    doubtful: list[tuple[int, ChosenExport]] = []
     while waiting:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
@@ -94,14 +98,34 @@ def choose(job: ExportTask) -> ChosenExport:
             waiting = [*cuts_at_one(job, result), *waiting]
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            notes = (*attempt_lines, *result.candidate.notes, *infinities)
-            return ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
+            doubts = _doubts(job, result)
+            notes = (*attempt_lines, *result.candidate.notes, *infinities, *doubts)
+            chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
+            if not doubts:
+                return chosen
+            # Another way may hold the formula.
+            doubtful.append((len(doubts), chosen))
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
         if not waiting and result.asks:
             # What the user wrote for exporters may be all that they can follow.
             waiting = [replace(w, as_exported=True) for w in ways(job.request)]
+        if doubtful and not any(w.symbolic and not w.splits for w in waiting):
+            return min(doubtful, key=lambda pair: pair[0])[1]
     raise export_error(attempts, job, paths)
+
+
+def _doubts(job: ExportTask, result: Attempt) -> tuple[str, ...]:
+    """Notes on a recorded run that took a size for a number, or computes with one in FP32."""
+    candidate = result.candidate
+    if candidate is None or candidate.exporter != "torchscript":
+        return ()
+    numbers = result.plain_numbers
+    if numbers:
+        of_values = value_exits(job.runner, [job.samples.items[0].inputs])
+        numbers = {frame: number for frame, number in numbers.items() if frame not in of_values}
+    notes = (numbers_in_words(numbers, candidate.sizes, job.request.source.base),) if numbers else ()
+    return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
 
 
 def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:

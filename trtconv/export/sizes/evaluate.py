@@ -18,8 +18,10 @@ class UnreadableError(Exception):
     """An expression with something in it that is not arithmetic on sizes."""
 
 
-def evaluate_symbolic(expression: Any, values: Mapping[Any, Array]) -> Array:
+def evaluate_symbolic(expression: Any, values: Mapping[Any, Array], floats: Any = None) -> Array:
     """A sympy expression of torch's with its symbols as int64 arrays that broadcast; bool for conditions.
+
+    Its floats are FP64, as Python's, or of the NumPy type `floats`, each step rounded to it.
 
     Raises UnreadableError for a function that is not known, or a symbol without values.
     """
@@ -28,13 +30,13 @@ def evaluate_symbolic(expression: Any, values: Mapping[Any, Array]) -> Array:
 
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(sympy_interp(_analysis(), dict(values), expression))
+            return np.asarray(sympy_interp(_analysis(floats or np.float64), dict(values), expression))
     except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError, ArithmeticError) as error:
         raise UnreadableError(str(expression)) from error
 
 
 @cache
-def _analysis() -> Any:
+def _analysis(floats: Any) -> Any:
     import numpy as np
     from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -45,13 +47,15 @@ def _analysis() -> Any:
         return staticmethod(apply)
 
     def to_float(x: Any, dtype: Any = None, src_dtype: Any = None) -> Any:
-        return np.asarray(x).astype(np.float64)
+        return np.asarray(x).astype(floats)
 
-    # Python's floats are FP64, as NumPy's of int64 arrays are.
+    def divide(x: Any, y: Any) -> Any:
+        return np.true_divide(to_float(x), to_float(y))
+
     functions: dict[str, Any] = {
         "and_": np.logical_and, "or_": np.logical_or, "not_": np.logical_not, "minimum": np.minimum,
         "maximum": np.maximum, "mod": operator.mod, "python_mod": operator.mod, "floordiv": operator.floordiv,
-        "int_truediv": np.true_divide, "truediv": np.true_divide, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor,
+        "int_truediv": divide, "truediv": divide, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor,
         "ceil": np.ceil, "trunc": np.trunc, "where": np.where, "exp": np.exp, "log": np.log, "log2": np.log2,
         "pow": np.power, "pow_by_natural": np.power, "identity": lambda x: x, "eq": np.equal, "ne": np.not_equal,
     }  # fmt: skip

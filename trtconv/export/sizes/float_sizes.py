@@ -16,6 +16,51 @@ CUTTING = frozenset(
     ("Floor", "Ceil", "Round", "Sign", "Mod", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 )
 
+FLOATS_OF_SIZES = (
+    "the module compares or rounds values with numbers that it computes from sizes, in FP64; the file has FP32, which "
+    "may differ in the last bit: compute them in whole numbers (10 * length >= 3 * x.shape[1])"
+)
+# Bits of a number by which a size of another half of FP32's 24 bits is multiplied without rounding.
+SHORT = 8
+ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+
+
+def meets_floats_of_sizes(graph: onnx.GraphProto) -> bool:
+    """True when values are compared or rounded with numbers computed from shapes that FP32 rounds more than once.
+
+    A quotient of sizes is rounded once; a decimal was before it is multiplied. Bodies are not looked at.
+    """
+    constants = {t.name: t for t in graph.initializer}
+    whole: set[str] = set()
+    floating: set[str] = set()
+    inexact: set[str] = set()
+    touched: set[str] = set()
+    for node in graph.node:
+        if node.op_type == "Constant":
+            tensor = next((a.t for a in node.attribute if a.name == "value"), None)
+            if tensor is not None:
+                constants[node.output[0]] = tensor
+            continue
+        inputs = [i for i in node.input if i and i not in constants]
+        if node.op_type in ("Shape", "Size"):
+            whole.add(node.output[0])
+        elif inputs and all(i in whole or i in floating for i in inputs):
+            was_float = any(i in floating for i in inputs)
+            to = next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
+            if not was_float and to not in FLOATS:
+                whole.update(node.output)
+                continue
+            floating.update(node.output)
+            scaled = node.op_type in ARITHMETIC and any(_is_decimal(constants.get(i)) for i in node.input)
+            if scaled or any(i in inexact for i in inputs):
+                inexact.update(node.output)
+        elif any(i in inexact or i in touched for i in inputs):
+            if node.op_type in CUTTING:
+                return True
+            if node.op_type in ARITHMETIC:
+                touched.update(node.output)
+    return False
+
 
 def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
     """True when numbers that come from shapes alone go through floats back into whole ones, in bodies not looked at.
@@ -53,3 +98,12 @@ def _scaled(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto | None],
     if tensor is None or not math.prod(tensor.dims):
         return False
     return any(math.frexp(float(v))[0] != 0.5 for v in numpy_helper.to_array(tensor).reshape(-1))
+
+
+def _is_decimal(tensor: onnx.TensorProto | None) -> bool:
+    """True for floats that are no multiple of a small power of two."""
+    from onnx import numpy_helper
+
+    if tensor is None or tensor.data_type not in FLOATS:
+        return False
+    return any(math.frexp(float(v))[0] * 2**SHORT % 1 for v in numpy_helper.to_array(tensor).reshape(-1))

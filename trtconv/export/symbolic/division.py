@@ -46,7 +46,7 @@ def _of_integers(x: Any, other: Any) -> bool:
     import torch
 
     operands = [v for v in (x, other) if isinstance(v, torch.Tensor)]
-    whole = all(isinstance(v, (torch.Tensor, int)) and not isinstance(v, bool) for v in (x, other))
+    whole = all(isinstance(v, (torch.Tensor, int, torch.SymInt)) and not isinstance(v, bool) for v in (x, other))
     return (
         whole
         and bool(operands)
@@ -67,7 +67,7 @@ def _of_floats(x: Any, other: Any) -> bool:
     import torch
 
     operands = [v for v in (x, other) if isinstance(v, torch.Tensor)]
-    numbers = [v for v in (x, other) if isinstance(v, float)]
+    numbers = [v for v in (x, other) if isinstance(v, (float, torch.SymFloat))]
     if not operands or any(v.dtype == torch.bool or v.dtype.is_complex for v in operands):
         return False
     return any(v.dtype.is_floating_point for v in operands) or bool(numbers)

@@ -11,6 +11,7 @@ from typing import Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent.steps import fixed_length, of_fixed_length
+from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
     complex_parts,
     convolution,
@@ -93,7 +94,7 @@ def handlers() -> dict[str, Handler]:
         "embedding_bag": embedding_bag, "hypot": numerics.hypot, "channel_shuffle": convolution.channel_shuffle,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "stft": short_time.stft, "istft": short_time.istft, "amax": order.extreme_of_all, "amin": order.extreme_of_all,
-        "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
+        "full": sizes.full, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
         "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
         "lstm": fixed_length(recurrent.lstm),
     }  # fmt: skip
@@ -172,8 +173,9 @@ def symbolic_functions() -> Iterator[None]:
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            named = kwargs or {}
+            named: Mapping[str, Any] = kwargs or {}
             name = "Tensor.unfold" if func is unfold else getattr(func, "__name__", "")
+            args, named = with_exact_floats(name, args, named)
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:
                 return result

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trtconv.export.sizes.exact_floats import exact_float
+
 
 def is_symbolic(value: Any) -> bool:
     """True for a size that stands for a range: a SymInt, a SymFloat, or a traced 0-d tensor."""
@@ -102,11 +104,23 @@ def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> An
     return _stacked(data, dtype, device)
 
 
+def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
+    """`torch.full` of a number that comes from sizes and is not what FP32 gives for it."""
+    import torch
+
+    kind = named.get("dtype") or torch.get_default_dtype()
+    if not isinstance(fill_value, torch.SymFloat) or kind != torch.float32 or "out" in named:
+        return NotImplemented
+    return exact_float(fill_value, named.get("device")).expand(size)
+
+
 def _stacked(data: Any, dtype: Any, device: Any) -> Any:
     import torch
 
     if isinstance(data, (list, tuple)):
         return torch.stack([_stacked(part, dtype, device) for part in data])
+    if isinstance(data, torch.SymFloat) and dtype == torch.float32:
+        return exact_float(data, device)
     return torch.full((), data, dtype=dtype, device=device)
 
 

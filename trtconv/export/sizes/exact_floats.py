@@ -1,0 +1,163 @@
+"""Numbers that Python computes from sizes in FP64, as constants of FP32 that a file looks up by the size.
+
+`0.3 * x.shape[1]` is 30 at 100 in Python. A file has FP32, in which 0.3 is 0.30000001 and the product 30.000002, and a
+comparison with a value of 30 goes the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# What gives the tensor on a device.
+Form = Callable[[Any], Any]
+# A table of FP32 of so many joint sizes has 256 KiB.
+MOST_ENTRIES = 65_536
+# As many sizes as are looked at where a fraction stands for a decimal.
+MOST_CHECKED = 4_000_000
+LARGEST_DIVISOR = 10_000
+BOUNDING = ("clamp", "clip", "clamp_", "clip_")
+# Functions of tensors that take a tensor where they take a number, with the same result.
+TAKING = frozenset(
+    f"{before}{name}{after}"
+    for name in (
+        "add", "sub", "mul", "div", "true_divide", "truediv", "ge", "gt", "le", "lt", "eq", "ne", "floor_divide",
+        "floordiv", "remainder", "mod", "fmod", "rsub", "rmul", "radd", "rtruediv", "rdiv", "greater",
+        "greater_equal", "less", "less_equal", "not_equal", "clamp", "clip", "clamp_min", "clamp_max", "masked_fill",
+        "where",
+    )
+    for before, after in (("", ""), ("__", "__"), ("", "_"), ("__i", "__"))
+)  # fmt: skip
+
+
+# What was worked out in one trace, by the expression: None for a number that FP32 gives anyway.
+_FORMS: WeakKeyDictionary[Any, dict[Any, Form | None]] = WeakKeyDictionary()
+
+
+def with_exact_floats(name: str, args: Any, named: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """The arguments of a function of `TAKING`; numbers that FP32 gives otherwise from sizes become tensors []."""
+    import torch
+
+    if name not in TAKING:
+        return args, named
+    values = (*args, *named.values())
+    if not any(isinstance(v, torch.SymFloat) and _form_of(v) is not None for v in values):
+        return args, named
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    if not tensors or any(t.dtype == torch.float64 or t.dtype.is_complex for t in tensors):
+        return args, named
+    device = tensors[0].device
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, torch.SymFloat) and _form_of(value) is not None:
+            return exact_float(value, device)
+        # Bounds are all tensors or all numbers.
+        bound = name in BOUNDING and isinstance(value, (int, float, torch.SymInt, torch.SymFloat))
+        return torch.full((), value, dtype=torch.float32, device=device) if bound else value
+
+    return tuple(taken(a) for a in args), {key: taken(value) for key, value in named.items()}
+
+
+def exact_float(number: Any, device: Any = None) -> Any:
+    """A tensor [] of FP32 with the number, a SymFloat, rounded once from FP64."""
+    import torch
+
+    form = _form_of(number)
+    return torch.full((), number, dtype=torch.float32, device=device) if form is None else form(device)
+
+
+def _form_of(number: Any) -> Form | None:
+    """What gives the number exactly; None where it is no formula of sizes, or FP32 gives it anyway."""
+    forms = _FORMS.setdefault(number.node.shape_env, {})
+    expression = number.node.expr
+    if expression not in forms:
+        forms[expression] = _form(number)
+    return forms[expression]
+
+
+def _form(number: Any) -> Form | None:
+    import numpy as np
+
+    env, expression = number.node.shape_env, number.node.expr
+    symbols = sorted(expression.free_symbols, key=str)
+    ranges = [r for r in (_range(env, symbol) for symbol in symbols) if r is not None]
+    if not symbols or len(ranges) < len(symbols):
+        return None
+    lengths = [high - low + 1 for low, high in ranges]
+    if prod(lengths) > MOST_CHECKED:
+        return None
+    grids = np.meshgrid(*(np.arange(low, high + 1) for low, high in ranges), indexing="ij", sparse=True)
+    sizes = dict(zip(symbols, grids, strict=True))
+    try:
+        exact = np.broadcast_to(evaluate_symbolic(expression, sizes), lengths).astype(np.float32)
+        direct = np.broadcast_to(evaluate_symbolic(expression, sizes, np.float32), lengths)
+    except UnreadableError:
+        return None
+    # The exporters have no roots and logarithms of sizes.
+    opaque = "OpaqueUnaryFn" in str(expression)
+    if np.array_equal(exact, direct, equal_nan=True) and not opaque:
+        return None
+    if prod(lengths) > MOST_ENTRIES:
+        return _fraction(env, expression, sizes, exact)
+    return _table(env, symbols, ranges, exact)
+
+
+def _range(env: Any, symbol: Any) -> tuple[int, int] | None:
+    bounds = env.var_to_range.get(symbol)
+    if bounds is None or not bounds.is_int or not bounds.upper.is_finite or not bounds.lower.is_finite:
+        return None
+    low = int(bounds.lower)
+    # A trace leaves out 0 and 1 of a size that may be 1.
+    return (0 if low <= 2 else low), int(bounds.upper)
+
+
+def _size(env: Any, expression: Any) -> Any:
+    """The expression as a size of the trace."""
+    return env.create_symintnode(expression, hint=None)
+
+
+def _table(env: Any, symbols: Any, ranges: Any, values: Array) -> Form:
+    import torch
+
+    def look_up(device: Any) -> Any:
+        table, index = torch.from_numpy(values.reshape(-1).copy()).to(device), 0
+        for symbol, (low, high) in zip(symbols, ranges, strict=True):
+            index = index * (high - low + 1) + (_size(env, symbol) - low)
+        place = torch.full((1,), index, dtype=torch.int64, device=device)
+        return table.index_select(0, place).squeeze(0)
+
+    return look_up
+
+
+def _fraction(env: Any, expression: Any, sizes: Any, exact: Array) -> Form | None:
+    """A size times a decimal as a product of whole numbers over one, which FP32 divides with one rounding."""
+    import numpy as np
+    import torch
+
+    factors = expression.args if expression.is_Mul else ()
+    decimals = [f for f in factors if f.is_Float]
+    counts = [f.args[0] for f in factors if type(f).__name__ == "ToFloat"]
+    if len(factors) != 2 or len(decimals) != 1 or len(counts) != 1:
+        return None
+    ratio = Fraction(float(decimals[0])).limit_denominator(LARGEST_DIVISOR)
+    whole = np.asarray(evaluate_symbolic(counts[0], sizes)) * ratio.numerator
+    quotient = whole.astype(np.float32) / np.float32(ratio.denominator)
+    if not np.array_equal(np.broadcast_to(quotient, exact.shape), exact):
+        return None
+
+    def divide(device: Any) -> Any:
+        product = _size(env, counts[0]) * ratio.numerator
+        number = torch.full((), product, dtype=torch.int64, device=device)
+        return number.to(torch.float32) / float(ratio.denominator)
+
+    return divide
