@@ -41,6 +41,24 @@ def test_parts_that_run_at_every_size_stand_side_by_side(write_module, export):
     assert [at(t) for t in (11, 29, 30, 49, 50, 70)] == [-1, -1, -6, -6, 0, 0]
 
 
+SINKS = """
+class Sinks(nn.Module):
+    def forward(self, x):
+        if x.shape[1] > 12:
+            x = x[:, -12:]
+        p = torch.arange(x.shape[1], dtype=x.dtype)
+        return x * p, p
+"""
+
+
+def test_an_output_that_is_a_constant_on_one_side(write_module, export):
+    result = export(f"{write_module(SINKS)}:Sinks", ["x:float32[N,T]"], "N=1:2:3 T=2:12:40")
+    runner = OnnxRuntimeRunner(result.model)
+    for size in (2, 12, 13, 40):
+        outputs = runner({"x": np.ones((2, size), np.float32)})
+        np.testing.assert_array_equal(outputs["output_1"], np.arange(min(size, 12)))
+
+
 PART = """<ir_version: 8, opset_import: ["" : 18]>
 part (float[N,T,4] x) => (float[N,U,4] output)
 <int64 axis = {{1}}, int64 last = {{49}}, int64[3] to = {{-1,30,4}}, int64[1] ax = {{1}}, int64[1] from = {{0}},

@@ -1,5 +1,7 @@
 """Sizes that are written into tensors stay sizes."""
 
+import numpy as np
+import onnxruntime as ort
 import pytest
 
 ELEMENT = """
@@ -30,3 +32,22 @@ def test_sizes_in_tensors_stay_sizes(export, write_module, source):
     write_module(source)
     result = export("net.py:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=4:8:16%4 W=4:12:16%4", exporter="dynamo")
     assert result.exporter == "dynamo"
+
+
+MASKED = """
+class Net(nn.Module):
+    def forward(self, x):
+        h, w = x.shape[-2:]
+        taller, wider = ((h - 1) | 7) + 1, -(-w & ~3)
+        return F.pad(x, [0, wider - w, 0, taller - h]) * (h & 3)
+"""
+
+
+def test_bits_of_sizes_are_arithmetic(export, write_module, tmp_path):
+    write_module(MASKED)
+    export("net.py:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=9:20:40 W=9:20:40", exporter="dynamo")
+    session = ort.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    for h, w in ((9, 12), (16, 13), (17, 40), (39, 33)):
+        (padded,) = session.run(None, {"x": np.ones((1, 2, h, w), np.float32)})
+        assert padded.shape == (1, 2, -(-h // 8) * 8, -(-w // 4) * 4)
+        assert padded[0, 0, 0, 0] == h % 4

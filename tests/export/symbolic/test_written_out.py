@@ -290,3 +290,47 @@ def test_angles_at_zeros_of_either_sign():
     own, expected = numerics.atan2(None, y, x), torch.atan2(y, x)
     torch.testing.assert_close(own, expected)
     assert torch.equal(torch.signbit(own), torch.signbit(expected))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 3), (4, 3)])
+@pytest.mark.parametrize("upper", [False, True])
+def test_solutions_by_a_factor(shape, upper):
+    root, b = torch.randn(2, 4, 4, dtype=torch.float64), torch.randn(shape, dtype=torch.float64)
+    root = root if b.dim() == 3 else root[0]
+    factor = torch.linalg.cholesky(root @ root.mT + torch.eye(4), upper=upper)
+    own = linear_algebra.cholesky_solve(None, b, factor, upper)
+    torch.testing.assert_close(own, torch.cholesky_solve(b, factor, upper))
+
+
+def test_a_right_side_for_every_matrix_of_a_batch():
+    a = torch.randn(3, 4, 4, dtype=torch.float64) + 4 * torch.eye(4)
+    for b in (torch.randn(4, 2, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)):
+        torch.testing.assert_close(linear_algebra.solve(None, a, b), torch.linalg.solve(a, b))
+    # Vectors, since a batch of four of them is what torch sees.
+    a, b = torch.randn(4, 4, 4, dtype=torch.float64) + 4 * torch.eye(4), torch.eye(4, dtype=torch.float64)
+    torch.testing.assert_close(linear_algebra.solve(None, a, b), torch.linalg.solve(a, b))
+
+
+def test_the_power_zero_of_a_batch():
+    x = torch.randn(3, 5, 5)
+    assert torch.equal(linear_algebra.matrix_power(None, x, 0), torch.matrix_power(x, 0))
+    assert linear_algebra.matrix_power(None, x, 2) is NotImplemented
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+def test_a_trapezoid_of_one_value_is_nothing(dim):
+    for y in (torch.randn(1, 1), torch.randn(3, 4), torch.tensor([[math.inf, 1.0], [2.0, 3.0]])):
+        own, torchs = grids.trapezoid(None, y, dx=0.5, dim=dim), torch.trapezoid(y, dx=0.5, dim=dim)
+        torch.testing.assert_close(own, torchs, equal_nan=True)
+
+
+def test_a_range_of_a_whole_number_and_a_float_is_of_floats():
+    assert torch.equal(grids.arange_of_mixed(torch.arange, -2, 3.0), torch.arange(-2, 3.0))
+    assert grids.arange_of_mixed(torch.arange, -2, 3) is NotImplemented
+
+
+def test_extremes_of_int16():
+    x = torch.tensor([[-32768, 5], [7, 32767]], dtype=torch.int16)
+    for function in (torch.amax, torch.amin):
+        for dim in ((), 1, (0, 1)):
+            assert torch.equal(numerics.extreme_of_all(function, x, dim), function(x, dim))

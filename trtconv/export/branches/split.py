@@ -239,9 +239,11 @@ def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], 
     """Put the weights among the shared ones; those that differ from one of their name get a name of their own."""
     renamed = {}
     names = {*shared, *(t.name for t in graph.initializer)}
+    # The name of an output is the If's, also where a side gives a constant.
+    outputs = {v.name for v in graph.output}
     for tensor in graph.initializer:
         old = tensor.name
-        if old in shared and shared[old].SerializeToString() != tensor.SerializeToString():
+        if old in outputs or (old in shared and shared[old].SerializeToString() != tensor.SerializeToString()):
             # No slash: of two parts with a `k`, one may hold it as a weight and the other as a value, `high/k`.
             new = f"{side}:{old}"
             while new in names:
@@ -267,10 +269,15 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
         copy.input[:] = [own.get(n, n) for n in node.input]
         for inside in bodies_of(copy):
             _rename_inside(inside, own, side)
+    outside = {t.name for t in graph.initializer} | {v.name for v in graph.input}
     for value in graph.output:
         out = body.output.add()
         out.CopyFrom(_open_dims(value))
         out.name = own.get(value.name, value.name)
+        if out.name in outside:
+            # A branch gives what a node of its own makes.
+            source, out.name = out.name, f"{side}/{value.name}/output"
+            body.node.append(onnx.helper.make_node("Identity", [source], [out.name], out.name))
     return body
 
 

@@ -45,7 +45,7 @@ WAYS = (
 # Paths by size of which the reference keeps a sample.
 MOST_PATHS = 8
 # What torch.export says when Python's own functions on numbers got a size.
-SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function")
+SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise")
 
 
 @dataclass(frozen=True)

@@ -58,14 +58,14 @@ def with_exact_floats(name: str, args: Any, named: Mapping[str, Any]) -> tuple[A
         return args, named
     device = tensors[0].device
 
-    def taken(value: Any) -> Any:
+    def as_tensor(value: Any) -> Any:
         if isinstance(value, torch.SymFloat) and _form_of(value) is not None:
             return exact_float(value, device)
         # Bounds are all tensors or all numbers.
         bound = name in BOUNDING and isinstance(value, (int, float, torch.SymInt, torch.SymFloat))
         return torch.full((), value, dtype=torch.float32, device=device) if bound else value
 
-    return tuple(taken(a) for a in args), {key: taken(value) for key, value in named.items()}
+    return tuple(as_tensor(a) for a in args), {key: as_tensor(value) for key, value in named.items()}
 
 
 def exact_float(number: Any, device: Any = None) -> Any:
@@ -133,8 +133,8 @@ def _table(env: Any, symbols: Any, ranges: Any, values: Array) -> Form:
         table, index = torch.from_numpy(values.reshape(-1).copy()).to(device), 0
         for symbol, (low, high) in zip(symbols, ranges, strict=True):
             index = index * (high - low + 1) + (_size(env, symbol) - low)
-        place = torch.full((1,), index, dtype=torch.int64, device=device)
-        return table.index_select(0, place).squeeze(0)
+        position = torch.full((1,), index, dtype=torch.int64, device=device)
+        return table.index_select(0, position).squeeze(0)
 
     return look_up
 

@@ -10,8 +10,9 @@ import math
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.export.module.user_code import is_library, is_machinery
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
@@ -183,13 +184,37 @@ def symbolic_builtins(module: nn.Module) -> Iterator[None]:
                 elif (imported := _changed_function(value, shim)) is not None:
                     undo.append((space, name, value))
                     space[name] = imported
-        yield
+        with _masks_of_sizes():
+            yield
     finally:
         for space, name, old in undo:
             if old is None:
                 del space[name]
             else:
                 space[name] = old
+
+
+@contextmanager
+def _masks_of_sizes() -> Iterator[None]:
+    """`(h - 1) | 7` and `h & 7` as arithmetic: torch.export fixes a size of which bits are asked."""
+    import torch
+
+    def low_bits(mask: Any) -> bool:
+        return type(mask) is int and mask >= 0 and not mask & (mask + 1)
+
+    def either(size: Any, mask: Any) -> Any:
+        return size // (mask + 1) * (mask + 1) + mask if low_bits(mask) else plain_or(size, mask)
+
+    def both(size: Any, mask: Any) -> Any:
+        if low_bits(mask):
+            return size % (mask + 1)
+        return size // -mask * -mask if type(mask) is int and low_bits(-mask - 1) else plain_and(size, mask)
+
+    plain_or, plain_and = torch.SymInt.__or__, torch.SymInt.__and__
+    with ExitStack() as stack:
+        for name, masked in (("__or__", either), ("__ror__", either), ("__and__", both), ("__rand__", both)):
+            stack.enter_context(mock.patch.object(torch.SymInt, name, masked))
+        yield
 
 
 def _changed_function(value: Any, shim: types.SimpleNamespace) -> Any:

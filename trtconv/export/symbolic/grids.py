@@ -29,6 +29,14 @@ def _centres(count: Any, like: Any, corners: bool) -> Any:
     return (pixel_index * 2.0 + 1.0) / total - 1.0
 
 
+def arange_of_mixed(func: Any, *bounds: Any, dtype: Any = None, **named: Any) -> Any:
+    """`torch.arange(-2, 3.0)`: the exporters write whole numbers where the first bound is one."""
+    plain = all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds)
+    if dtype is not None or not plain or len({type(b) for b in bounds}) < 2:
+        return NotImplemented
+    return func(*(float(b) for b in bounds), **named)
+
+
 def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """The handler of torch.linspace, whose `steps` torch.export takes for a number.
 
@@ -82,7 +90,11 @@ def gradient(func: Any, x: Any, *, spacing: Any = None, dim: Any = None, edge_or
 
 def trapezoid(func: Any, y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule, over places x or steps dx (1)."""
-    return _trapezoids(y, x, dx, dim).sum(dim)
+    if x is not None:
+        return _trapezoids(y, x, dx, dim).sum(dim)
+    # As torch computes it (aten/src/ATen/native/Integration.cpp): right of one value too, and NaN of an infinite end.
+    ends = y.select(dim, 0) + y.select(dim, -1)
+    return (y.sum(dim) - ends * 0.5) * (1.0 if dx is None else dx)
 
 
 def cumulative_trapezoid(func: Any, y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from trtconv.export.symbolic.sizes import is_symbolic
+from trtconv.export.symbolic.sizes import is_symbolic, same_size
 
 LARGEST = 32
 
@@ -39,8 +39,13 @@ def solve(func: Any, a: Any, b: Any, *, left: bool = True) -> Any:
     size = a.shape[-1]
     if is_symbolic(size) or size > LARGEST or not left or a.dim() - b.dim() not in (0, 1):
         return NotImplemented
-    if b.dim() < a.dim():
+    # torch takes b for a batch of vectors where its shape is that of a without the last axis, and for matrices else.
+    if b.dim() < a.dim() and all(same_size(s, t) for s, t in zip(b.shape, a.shape[:-1], strict=True)):
         return solve(func, a, b.unsqueeze(-1)).squeeze(-1)
+    if b.dim() < a.dim() or not all(same_size(s, t) for s, t in zip(b.shape[:-2], a.shape[:-2], strict=True)):
+        if any(is_symbolic(s) for s in b.shape[:-2]):
+            return NotImplemented
+        b = b.expand(*a.shape[:-2], *b.shape[-2:])
     return _eliminate(torch.cat([a, b], -1), size)[0][..., size:]
 
 
@@ -60,6 +65,37 @@ def cholesky(func: Any, x: Any, *, upper: bool = False) -> Any:
         columns.append(column)
         x = x - column.unsqueeze(-1) * column.unsqueeze(-2)
     return torch.stack(columns, -2 if upper else -1)
+
+
+def cholesky_solve(func: Any, b: Any, factor: Any, upper: bool = False) -> Any:
+    """The solution of a @ x = b for the factor of a, [..., n, n], for a fixed n up to LARGEST, by two substitutions."""
+    if is_symbolic(factor.shape[-1]) or factor.shape[-1] > LARGEST or b.dim() != factor.dim():
+        return NotImplemented
+    low = factor.transpose(-1, -2) if upper else factor
+    return _substitute(low.transpose(-1, -2), _substitute(low, b, upwards=False), upwards=True)
+
+
+def _substitute(factor: Any, b: Any, *, upwards: bool) -> Any:
+    """The solution of factor @ x = b for a triangular factor, row by row."""
+    import torch
+
+    size = factor.shape[-1]
+    rows: dict[int, Any] = {}
+    for k in reversed(range(size)) if upwards else range(size):
+        rest = b[..., k, :]
+        for j, row in rows.items():
+            rest = rest - factor[..., k, j, None] * row
+        rows[k] = rest / factor[..., k, k, None]
+    return torch.stack([rows[k] for k in range(size)], -2)
+
+
+def matrix_power(func: Any, x: Any, n: Any) -> Any:
+    """The power 0 of a batch of matrices, which the exporters write for one matrix."""
+    import torch
+
+    if n != 0 or x.dim() < 3 or is_symbolic(x.shape[-1]):
+        return NotImplemented
+    return torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(x.shape) + torch.zeros_like(x)
 
 
 def determinant(func: Any, x: Any) -> Any:
@@ -126,3 +162,21 @@ def block_diagonal(func: Any, *tensors: Any) -> Any:
         beside = [other.new_zeros(block.shape[0], other.shape[1]) for other in blocks]
         rows.append(torch.cat([*beside[:k], block, *beside[k + 1 :]], 1))
     return torch.cat(rows, 0)
+
+
+def covariance(func: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariance of the rows of [variables, observations]; torch's own asks whether a size is zero."""
+    if fweights is not None or aweights is not None or x.dim() != 2:
+        return NotImplemented
+    centred = x - x.mean(1, keepdim=True)
+    return centred @ centred.transpose(0, 1) / (x.shape[1] - correction)
+
+
+def correlation(func: Any, x: Any) -> Any:
+    """The correlation of the rows of [variables, observations]."""
+    if x.dim() != 2:
+        return NotImplemented
+    centred = x - x.mean(1, keepdim=True)
+    product = centred @ centred.transpose(0, 1)
+    spread = (centred * centred).sum(1).sqrt()
+    return (product / spread.unsqueeze(1) / spread.unsqueeze(0)).clamp(-1.0, 1.0)

@@ -106,6 +106,17 @@ def _number_of_two(x: Any, y: Any, extreme: Any) -> Any:
     return torch.where(x != x, y, torch.where(y != y, x, extreme(x, y)))
 
 
+def extreme_of_all(func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """amax and amin of all elements: the exporters want the axes named; of int16, which ONNX does not reduce."""
+    import torch
+
+    if x.dtype == torch.int16:
+        return func(x.to(torch.int32), tuple(range(x.dim())) if dim in ((), None) else dim, keepdim).to(torch.int16)
+    if (dim is not None and (isinstance(dim, int) or len(dim))) or x.dim() == 0:
+        return NotImplemented
+    return func(x, list(range(x.dim())), keepdim)
+
+
 def sign(func: Any, x: Any) -> Any:
     """-1, 0 or 1, and 0 for a NaN, as torch has it; ONNX's Sign leaves a NaN."""
     if not x.dtype.is_floating_point:
@@ -238,24 +249,6 @@ def _are_booleans(x: Any, other: Any) -> bool:
     import torch
 
     return all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, other))
-
-
-def covariance(func: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """The covariance of the rows of [variables, observations]; torch's own asks whether a size is zero."""
-    if fweights is not None or aweights is not None or x.dim() != 2:
-        return NotImplemented
-    centred = x - x.mean(1, keepdim=True)
-    return centred @ centred.transpose(0, 1) / (x.shape[1] - correction)
-
-
-def correlation(func: Any, x: Any) -> Any:
-    """The correlation of the rows of [variables, observations]."""
-    if x.dim() != 2:
-        return NotImplemented
-    centred = x - x.mean(1, keepdim=True)
-    product = centred @ centred.transpose(0, 1)
-    spread = (centred * centred).sum(1).sqrt()
-    return (product / spread.unsqueeze(1) / spread.unsqueeze(0)).clamp(-1.0, 1.0)
 
 
 def instance_norm(

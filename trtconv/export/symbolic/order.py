@@ -80,13 +80,6 @@ def _ranked(x: Any, rank_index: Any, dim: int, keepdim: bool) -> ValuesIndices:
     return ValuesIndices(values.select(dim, rank_index), indices.select(dim, rank_index))
 
 
-def extreme_of_all(func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
-    """amax and amin of all elements: the exporters want the axes named."""
-    if (dim is not None and (isinstance(dim, int) or len(dim))) or x.dim() == 0:
-        return NotImplemented
-    return func(x, list(range(x.dim())), keepdim)
-
-
 def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
     """Running products: for every place the product of what comes no later."""
     import torch
