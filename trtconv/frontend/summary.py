@@ -120,12 +120,17 @@ def rewrite_summary(result: RewriteResult) -> Summary:
     fired = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
     lines = [
         ("model", _file(result.model)),
-        ("rewrites", fired or ("none was kept" if result.rejected else "none was needed")),
+        ("rewrites", fired or _no_rewrite(result)),
     ]
     lines += [("rejected", f"{e.rule}: {getattr(e, 'reason', '')}") for e in result.rejected]
     lines += [("note", note) for note in result.notes]
     data = {"model": result.model, "ledger": result.ledger, "rewrites": counts, "rejected": len(result.rejected)}
     return Summary("rewrite", tuple(lines), data)
+
+
+def _no_rewrite(result: RewriteResult) -> str:
+    """A note may say that something would have been needed."""
+    return "none was kept" if result.rejected else "none" if result.notes else "none was needed"
 
 
 def build_summary(result: BuildResult) -> Summary:

@@ -27,7 +27,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.alignment.align import settle_sizes
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
-from trtconv.rewrite.engine.refuse import advice, refuse_silently_wrong
+from trtconv.rewrite.engine.refuse import advice, lacking, refuse_silently_wrong
 from trtconv.rewrite.engine.result import RewriteResult, RewrittenGraph
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
@@ -292,7 +292,7 @@ def rewrite_graph(
         if not leftovers.hid_patterns and len(record.entries) == entries:
             break
     refuse_silently_wrong(model, setting.target, record.skipped)
-    record.notes += advice(record.skipped)
+    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped)]
     if record.entries:
         require_valid(original, model)
     return model, record

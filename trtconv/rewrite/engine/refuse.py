@@ -12,6 +12,7 @@ from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import load_table
+from trtconv.core.text.listing import list_first
 from trtconv.rewrite.engine.rounds import describe
 from trtconv.rewrite.engine.table_view import IndexedGraph, IndexedNode
 from trtconv.rewrite.graph.facts import index_model
@@ -21,6 +22,8 @@ LAYOUT_HINT = (
     "let the rule recurrent-layout run (with --no-proof where this onnx cannot evaluate layout 1, as 1.17), "
     "or transpose around the layer"
 )
+FOREIGN_DOMAINS = ("ai.onnx.ml", "com.microsoft")
+MOST_NAMED = 6
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
@@ -30,6 +33,31 @@ ADVISING = ("selection-count", "unique", "unique-values", "integer-power", "tree
 def advice(skipped: Sequence[Skipped]) -> list[str]:
     """A note for each node whose result has a size that depends on the data, where the target refuses that."""
     return [f"{s.node}: {s.reason}" for s in skipped if s.rule in ADVISING and s.reason]
+
+
+def lacking(model: onnx.ModelProto, target: Target, skipped: Sequence[Skipped]) -> list[str]:
+    """A note on operators of ONNX, ONNX-ML and ONNX Runtime that are left and that the target has not.
+
+    A node of another domain, or with a name that ONNX has not, may be a plugin's.
+    """
+    operators = load_table(target).ops
+    advised = {s.node for s in skipped if s.rule in ADVISING}
+    counts: dict[str, int] = {}
+    for node in walk_nodes(model.graph.node):
+        support = operators.get(node.op_type)
+        foreign = node.domain in FOREIGN_DOMAINS
+        if node.name not in advised and (
+            foreign or (not node.domain and support is not None and not support.supported)
+        ):
+            name = f"{node.op_type} ({node.domain})" if foreign else node.op_type
+            counts[name] = counts.get(name, 0) + 1
+    if not counts:
+        return []
+    listed = list_first([f"{name} x{count}" if count > 1 else name for name, count in counts.items()], MOST_NAMED)
+    return [
+        f"{target} has no {listed}, and no rule writes it otherwise: build refuses the graph, unless a plugin library "
+        "brings it; compute it before or behind the engine, or write a rule (trtconv help write-a-rule)"
+    ]
 
 
 def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:

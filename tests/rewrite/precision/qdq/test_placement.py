@@ -128,7 +128,8 @@ def test_a_thin_convolution_is_quantised_for_those_that_read_it():
     (last,) = placement.skipped
     assert last.reason == "it is thin (K=16, N=4; under 16 it gains nothing) and gives no such layer its input"
     alone = placed(proto, only=[placement.layers[0].node.name])
-    assert not alone.layers
+    assert [layer.node.outputs[0] for layer in alone.layers] == ["a"]
+    assert {one.reason for one in alone.skipped} == {last.reason, "it was not chosen"}
 
 
 def test_transposed_convolutions_are_left_alone_where_tensorrt_fails():

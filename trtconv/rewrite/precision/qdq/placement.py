@@ -72,14 +72,17 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
         reason = layer if isinstance(layer, str) else obstacle(layer, precision, graph.target)
         if not reason and graph.dtype(node.inputs[0]) not in (FLOAT, 0):
             reason = "it does not compute in FP32"
-        if not reason and only is not None and node.name not in only:
-            reason = "it was not chosen"
         if reason or isinstance(layer, str):
             skipped.append(SkippedLayer(node.name, node.op, reason, node.origin))
         else:
             layers.append(layer)
+    # What a layer gives is asked of all: one alone that is tried, or the last that was chosen, counts too.
     layers, lone = without_lone(graph, layers)
     skipped += [SkippedLayer(one.node.name, one.node.op, _thin(one), one.node.origin) for one in lone]
+    if only is not None:
+        left = [one for one in layers if one.node.name not in only]
+        skipped += [SkippedLayer(one.node.name, one.node.op, "it was not chosen", one.node.origin) for one in left]
+        layers = [one for one in layers if one.node.name in only]
     sites = [site for layer in layers for site in _own_sites(layer)]
     chosen = {layer.node.name for layer in layers}
     low = low_values(graph, chosen)
