@@ -149,7 +149,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         with (
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
             _answering(way, job.runner.module) as lines,
-            plain_numbers() as numbers,
+            plain_numbers() if way.exporter == "torchscript" else nullcontext({}) as numbers,
         ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
