@@ -149,7 +149,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
         with (
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
             _answering(way, job.runner.module) as lines,
-            plain_numbers() if way.exporter == "torchscript" else nullcontext({}) as numbers,
+            _watching(way) as numbers,
         ):
             candidate = _export(way, job, trace, attempt_folder)
     except InvalidRequestError:
@@ -169,6 +169,11 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines), plain_numbers=numbers)
+
+
+def _watching(way: Way) -> AbstractContextManager[dict[Frame, float]]:
+    """Where a recorded run makes numbers of tensors; torch.export refuses that itself."""
+    return plain_numbers() if way.exporter == "torchscript" else nullcontext({})
 
 
 def _answering(way: Way, module: Any) -> AbstractContextManager[list[Frame]]:
