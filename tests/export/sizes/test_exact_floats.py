@@ -23,6 +23,8 @@ LINES = {
     "choice": "return torch.where(l > 3, 0.3 * t, 1.0) <= l, x",
     "tensor of it": "return torch.tensor([0.3 * t, 0.6 * t]) <= l[:1], x",
     "root and logarithm": "return (l > math.sqrt(t)) & (l > math.log2(t)), x",
+    "one tensor of it": "return l.float() >= torch.tensor(0.3 * t), x",
+    "in FP64": "return l.double() >= 0.3 * t, x",
     "filled": "return torch.full((3,), 0.3 * t) <= l[:1], x",
 }
 
@@ -96,3 +98,29 @@ def test_a_recording_compares_values_with_floats_of_sizes_and_says_so(write_modu
         result = export(f"{path}:Net", inputs, dims, exporter="torchscript")
         noted[number] = any("in FP64; the file has FP32" in n for n in result.notes)
     assert noted == {"0.3 * t": True, "t / 4": False, "t // 3": False}
+
+
+AREA = """
+class Net(nn.Module):
+    def forward(self, m, p):
+        h, w = m.shape[-2:]
+        return p >= SHARE, m[:, :1, :1]
+"""
+
+
+def test_a_share_of_an_area_is_a_fraction(write_module, export, tmp_path):
+    path = write_module(AREA.replace("SHARE", "0.07 * h * w"))
+    dims = "N=1:1:2 H=64:256:640 W=64:256:640"
+    export(f"{path}:Net", ["m:float32[N,H,W]", "p:int64[N]=0:40000"], dims, exporter="dynamo")
+    session = ort.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    for h, w, p in ((328, 175, 4018), (127, 400, 3556), (136, 300, 2856), (620, 350, 15190), (64, 65, 291)):
+        feed = {"m": np.zeros((1, h, w), np.float32), "p": np.array([p], np.int64)}
+        (large, _) = session.run(None, feed)
+        assert large[0] == (p >= np.float32(0.07 * h * w))
+
+
+def test_a_number_without_an_exact_form_is_noted(write_module, export):
+    path = write_module(AREA.replace("SHARE", "(0.07 * h + 0.3) * w"))
+    dims = "N=1:1:2 H=64:256:640 W=64:256:640"
+    result = export(f"{path}:Net", ["m:float32[N,H,W]", "p:int64[N]=0:40000"], dims, exporter="dynamo")
+    assert any("in FP64; the file has FP32" in n for n in result.notes)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.export.module.runner import ModuleRunner, to_tensor
 from trtconv.export.module.user_code import Frame
+from trtconv.export.sizes.exact_floats import inexact_numbers
+from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
@@ -150,8 +152,11 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
             symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
             _answering(way, job.runner.module) as lines,
             _watching(way) as numbers,
+            inexact_numbers() as inexact,
         ):
             candidate = _export(way, job, trace, attempt_folder)
+            if inexact:
+                candidate = replace(candidate, notes=(*candidate.notes, FLOATS_OF_SIZES))
     except InvalidRequestError:
         raise
     except Exception as error:

@@ -6,7 +6,8 @@ comparison with a value of 30 goes the other way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ TAKING = frozenset(
 
 
 # What was worked out in one trace, by the expression: None for a number that FP32 gives anyway.
+_inexact: dict[str, None] = {}
 _FORMS: WeakKeyDictionary[Any, dict[Any, Form | None]] = WeakKeyDictionary()
 
 
@@ -51,41 +53,51 @@ def with_exact_floats(name: str, args: Any, named: Mapping[str, Any]) -> tuple[A
     if name not in TAKING:
         return args, named
     values = (*args, *named.values())
-    if not any(isinstance(v, torch.SymFloat) and _form_of(v) is not None for v in values):
-        return args, named
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    if not tensors or any(t.dtype == torch.float64 or t.dtype.is_complex for t in tensors):
+    if not tensors or any(t.dtype.is_complex for t in tensors):
+        return args, named
+    dtype = torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
+    if not any(isinstance(v, torch.SymFloat) and _form_of(v, dtype) is not None for v in values):
         return args, named
     device = tensors[0].device
 
     def as_tensor(value: Any) -> Any:
-        if isinstance(value, torch.SymFloat) and _form_of(value) is not None:
-            return exact_float(value, device)
+        if isinstance(value, torch.SymFloat) and _form_of(value, dtype) is not None:
+            return exact_float(value, device, dtype)
         # Bounds are all tensors or all numbers.
         bound = name in BOUNDING and isinstance(value, (int, float, torch.SymInt, torch.SymFloat))
-        return torch.full((), value, dtype=torch.float32, device=device) if bound else value
+        return torch.full((), value, dtype=dtype, device=device) if bound else value
 
     return tuple(as_tensor(a) for a in args), {key: as_tensor(value) for key, value in named.items()}
 
 
-def exact_float(number: Any, device: Any = None) -> Any:
-    """A tensor [] of FP32 with the number, a SymFloat, rounded once from FP64."""
+def exact_float(number: Any, device: Any, dtype: Any) -> Any:
+    """A tensor [] of FP32 or FP64 with the number, a SymFloat, rounded once from FP64."""
     import torch
 
-    form = _form_of(number)
-    return torch.full((), number, dtype=torch.float32, device=device) if form is None else form(device)
+    form = _form_of(number, dtype)
+    return torch.full((), number, dtype=dtype, device=device) if form is None else form(device)
 
 
-def _form_of(number: Any) -> Form | None:
+@contextmanager
+def inexact_numbers() -> Iterator[dict[str, None]]:
+    """The formulas, met in the block, that FP32 gets otherwise somewhere and that have no exact form."""
+    _inexact.clear()
+    yield _inexact
+
+
+def _form_of(number: Any, dtype: Any) -> Form | None:
     """What gives the number exactly; None where it is no formula of sizes, or FP32 gives it anyway."""
+    import torch
+
     forms = _FORMS.setdefault(number.node.shape_env, {})
-    expression = number.node.expr
-    if expression not in forms:
-        forms[expression] = _form(number)
-    return forms[expression]
+    key = (number.node.expr, dtype)
+    if key not in forms:
+        forms[key] = _form(number, "float64" if dtype == torch.float64 else "float32")
+    return forms[key]
 
 
-def _form(number: Any) -> Form | None:
+def _form(number: Any, kind: str) -> Form | None:
     import numpy as np
 
     env, expression = number.node.shape_env, number.node.expr
@@ -95,11 +107,12 @@ def _form(number: Any) -> Form | None:
         return None
     lengths = [high - low + 1 for low, high in ranges]
     if prod(lengths) > MOST_CHECKED:
+        _inexact[str(expression)] = None
         return None
     grids = np.meshgrid(*(np.arange(low, high + 1) for low, high in ranges), indexing="ij", sparse=True)
     sizes = dict(zip(symbols, grids, strict=True))
     try:
-        exact = np.broadcast_to(evaluate_symbolic(expression, sizes), lengths).astype(np.float32)
+        exact = np.broadcast_to(evaluate_symbolic(expression, sizes), lengths).astype(kind)
         direct = np.broadcast_to(evaluate_symbolic(expression, sizes, np.float32), lengths)
     except UnreadableError:
         return None
@@ -107,9 +120,12 @@ def _form(number: Any) -> Form | None:
     opaque = "OpaqueUnaryFn" in str(expression)
     if np.array_equal(exact, direct, equal_nan=True) and not opaque:
         return None
-    if prod(lengths) > MOST_ENTRIES:
-        return _fraction(env, expression, sizes, exact)
-    return _table(env, symbols, ranges, exact)
+    if prod(lengths) <= MOST_ENTRIES:
+        return _table(env, symbols, ranges, exact)
+    form = _fraction(env, expression, sizes, exact)
+    if form is None:
+        _inexact[str(expression)] = None
+    return form
 
 
 def _range(env: Any, symbol: Any) -> tuple[int, int] | None:
@@ -140,24 +156,24 @@ def _table(env: Any, symbols: Any, ranges: Any, values: Array) -> Form:
 
 
 def _fraction(env: Any, expression: Any, sizes: Any, exact: Array) -> Form | None:
-    """A size times a decimal as a product of whole numbers over one, which FP32 divides with one rounding."""
+    """Sizes times a decimal as a product of whole numbers over one, which is divided with one rounding."""
     import numpy as np
     import torch
 
     factors = expression.args if expression.is_Mul else ()
     decimals = [f for f in factors if f.is_Float]
     counts = [f.args[0] for f in factors if type(f).__name__ == "ToFloat"]
-    if len(factors) != 2 or len(decimals) != 1 or len(counts) != 1:
+    if len(decimals) != 1 or not counts or len(factors) != 1 + len(counts):
         return None
     ratio = Fraction(float(decimals[0])).limit_denominator(LARGEST_DIVISOR)
-    whole = np.asarray(evaluate_symbolic(counts[0], sizes)) * ratio.numerator
-    quotient = whole.astype(np.float32) / np.float32(ratio.denominator)
+    whole = prod((np.asarray(evaluate_symbolic(c, sizes)) for c in counts), start=np.int64(ratio.numerator))
+    quotient = np.asarray(whole).astype(exact.dtype) / exact.dtype.type(ratio.denominator)
     if not np.array_equal(np.broadcast_to(quotient, exact.shape), exact):
         return None
 
     def divide(device: Any) -> Any:
-        product = _size(env, counts[0]) * ratio.numerator
+        product = prod((_size(env, c) for c in counts), start=ratio.numerator)
         number = torch.full((), product, dtype=torch.int64, device=device)
-        return number.to(torch.float32) / float(ratio.denominator)
+        return number.to(getattr(torch, exact.dtype.name)) / float(ratio.denominator)
 
     return divide

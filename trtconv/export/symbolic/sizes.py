@@ -94,7 +94,7 @@ def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> An
     import torch
 
     numbers = _flat(data)
-    if not isinstance(data, (list, tuple)) or any(isinstance(n, torch.Tensor) for n in numbers):
+    if not isinstance(data, (list, tuple, torch.SymFloat)) or any(isinstance(n, torch.Tensor) for n in numbers):
         return NotImplemented
     if not any(is_symbolic(n) for n in numbers):
         return NotImplemented
@@ -109,9 +109,9 @@ def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
     import torch
 
     kind = named.get("dtype") or torch.get_default_dtype()
-    if not isinstance(fill_value, torch.SymFloat) or kind != torch.float32 or "out" in named:
+    if not isinstance(fill_value, torch.SymFloat) or kind not in (torch.float32, torch.float64) or "out" in named:
         return NotImplemented
-    return exact_float(fill_value, named.get("device")).expand(size)
+    return exact_float(fill_value, named.get("device"), kind).expand(size)
 
 
 def _stacked(data: Any, dtype: Any, device: Any) -> Any:
@@ -119,8 +119,8 @@ def _stacked(data: Any, dtype: Any, device: Any) -> Any:
 
     if isinstance(data, (list, tuple)):
         return torch.stack([_stacked(part, dtype, device) for part in data])
-    if isinstance(data, torch.SymFloat) and dtype == torch.float32:
-        return exact_float(data, device)
+    if isinstance(data, torch.SymFloat) and dtype in (torch.float32, torch.float64):
+        return exact_float(data, device, dtype)
     return torch.full((), data, dtype=dtype, device=device)
 
 
