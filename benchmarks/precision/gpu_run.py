@@ -121,12 +121,14 @@ def tune(record: Record, root: Path, out: Path) -> None:
     run_tests(record, "tests/gpu/test_tune.py", out)
 
 
-def rivals(record: Record, root: Path, kind: str) -> None:
+def rivals(record: Record, root: Path, out: Path, words: list[str]) -> None:
     """INT8 of two placements and fp16, built side by side and timed in turn."""
+    (kind,) = words
     record.job("rivals", kind, "rivals", root / f"{kind}.rivals.json", str(root / kind), needs=60)
 
 
 PARTS = {"digits": digits, "beside": beside, "tune": tune}
+PARTS_WITH_WORDS = {"speed": speed, "rivals": rivals}
 ALL = (
     "digits",
     "beside",
@@ -141,10 +143,8 @@ def main(root: Path, out: Path, seconds: float, parts: list[str]) -> None:
     record = Record(out, seconds)
     for part in parts or ALL:
         name, *words = part.split(":")
-        if name == "rivals":
-            rivals(record, root, words[0])
-        elif words:
-            speed(record, root, out, words)
+        if words:
+            PARTS_WITH_WORDS[name](record, root, out, words)
         else:
             PARTS[name](record, root, out)
     print("complete" if record.left > 0 else "out of time", flush=True)

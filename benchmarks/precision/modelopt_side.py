@@ -48,6 +48,16 @@ def quantise_theirs(folder: Path, samples: np.ndarray, site: Path, model: str = 
     return output
 
 
+def calibration_rows(case: Case, folder: Path) -> np.ndarray:
+    """The samples with which trtconv calibrates, [samples, ...]."""
+    from trtconv.core.data.source import DataSource, read_data
+    from trtconv.core.data.split import split
+    from trtconv.core.model.file import load_model, signature
+
+    described = signature(load_model(folder / "model.onnx"))
+    return np.stack([s.inputs["x"] for s in split(read_data(DataSource(case.source), described.inputs)).calibration])
+
+
 def describe(path: Path, folder: Path, kind: str) -> dict[str, Any]:
     """The metric of a quantised graph, and what is quantised in it."""
     from trtconv.backends.onnxruntime.half_emulation import emulated_runner
@@ -64,13 +74,7 @@ def describe(path: Path, folder: Path, kind: str) -> dict[str, Any]:
 
 
 def one(case: Case, folder: Path, site: Path) -> dict[str, Any]:
-    from trtconv.core.data.source import DataSource, read_data
-    from trtconv.core.data.split import split
-    from trtconv.core.model.file import load_model, signature
-
-    described = signature(load_model(folder / "model.onnx"))
-    parts = split(read_data(DataSource(case.source), described.inputs))
-    samples = np.stack([s.inputs["x"] for s in parts.calibration])
+    samples = calibration_rows(case, folder)
     results: dict[str, Any] = {
         "metric": case.metric,
         "fp32": describe(folder / "fp32.onnx", folder, case.kind)["metric"],

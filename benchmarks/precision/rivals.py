@@ -9,12 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from benchmarks.precision.cases import CASES, Case
-from benchmarks.precision.modelopt_side import quantise_theirs
+from benchmarks.precision.modelopt_side import calibration_rows, quantise_theirs
 
 OPSET, IR_VERSION = 17, 8
 REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceMin")
@@ -41,14 +40,9 @@ def lower_opset(path: Path) -> None:
 
 def prepare(case: Case, folder: Path, site: Path) -> None:
     """`modelopt.onnx` beside the files of `gpu_prepare`, calibrated with the samples that trtconv has."""
-    from trtconv.core.data.source import DataSource, read_data
-    from trtconv.core.data.split import split
-    from trtconv.core.model.file import load_model, signature
-
-    described = signature(load_model(folder / "model.onnx"))
-    samples = split(read_data(DataSource(case.source), described.inputs)).calibration
-    rows = np.stack([s.inputs["x"] for s in samples])
-    lower_opset(quantise_theirs(folder, rows, site, model="fp32.onnx", high_precision_dtype="fp32"))
+    lower_opset(
+        quantise_theirs(folder, calibration_rows(case, folder), site, model="fp32.onnx", high_precision_dtype="fp32")
+    )
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@ reaches an output, the comparison at other sizes shows it; where it only meets a
 
 from __future__ import annotations
 
-import linecache
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from trtconv.core.text.listing import list_first
-from trtconv.export.module.user_code import Frame, format_frame, innermost_user_frame
+from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
 
 LEAVING = ("__float__", "item", "tolist")
 MOST_SHOWN = 3
@@ -32,7 +30,7 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             if getattr(func, "__name__", "") in LEAVING and torch.jit.is_tracing() and isinstance(result, (int, float)):
-                frame = innermost_user_frame(_frames())
+                frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
                 if frame is not None:
                     lines.setdefault(frame, float(result))
             return result
@@ -41,22 +39,9 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
         yield lines
 
 
-def _frames() -> list[Frame]:
-    """The frames of this call, outermost first."""
-    frame = sys._getframe(2)
-    frames: list[Frame] = []
-    while frame is not None:
-        frames.append((frame.f_code.co_filename, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
-    return frames[::-1]
-
-
 def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
     """The note on a file that keeps numbers of the sizes at which it was recorded."""
-    lines = [
-        f"`{linecache.getline(*frame).strip()}` at {format_frame(frame, base)} ({number:.6g})"
-        for frame, number in numbers.items()
-    ]
+    lines = [f"{quote_frame(frame, base)} ({number:.6g})" for frame, number in numbers.items()]
     recorded = ", ".join(f"{name}={size}" for name, size in sizes)
     return (
         f"the module makes a number of a size: {list_first(lines, MOST_SHOWN)}; the file keeps what it was at "

@@ -6,9 +6,7 @@ what `nonzero` found, the answer of `equal`: Python may decide by any of them, o
 
 from __future__ import annotations
 
-import linecache
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, format_path, innermost_user_frame
+from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
 from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
@@ -150,14 +148,11 @@ def _by_mask(args: tuple[Any, ...]) -> bool:
 
 def _frames() -> list[Frame]:
     """The frames of this call inside the module's forward, outermost first; empty outside of it."""
-    frame = sys._getframe(1)
     frames: list[Frame] = []
-    while frame is not None:
-        code = frame.f_code
+    for code, frame in calling_frames():
         if code is ModuleRunner._run.__code__:
             return frames[::-1]
-        frames.append((code.co_filename, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
+        frames.append(frame)
     return []
 
 
@@ -182,4 +177,4 @@ def exits_in_words(exits: Mapping[Frame, Exit], base: Path) -> tuple[str, ...]:
 def _describe(frame: Frame, leaving: Exit, base: Path) -> str:
     shown = leaving.numbers and not leaving.decides
     span = f" ({leaving.low:.4g} to {leaving.high:.4g} at the points compared)" if shown else ""
-    return f"`{linecache.getline(*frame).strip()}` at {format_path(frame[0], base)}:{frame[1]}{span}"
+    return f"{quote_frame(frame, base)}{span}"

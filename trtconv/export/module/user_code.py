@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import linecache
 import re
 import site
+import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType
 
 _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
@@ -89,6 +92,19 @@ def format_path(file: str, base: Path) -> str:
 def format_frame(frame: Frame | None, base: Path) -> str:
     """`file.py:123`, or an empty text."""
     return f"{format_path(frame[0], base)}:{frame[1]}" if frame else ""
+
+
+def quote_frame(frame: Frame, base: Path) -> str:
+    """The line itself and where it stands: `` `y = x.item()` at net.py:7``."""
+    return f"`{linecache.getline(*frame).strip()}` at {format_frame(frame, base)}"
+
+
+def calling_frames() -> Iterator[tuple[CodeType, Frame]]:
+    """The frames of the call that asks, innermost first, with their code."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame.f_code, (frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back  # type: ignore[assignment]
 
 
 def python_frames(text: str) -> list[Frame]:

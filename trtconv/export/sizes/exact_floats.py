@@ -41,8 +41,8 @@ TAKING = frozenset(
 )  # fmt: skip
 
 
-# What was worked out in one trace, by the expression: None for a number that FP32 gives anyway.
 _inexact: dict[str, None] = {}
+# What was worked out in one trace, by expression and type: None for a number that FP32 gives anyway.
 _FORMS: WeakKeyDictionary[Any, dict[Any, Form | None]] = WeakKeyDictionary()
 
 

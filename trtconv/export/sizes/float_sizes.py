@@ -25,36 +25,52 @@ SHORT = 8
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 
 
+class _ShapeValues:
+    """What comes from shapes alone in a graph, whole or floating, taken in node by node."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.constants: dict[str, onnx.TensorProto | None] = {t.name: t for t in graph.initializer}
+        self.whole: set[str] = set()
+        self.floating: set[str] = set()
+
+    def add(self, node: onnx.NodeProto) -> bool:
+        """Take in what the node gives; true where that comes from shapes alone."""
+        if node.op_type == "Constant":
+            self.constants[node.output[0]] = next((a.t for a in node.attribute if a.name == "value"), None)
+            return False
+        if node.op_type in ("Shape", "Size"):
+            self.whole.add(node.output[0])
+            return True
+        inputs = [i for i in node.input if i and i not in self.constants]
+        if not inputs or not all(i in self.whole or i in self.floating for i in inputs):
+            return False
+        to_floats = self.reads_floats(node) or _cast_type(node) in FLOATS
+        (self.floating if to_floats else self.whole).update(node.output)
+        return True
+
+    def reads_floats(self, node: onnx.NodeProto) -> bool:
+        """True where one of its inputs is a float from shapes."""
+        return any(i in self.floating for i in node.input)
+
+
+def _cast_type(node: onnx.NodeProto) -> int:
+    return next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
+
+
 def meets_floats_of_sizes(graph: onnx.GraphProto) -> bool:
     """True when values are compared or rounded with numbers computed from shapes that FP32 rounds more than once.
 
     A quotient of sizes is rounded once; a decimal was before it is multiplied. Bodies are not looked at.
     """
-    constants = {t.name: t for t in graph.initializer}
-    whole: set[str] = set()
-    floating: set[str] = set()
+    values = _ShapeValues(graph)
     inexact: set[str] = set()
     touched: set[str] = set()
     for node in graph.node:
-        if node.op_type == "Constant":
-            tensor = next((a.t for a in node.attribute if a.name == "value"), None)
-            if tensor is not None:
-                constants[node.output[0]] = tensor
-            continue
-        inputs = [i for i in node.input if i and i not in constants]
-        if node.op_type in ("Shape", "Size"):
-            whole.add(node.output[0])
-        elif inputs and all(i in whole or i in floating for i in inputs):
-            was_float = any(i in floating for i in inputs)
-            to = next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
-            if not was_float and to not in FLOATS:
-                whole.update(node.output)
-                continue
-            floating.update(node.output)
-            scaled = node.op_type in ARITHMETIC and any(_is_decimal(constants.get(i)) for i in node.input)
-            if scaled or any(i in inexact for i in inputs):
+        if values.add(node):
+            scaled = node.op_type in ARITHMETIC and any(_is_decimal(values.constants.get(i)) for i in node.input)
+            if node.output[0] in values.floating and (scaled or any(i in inexact for i in node.input)):
                 inexact.update(node.output)
-        elif any(i in inexact or i in touched for i in inputs):
+        elif any(i in inexact or i in touched for i in node.input):
             if node.op_type in CUTTING:
                 return True
             if node.op_type in ARITHMETIC:
@@ -67,24 +83,15 @@ def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
 
     A Resize by a scale that is a power of two rounds nothing.
     """
-    constants = {t.name: t for t in graph.initializer}
-    whole: set[str] = set()
-    floating: set[str] = set()
+    values = _ShapeValues(graph)
     for node in graph.node:
-        inputs = [i for i in node.input if i and i not in constants]
-        if node.op_type == "Constant":
-            constants[node.output[0]] = next((a.t for a in node.attribute if a.name == "value"), constants.get(""))
-        elif node.op_type in ("Shape", "Size"):
-            whole.add(node.output[0])
-        elif node.op_type == "Resize":
-            if _scaled(node, constants, floating):
+        if node.op_type == "Resize":
+            if _scaled(node, values.constants, values.floating):
                 return True
-        elif inputs and all(i in whole or i in floating for i in inputs):
-            to = next((a.i for a in node.attribute if a.name == "to"), 0) if node.op_type == "Cast" else 0
-            was_float = any(i in floating for i in inputs)
-            if was_float and (to in INTEGERS or node.op_type in CUTTING):
-                return True
-            (floating if was_float or to in FLOATS else whole).update(node.output)
+            continue
+        cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
+        if values.add(node) and values.reads_floats(node) and cuts:
+            return True
     return False
 
 
