@@ -2,8 +2,8 @@
 
 Parts, in the order that they are named: `digits` (the trained networks: metric, latency, layers in INT8), `beside` (the
 tests of `tests/gpu` for quantisation, tuning and refitting, and networks quantised in other ways), `speed:KIND:BATCH`
-(a large network, fp16 and INT8), `rivals:KIND` (a trained network as `rivals` prepared it, INT8 by trtconv beside
-nvidia-modelopt's), `tune` (the command line with its exit codes). Nothing begins after SECONDS, and what
+(a large network, fp16 and INT8), `rivals:KIND:KIND...` (trained networks as `rivals` prepared them, INT8 by trtconv
+beside nvidia-modelopt's), `tune` (the command line with its exit codes). Nothing begins after SECONDS, and what
 runs then is stopped. Each part runs in processes of its own and is written to OUT/gpu_precision.json as soon as it is
 there.
 """
@@ -122,9 +122,12 @@ def tune(record: Record, root: Path, out: Path) -> None:
 
 
 def rivals(record: Record, root: Path, out: Path, words: list[str]) -> None:
-    """INT8 of two placements and fp16, built side by side and timed in turn."""
-    (kind,) = words
-    record.job("rivals", kind, "rivals", root / f"{kind}.rivals.json", str(root / kind), needs=60)
+    """INT8 of two placements and fp16: built several at once, timed in turn when all are there."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for kind in words:
+            file = root / f"{kind}.rivals.json"
+            pool.submit(record.job, "rivals", kind, "rivals", file, str(root / kind), needs=60)
+    record.job("rivals_latency", " ".join(words), "rivals_latency", root / "rivals_latency.json", str(root), *words)
 
 
 PARTS = {"digits": digits, "beside": beside, "tune": tune}

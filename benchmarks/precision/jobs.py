@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 
 from benchmarks.precision.cases import CASES, DYNAMIC, PRECISIONS, VARIANTS
 from benchmarks.precision.engines import build, judged, layers_of, open_engine, opt_inputs, quantised_layers, timed
+
+RIVALS = ("fp16", "int8", "modelopt")
 
 
 def attempt(results: dict[str, Any], name: str, step: Callable[[], Any], file: str) -> bool:
@@ -67,10 +69,19 @@ def variants(folder: str, file: str) -> None:
 
 def latency(root: str, file: str) -> None:
     """Latencies of the digits networks that were built, each beside its FP32 engine."""
+    _time_in_turn(Path(root), tuple(CASES), PRECISIONS, file)
+
+
+def rivals_latency(root: str, *words: str) -> None:
+    """Latencies of the networks of `rivals`, each beside its fp16 engine: kinds, and the file."""
+    _time_in_turn(Path(root), words[:-1], RIVALS, words[-1])
+
+
+def _time_in_turn(root: Path, kinds: Sequence[str], engines: Sequence[str], file: str) -> None:
     results: dict[str, Any] = {}
-    for kind in CASES:
-        folder = Path(root) / kind
-        names = [p for p in PRECISIONS if (folder / f"{p}.engine").exists()]
+    for kind in kinds:
+        folder = root / kind
+        names = [name for name in engines if (folder / f"{name}.engine").exists()]
 
         def one(folder: Path = folder, names: list[str] = names) -> dict[str, Any]:
             sessions = {n: open_engine(folder / f"{n}.engine") for n in names}
@@ -119,19 +130,20 @@ def speed(folder: str, batch: str, out: str, file: str, dedicated: str = "") -> 
 
 
 def rivals(folder: str, file: str) -> None:
-    """fp16, and INT8 as trtconv and as nvidia-modelopt place it, of a trained network: metrics, and times in turn."""
-    path, results, sessions = Path(folder), {}, {}
-    for name in ("fp16", "int8", "modelopt"):
-        precision = "fp16" if name == "fp16" else "int8"
-        if not attempt(results, name, lambda n=name, p=precision: build(path, n, DYNAMIC, precision=p), file):
-            continue
-        session = sessions[name] = open_engine(path / f"{name}.engine")
-        results[name]["metric"] = judged(session, path, path.name)
-        results[name]["engine"], _ = layers_of(session, quantised_layers(path / f"{name}.onnx"))
-    results["metric"] = CASES[path.name].metric
-    attempt(results, "latency", lambda: timed(sessions, opt_inputs(path)), file)
-    for session in sessions.values():
+    """fp16, and INT8 as trtconv and as nvidia-modelopt place it, of a trained network: built and judged."""
+    path, results = Path(folder), {}
+
+    def one(name: str) -> dict[str, Any]:
+        facts = build(path, name, DYNAMIC, precision="fp16" if name == "fp16" else "int8")
+        session = open_engine(path / f"{name}.engine")
+        facts["metric"] = judged(session, path, path.name)
+        facts["engine"], _ = layers_of(session, quantised_layers(path / f"{name}.onnx"))
         session.close()
+        return facts
+
+    results["metric"] = CASES[path.name].metric
+    for name in RIVALS:
+        attempt(results, name, lambda n=name: one(n), file)
 
 
 def add_to(path: Path, name: str, data: Any) -> None:

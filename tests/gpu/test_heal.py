@@ -10,6 +10,11 @@ import pytest
 from onnx import parser
 
 from tests.gpu.gate_files import call
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import CheckRequest
+from trtconv.heal.trial import Variant
+from trtconv.heal.workbench import EngineWorkbench
 
 # Each output is the difference of two sums of about 150,000: small, but beyond half precision (65,504) on the way. The
 # graph rounds the result alone; TensorRT 8.6 has products that add up in half precision, and likes them.
@@ -94,3 +99,26 @@ def test_a_right_engine_has_nothing_to_heal(wrong, tmp_path):
     code, _, told = call("check", out / "model.engine", "--heal", tmp_path / "again")
     assert code == 2
     assert "nothing to heal" in told
+
+
+# The lowest level and the one that compiles its own kernels, and the newest source of tactics alone.
+BUILDS = (
+    Variant("opt level", "optimization level 0", opt_level=0),
+    Variant("opt level", "optimization level 4", opt_level=4),
+    Variant("tactics", "tactics of the edge masks alone", options=(("tactic_sources", "edge_mask_convolutions"),)),
+)
+
+
+@pytest.mark.parametrize("variant", BUILDS, ids=lambda variant: variant.what)
+@pytest.mark.parametrize("engine", ["waves", "wrong"])
+def test_cures_by_level_and_by_tactics_hold_exactly_where_their_engine_is_right(engine, variant, request, tmp_path):
+    subject = request.getfixturevalue(engine)
+    bench = EngineWorkbench(CheckRequest(subject), tmp_path, SilentProgress())
+    trial = bench.try_variant(variant)
+    cured = tmp_path / "1" / subject.name
+    assert cured.exists(), trial.reason
+    assert trial.holds == (call("check", cured)[0] == 0), trial.reason
+    assert bool(trial.seconds) == trial.holds
+    manifest = read_engine_manifest(cured)
+    assert manifest.opt_level == variant.opt_level
+    assert all(manifest.options[name] == value for name, value in variant.options)

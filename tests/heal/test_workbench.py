@@ -46,7 +46,16 @@ def half_set(tmp_path_factory):
         RewriteRequest(folder / "model.onnx", folder / "model.trt.onnx", RTX, precision=FP16.name), SilentProgress()
     )
     engine = folder / "model.engine"
-    build_engine(BuildRequest(folder / "model.trt.onnx", engine, backend="tensorrt-rtx", dynamic=ShapeSpace()))
+    build_engine(
+        BuildRequest(
+            folder / "model.trt.onnx",
+            engine,
+            backend="tensorrt-rtx",
+            opt_level=2,
+            workspace=1 << 28,
+            dynamic=ShapeSpace(),
+        )
+    )
     (folder / "model.reference.safetensors").write_bytes(b"not read here")
     return engine
 
@@ -67,9 +76,16 @@ def test_options_change_the_build_and_not_the_graph(bench, half_set):
     assert trial.holds
     manifest = read_engine_manifest(trial.folder / "model.engine")
     assert manifest.options["max_aux_streams"] == "1"
+    assert manifest.opt_level == 4
     assert manifest.profiles == read_engine_manifest(half_set).profiles
     assert (trial.folder / "model.trt.onnx").read_bytes() == half_set.with_name("model.trt.onnx").read_bytes()
     assert (trial.folder / "model.reference.safetensors").exists(), "what is shipped is a whole set"
+
+
+def test_a_variant_is_built_as_the_engine_was(bench):
+    trial = bench.try_variant(Variant("tactics", "one stream", options=(("max_aux_streams", "1"),)))
+    manifest = read_engine_manifest(trial.folder / "model.engine")
+    assert (manifest.opt_level, manifest.workspace) == (2, 1 << 28)
 
 
 def test_a_node_in_fp32_is_written_and_built(bench):

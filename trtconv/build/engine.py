@@ -89,6 +89,8 @@ def _manifest(resolved: ResolvedBuild, built: BuiltEngine, seconds: float) -> En
         space=resolved.space,
         profiles=settings.profiles,
         precision=settings.precision,
+        opt_level=settings.opt_level,
+        workspace=settings.workspace,
         options=dict(settings.options),
         compute_capabilities=settings.compute_capabilities,
         plugins={name: source.sha256 for name, source in resolved.plugin_files.items()},

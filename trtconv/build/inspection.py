@@ -77,6 +77,8 @@ def _from_manifest(manifest: EngineManifest) -> dict[str, Any]:
         "network layers": manifest.layers,
         "compute capabilities": ", ".join(manifest.compute_capabilities)
         or manifest.environment.get("compute_capability", "the backend's default"),
+        "optimization level": "TensorRT's own" if manifest.opt_level is None else manifest.opt_level,
+        "workspace": "TensorRT's own" if manifest.workspace is None else f"{manifest.workspace} bytes",
         "options": {k: str(v) for k, v in manifest.options.items()} or "none",
         "model": [f"{n} sha256 {h[:16]}" for n, h in manifest.model_files.items()],
         "plugins": [f"{n} sha256 {h[:16]}" for n, h in manifest.plugins.items()] or "none",

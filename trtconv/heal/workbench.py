@@ -144,7 +144,8 @@ class EngineWorkbench:
             profiles=profile_spaces(load_model(model), self._manifest.profiles),
             backend=self._manifest.backend,
             precision=variant.precision or self._manifest.precision,
-            opt_level=variant.opt_level,
+            opt_level=self._manifest.opt_level if variant.opt_level is None else variant.opt_level,
+            workspace=self._manifest.workspace,
             plugins=self._check.plugins,
             options=tuple(options.items()),
         )

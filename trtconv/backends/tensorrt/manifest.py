@@ -17,7 +17,7 @@ from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.fields import Fields
 
-SCHEMA = 3
+SCHEMA = 4
 _TABLES = ("model_files", "options", "plugins", "types", "environment", "timing_cache")
 
 
@@ -27,8 +27,8 @@ class EngineManifest:
 
     `plugins` are the libraries that the engine needs (name to SHA-256); `plugin_kernels` those that it carries itself.
     `padding` is the model's record of the inputs that it pads (core.padding), or empty; `fixed_rows` that of
-    its outputs whose number of rows was fixed. `reference_sha256` and
-    `ledger_sha256` are of the files that belong to the model, empty where it has none.
+    its outputs whose number of rows was fixed. `opt_level` and `workspace` (bytes) are None where TensorRT's own held.
+    `reference_sha256` and `ledger_sha256` are of the files that belong to the model, empty where it has none.
     """
 
     engine_sha256: str
@@ -42,6 +42,8 @@ class EngineManifest:
     space: ShapeSpace
     profiles: tuple[Profile, ...]
     precision: str
+    opt_level: int | None = None
+    workspace: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     compute_capabilities: tuple[str, ...] = ()
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -141,6 +143,8 @@ def _from_json(table: Fields) -> EngineManifest:
         space=parse_space([table.text("space")]),
         profiles=tuple({n: _triple(p.get(n)) for n in p.names()} for p in table.tables("profiles")),
         precision=table.text("precision"),
+        opt_level=table.optional_whole("opt_level"),
+        workspace=table.optional_whole("workspace"),
         options=table.settings("options"),
         compute_capabilities=table.texts("compute_capabilities"),
         plugins=table.text_table("plugins"),

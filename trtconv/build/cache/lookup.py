@@ -95,6 +95,8 @@ def contradiction(entry: CacheEntry, parts: Mapping[str, Any]) -> str:
         "plugins": (manifest.plugins, parts["plugins"]),
         "profiles": (_profiles_json(manifest.profiles), parts["profiles"]),
         "inputs": ([str(s) for s in manifest.inputs], parts["inputs"]),
+        "optimization level": (manifest.opt_level, parts["opt_level"]),
+        "workspace": (manifest.workspace, parts["workspace"]),
         "options": ({k: str(v) for k, v in manifest.options.items()}, parts["options"]),
     }
     wrong = [name for name, (recorded, expected) in facts.items() if recorded != expected]

@@ -91,6 +91,8 @@ def _runner(
             manifest.profiles,
             pinned_dims(model, manifest.profiles),
             precision=manifest.precision,
+            opt_level=manifest.opt_level,
+            workspace=manifest.workspace,
             plugins=plugins,
             options=options,
             embedded=embedded_in(load_model(model), manifest.options),

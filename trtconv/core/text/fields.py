@@ -52,6 +52,10 @@ class Fields:
         """A whole number from 0 up."""
         return _whole(self.get(name), name)
 
+    def optional_whole(self, name: str) -> int | None:
+        """A whole number from 0 up, or null."""
+        return None if self.get(name) is None else self.whole(name)
+
     def number(self, name: str) -> float:
         """A number; a text stands for one that is not finite."""
         return _number(self.get(name), name)
