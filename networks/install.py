@@ -41,4 +41,13 @@ def _install(packages: Sequence[str], site: Path) -> None:
     subprocess.run([*command, *needed], check=True)
     stamps.mkdir(parents=True, exist_ok=True)
     for package in missing:
+        remove_unwanted(package, site)
         (stamps / package).touch()
+
+
+def remove_unwanted(package: str, site: Path) -> None:
+    """Remove the files that a package of the registry names in `REMOVED`, patterns below the folder."""
+    patterns: Sequence[str] = getattr(importlib.import_module(f"networks.packages.{package}"), "REMOVED", ())
+    for pattern in patterns:
+        for file in site.glob(pattern):
+            file.unlink()

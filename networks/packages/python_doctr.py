@@ -42,7 +42,9 @@ def _of(kind: str, name: str) -> Callable[[], nn.Module]:
             def __init__(self) -> None:
                 super().__init__()
                 models: Any = importlib.import_module(f"doctr.models.{kind}")
-                options = {"pretrained_backbone": False} if kind == "detection" else {}
+                # These take a backbone's trained weights from a server unless told not to.
+                fetches = kind == "detection" or name.startswith("crnn")
+                options = {"pretrained_backbone": False} if fetches else {}
                 self.model = getattr(models, name)(pretrained=False, **options)
                 self.model.exportable = True
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # Built for CUDA; transformers and diffusers import it wherever they find it, and fail.
 ALONE = True
 REQUIREMENTS = ("torchaudio==2.11.0",)
+# Its library does not load beside a CPU build of torch; torchaudio does without one that is not there.
+REMOVED = ("torchaudio/lib/*.so",)
 
 
 def _of(name: str, take: Callable[[Any], Any] = lambda m: m, **options: Any) -> Callable[[], nn.Module]:

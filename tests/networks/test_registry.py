@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from networks.install import site_of
+from networks.install import remove_unwanted, site_of
 from networks.network import Network
 from networks.page import write_page
 from networks.quick import QUICK
@@ -41,6 +41,16 @@ def test_what_breaks_others_lies_apart(tmp_path):
     folders = {p: site_of(p, site) for p in package_names()}
     assert folders["torchaudio"] == tmp_path / "torchaudio" / "site-packages"
     assert {f for p, f in folders.items() if p != "torchaudio"} == {site}
+
+
+def test_a_library_that_does_not_load_is_removed(tmp_path):
+    folder = tmp_path / "torchaudio" / "lib"
+    folder.mkdir(parents=True)
+    for name in ("_torchaudio.abi3.so", "__init__.py"):
+        (folder / name).touch()
+    remove_unwanted("torchaudio", tmp_path)
+    remove_unwanted("timm", tmp_path)
+    assert [f.name for f in folder.iterdir()] == ["__init__.py"]
 
 
 def outcome(name, status="equal", **more):

@@ -17,6 +17,7 @@ from trtconv.export.symbolic import (
     convolution,
     division,
     error_functions,
+    experts,
     exponents,
     fourier,
     grids,
@@ -95,6 +96,9 @@ def handlers() -> dict[str, Handler]:
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "embedding_bag": embedding_bag, "hypot": numerics.hypot, "channel_shuffle": convolution.channel_shuffle,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
+        "grouped_mm": experts.grouped_product, "_grouped_mm": experts.grouped_product,
+        # The operator that transformers puts in its place where torch has it for other types only.
+        "grouped_mm_fallback": experts.grouped_product, "histc": experts.histogram,
         "stft": short_time.stft, "istft": short_time.istft,
         "amax": numerics.extreme_of_all, "amin": numerics.extreme_of_all,
         "full": sizes.full, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
