@@ -50,10 +50,10 @@ class Counting(Protocol):
 
 @runtime_checkable
 class Summing(Protocol):
-    """An original whose normalisations can be run with their means added up in another order."""
+    """An original whose normalisations can be run with their sums added up in another order."""
 
     def resummed(self, exact: Run) -> Run:
-        """Its FP64 `exact`, with the means that FP32 gives when it adds in a row."""
+        """Its FP64 `exact`, with the means and variances that FP32 gives when it adds in a row."""
 
 
 @runtime_checkable

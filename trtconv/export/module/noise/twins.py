@@ -36,6 +36,7 @@ SAMPLING = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sa
 INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
 # aten's operators that subtract a mean of one input and divide by its deviation, by how that mean lies over the input.
 NORMALISING = ("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit")
+SPREADS = ("var", "var_mean", "std", "std_mean")
 # The partial sums of what adds in a row: the FP32 numbers in one register of AVX.
 LANES = 8
 
@@ -176,10 +177,11 @@ def _upsampled(run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, 
 
 
 class Resummed:
-    """A module in FP64 whose normalisations take the mean that FP32 gives when its terms are added in a row.
+    """A module in FP64 whose normalisations take the mean and variance that FP32 gives when it adds in a row.
 
     torch adds in pairs, others in a row in each lane of a register: of many equal terms each sum is then rounded to the
-    same side. Where the deviation is small beside the mean (a constant image), that error is divided by it.
+    same side. Where the deviation is small beside the mean (a constant image), the mean's error is divided by it; where
+    values are few (ties in a volume), the variance is off by a hundred times its rounding.
     """
 
     def __init__(self, exact: Run) -> None:
@@ -199,34 +201,57 @@ def _added_in_a_row() -> Any:
             result = func(*args, **kwargs)
             name = func.overloadpacket.__name__
             if name in NORMALISING:
-                return _with_mean_in_a_row(name, args, result)
+                return _with_sums_in_a_row(name, args, result)
             if name == "mean" and len(args) > 1 and args[1] and args[0].is_floating_point():
                 return result + _mean_error(args[0], args[1]).reshape(result.shape)
+            if name in SPREADS and args[0].is_floating_point():
+                return _with_spread_in_a_row(name, args, kwargs, result)
             return result
 
     return AddedInARow()
 
 
-def _with_mean_in_a_row(name: str, args: Sequence[Any], result: Sequence[Any]) -> Any:
-    """The outputs of a normalisation: its first one moved by the mean's error over the deviation, times the factor."""
+def _with_sums_in_a_row(name: str, args: Sequence[Any], result: Sequence[Any]) -> Any:
+    """The outputs of a normalisation: its first one moved by the errors of mean and deviation, times the factor."""
     x, weight = args[0], None
     normal, mean, inverse = result
     if name == "native_layer_norm":
         weight = args[2]
-        axes = list(range(x.dim() - len(args[1]), x.dim()))
-        moved = _mean_error(x, axes) * inverse
+        moved = _moved_normal(x, list(range(x.dim() - len(args[1]), x.dim())), inverse)
     elif name == "native_group_norm":
         weight, groups = args[1], args[6]
         rows = x.reshape(x.shape[0], groups, -1)
-        moved = (_mean_error(rows, [2]) * inverse[..., None]).expand_as(rows).reshape(x.shape)
+        moved = _moved_normal(rows, [2], inverse[..., None]).reshape(x.shape)
         weight = None if weight is None else weight.reshape(1, -1, *[1] * (x.dim() - 2))
     else:
         if not mean.numel():  # the running ones are used
             return result
-        axes = [0, *range(2, x.dim())]
-        moved = _mean_error(x, axes) * inverse.reshape(1, -1, *[1] * (x.dim() - 2))
+        moved = _moved_normal(x, [0, *range(2, x.dim())], inverse.reshape(1, -1, *[1] * (x.dim() - 2)))
         weight = None if args[1] is None else args[1].reshape(1, -1, *[1] * (x.dim() - 2))
-    return (normal - (moved if weight is None else moved * weight), mean, inverse)
+    return (normal + (moved if weight is None else moved * weight), mean, inverse)
+
+
+def _moved_normal(x: torch.Tensor, axes: Sequence[int], inverse: torch.Tensor) -> torch.Tensor:
+    """By how much (x - mean) * inverse moves to first order; `inverse` is (variance + epsilon) ** -0.5."""
+    mean, deviations = _mean_error(x, axes), x - x.mean(axes, keepdim=True)
+    variance = _mean_error(deviations.square(), axes)
+    return -(mean * inverse) - deviations * variance * inverse**3 / 2
+
+
+def _with_spread_in_a_row(name: str, args: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> Any:
+    """A variance or standard deviation (and the mean beside it), moved by the error of the sum of squares."""
+    x, axes = args[0], args[1] if len(args) > 1 and args[1] else list(range(args[0].dim()))
+    count, correction = math.prod(x.shape[a] for a in axes), keywords.get("correction")
+    freedom = count - (1 if correction is None else correction)
+    if freedom <= 0:
+        return result
+    spread, *means = result if isinstance(result, tuple) else (result,)
+    error = _mean_error((x - x.mean(axes, keepdim=True)).square(), axes).reshape(spread.shape) * (count / freedom)
+    if name.startswith("std"):
+        # Of the root of a zero there is no first order.
+        error = (error / (2 * spread)).nan_to_num(0.0, 0.0, 0.0)
+    means = [m + _mean_error(x, axes).reshape(m.shape) for m in means]
+    return (spread + error, *means) if means else spread + error
 
 
 def _mean_error(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
