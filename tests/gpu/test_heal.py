@@ -116,7 +116,11 @@ def test_cures_by_level_and_by_tactics_hold_exactly_where_their_engine_is_right(
     bench = EngineWorkbench(CheckRequest(subject), tmp_path, SilentProgress())
     trial = bench.try_variant(variant)
     cured = tmp_path / "1" / subject.name
-    assert cured.exists(), trial.reason
+    if not cured.exists():
+        # At some levels the builder finds no half-precision kernel: then there is no engine, and no cure.
+        assert not trial.holds
+        assert "although fp16 was asked for" in trial.reason
+        return
     assert trial.holds == (call("check", cured)[0] == 0), trial.reason
     assert bool(trial.seconds) == trial.holds
     manifest = read_engine_manifest(cured)

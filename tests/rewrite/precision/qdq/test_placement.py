@@ -120,6 +120,19 @@ def test_8_6_adds_in_int8_before_a_relu_or_to_what_a_layer_in_int8_gave():
     assert "s" not in {s.node for s in placed(inverted, only=later, target=OLD).sites}
 
 
+def test_a_sum_with_floats_reads_what_a_layer_reads_in_int8_anyway():
+    # A transposed convolution stays in floats on 8.6, so that nothing fuses the sum.
+    text = """a = Conv(x, w) r = Relu(a) c = Conv<strides=[2,2]>(r, w)
+        t = ConvTranspose<strides=[2,2],kernel_shape=[2,2]>(c, v) s = Add(t, r) y = Conv(s, w)"""
+    weights = {"w": weight(16, 16, 1, 1), "v": weight(16, 16, 2, 2)}
+    assert {site for site in sites(placed(model(text, **weights), target=OLD)) if site[0] == "s"} == {
+        ("s", "r", "activation")
+    }
+    # Without such a reader a pair would cost a node and spare nothing.
+    alone = text.replace("c = Conv<strides=[2,2]>(r, w)", "c = MaxPool<kernel_shape=[2,2],strides=[2,2]>(r)")
+    assert all(site[0] != "s" for site in sites(placed(model(alone, **weights), target=OLD)))
+
+
 def test_a_thin_convolution_is_quantised_for_those_that_read_it():
     text = "a = Conv(x, u) r = Relu(a) p = MaxPool<kernel_shape=[2,2]>(r) b = Conv(p, w) y = Conv(b, v)"
     proto = model(text, inputs="float[N,3,8,8] x", u=weight(16, 3, 1, 1), w=weight(16, 16, 1, 1), v=weight(4, 16, 1, 1))

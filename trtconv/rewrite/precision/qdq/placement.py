@@ -86,7 +86,7 @@ def place_pairs(graph: Graph, precision: Precision, only: Collection[str] | None
     sites = [site for layer in layers for site in _own_sites(layer)]
     chosen = {layer.node.name for layer in layers}
     low = low_values(graph, chosen)
-    sites += [site for node in graph.find("Add") if (site := _residual(graph, node, chosen, low)) is not None]
+    sites += [site for node in graph.find("Add") if (site := _side_of_sum(graph, node, chosen, low)) is not None]
     values = [s.value for s in sites if not s.weight]
     sums = [n for n in graph.find("Add") if any(graph.maker(i, *CONVOLUTIONS) for i in n.inputs)]
     values += [i for n in sums for i in n.inputs if not graph.is_constant(i) and graph.dtype(i) in (FLOAT, 0)]
@@ -104,6 +104,23 @@ def _own_sites(layer: Layer) -> Iterator[Site]:
     node = layer.node
     yield Site(node.name, 0, node.inputs[0], node.name)
     yield Site(node.name, 1, node.inputs[1], node.name, weight=True, axis=layer.axis)
+
+
+def _side_of_sum(graph: Graph, node: Node, chosen: Collection[str], low: Collection[str]) -> Site | None:
+    return _residual(graph, node, chosen, low) or _read_anyway(graph, node, chosen, low)
+
+
+def _read_anyway(graph: Graph, node: Node, chosen: Collection[str], low: Collection[str]) -> Site | None:
+    """The side of a sum with floats that a layer reads in INT8 too: one pair for both spares the engine a float copy.
+
+    On an H200 (TensorRT 8.6) this made the digits' denoiser 1.07 times as fast, whose sum waits for a float layer.
+    """
+    sides = [i for i, name in enumerate(node.inputs) if name in low]
+    if len(sides) != 1 or any(graph.is_constant(name) for name in node.inputs):
+        return None
+    value = node.inputs[sides[0]]
+    readers = [reader for reader in graph.uses(value) if reader.name in chosen and reader.inputs[0] == value]
+    return Site(node.name, sides[0], value, readers[0].name) if readers else None
 
 
 def _residual(graph: Graph, node: Node, chosen: Collection[str], low: Collection[str]) -> Site | None:
