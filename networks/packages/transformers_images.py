@@ -123,7 +123,8 @@ NETWORKS = (
         ),
         *FIXED,
     ),
-    Network("cvt", configured("cvt", {"embed_dim": [16, 32, 48], "num_heads": [1, 2, 3], "depth": [1, 1, 1]}), *FIXED),
+    # It takes the rate of the stage's number from a list with one for each layer of the stage.
+    Network("cvt", configured("cvt", {"embed_dim": [16, 32, 48], "num_heads": [1, 2, 3], "depth": [1, 2, 3]}), *FIXED),
     Network(
         "vitpose_backbone",
         configured("vitpose_backbone", {"image_size": [64, 48], "patch_size": [16, 16], **BODY}, "AutoBackbone"),

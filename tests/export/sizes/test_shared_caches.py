@@ -94,6 +94,34 @@ def test_an_error_in_the_block_puts_them_back(file):
     assert file.grown == {1: 1}
 
 
+class Missing:
+    """Stands for an optional package that is not there: whatever it is asked for raises."""
+
+    def __getattribute__(self, name):
+        raise ImportError(f"no {name} without the package")
+
+
+def test_what_stands_for_a_package_that_is_not_there_is_left_alone(file):
+    file.missing, file.remember = Missing(), functools.lru_cache(lambda v: object())
+    file.Owner = type("Owner", (), {"missing": Missing(), "__module__": file.__name__})
+    assert [f.name for f in shared_caches(Part()).functions if f.space is file] == ["remember"]
+
+
+def test_a_file_with_a_package_that_is_not_there_is_exported(export, write_module):
+    write_module("""
+class Missing:
+    def __getattr__(self, name):
+        raise ImportError(f"no {name} without the package")
+
+missing = Missing()
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x.relu() * x.shape[1]
+""")
+    assert export("net.py:Net", ["x:float32[N,4]"], "N=1:2:3").exporter == "dynamo"
+
+
 def test_libraries_are_left_alone():
     caches = shared_caches(nn.Sequential(nn.Linear(2, 2)))
     assert all(f.space is not torch and f.space.__name__.partition(".")[0] != "torch" for f in caches.functions)

@@ -90,6 +90,13 @@ BODIES = {
         "kept = ArgMax<axis=1,keepdims=0>(c)",
         "int64[D] kept", ", float[4,2] weight = {1,2,3,4,5,6,7,8}",
     ),
+    "sampled": (
+        "a = Gather<axis=0>(rows, index) b = Slice(a, ax0, two, ax1) c = Reshape(b, grid) d = GridSample(picture, c) "
+        "e = Reshape(d, sampled) kept = Transpose<perm=[1,0]>(e)",
+        "float[D,1] kept",
+        ", int64[1] two = {2}, int64[4] grid = {1,1,-1,2}, int64[2] sampled = {1,-1}, "
+        "float[1,1,2,3] picture = {1,2,3,4,5,6}",
+    ),
     "columns_joined": (
         "a = Gather<axis=0>(rows, index) b = Gather<axis=0>(y, index) c = Unsqueeze(b, ax1) "
         "kept = Concat<axis=1>(a, c)",

@@ -87,7 +87,7 @@ def shared_caches(module: nn.Module) -> SharedCaches:
         functions += _remembering(file)
         # `__builtins__` is a dictionary too.
         for key, value in [(n, v) for n, v in vars(file).items() if not n.startswith("__")]:
-            if isinstance(value, type) and value.__module__ == name:
+            if issubclass(type(value), type) and value.__module__ == name:
                 functions += _remembering(value)
             if type(value) in (dict, list) and len(value) <= MOST_ENTRIES:
                 containers[id(value)] = (value, value.copy())
@@ -97,10 +97,14 @@ def shared_caches(module: nn.Module) -> SharedCaches:
 
 def _remembering(space: Any) -> Iterator[RememberingFunction]:
     for name, member in list(vars(space).items()):
-        wrapped = isinstance(member, (staticmethod, classmethod))
+        wrapped = type(member) in (staticmethod, classmethod)
         function = member.__func__ if wrapped else member
+        # By its type: whatever else stands in a file may raise when it is asked for an attribute, as what stands for an
+        # optional package does.
+        if type(function) is not _REMEMBERING:
+            continue
         plain = getattr(function, "__wrapped__", None)
-        if isinstance(function, _REMEMBERING) and isinstance(plain, FunctionType):
+        if isinstance(plain, FunctionType):
             yield RememberingFunction(space, name, member, type(member)(plain) if wrapped else plain)
 
 

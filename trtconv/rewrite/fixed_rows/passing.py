@@ -86,6 +86,15 @@ def roi_align(walk: Walk, node: Node) -> None:
     walk.keep(node, rois)
 
 
+def grid_sample(walk: Walk, node: Node) -> None:
+    """Points at which an image is read are rows, along any of the axes [N, places..., 2] but the first and last."""
+    image, places = walk.of(node.inputs[0]), walk.of(node.inputs[1])
+    if image is not None or places is None or not 0 < places.axis < _rank(walk, node.inputs[1]) - 1:
+        raise cannot(node, "mixes the rows of a selection")
+    # The result is [N, C, places...].
+    walk.keep(node, places.at(places.axis + 1))
+
+
 def matmul(walk: Walk, node: Node) -> None:
     """A product by rows of the first factor."""
     first, second = walk.of(node.inputs[0]), walk.of(node.inputs[1])
@@ -158,6 +167,7 @@ HANDLERS: dict[str, Callable[[Walk, Node], None]] = {
     **dict.fromkeys(ALONG, along),
     **dict.fromkeys(REDUCTIONS, reduction),
     **dict.fromkeys(ARGUMENTS, argument),
+    "GridSample": grid_sample,
     "MatMul": matmul,
     "RoiAlign": roi_align,
 }
