@@ -26,6 +26,12 @@ LEAVING = {
     "array": "import numpy as np; v = np.asarray(x).max()", "format": "v = f'{x.max():.1f}'",
     "equal": "v = torch.equal(x, -x)", "allclose": "v = torch.allclose(x, -x)", "bool": "v = bool(x.max() > 1)",
     "length": "v = len(x.nonzero())", "shape": "v = x[x > 1].shape[0]", "contains": "v = 3.0 in x",
+    "entries": "v = x.to_sparse()._nnz()", "sparse values": "v = x.to_sparse().values().numel()",
+    "columns": "v = x.to_sparse_csr().col_indices().shape[0]", "indices": "v = (x > 1).to_sparse().indices().shape[1]",
+    "repeated": "v = torch.repeat_interleave(torch.arange(3), x[0].long().clamp(0, 2)).shape[0]",
+    "scale": "v = torch.quantize_per_tensor_dynamic(x, torch.quint8, False).q_scale()",
+    "computed": "v = (x[x > 1] * 2).shape[0]", "joined": "v = torch.cat([x[0], x[x > 1]]).numel()",
+    "flat": "v = x.nonzero().flatten().shape[0]", "bins": "v = len(torch.bincount(x[0].long()))",
     "text": "v = str(x.max())", "repr": "v = repr(x)", "address": "v = x.data_ptr()",
 }  # fmt: skip
 
@@ -47,8 +53,19 @@ def test_a_value_that_leaves_is_seen(write_module, way):
         assert "0.5 to 200 at the points compared" in notes[0]
 
 
-def test_a_module_that_keeps_its_values_has_no_exits(write_module):
-    path = write_module(HEAD + "        n = len(x) + x.shape[1] + x.numel()\n        return x * n\n")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "n = len(x) + x.shape[1] + x.numel()",
+        "n = x.dim() + x.stride(0) + x.element_size() + x.is_contiguous() + x.is_floating_point()",
+        "n = x[x > 1].sum(); n = n.reshape(1).shape[0]",
+        "y = x.clone(); y[x > 1] = 0; n = y.shape[0]",
+        "i = x.argsort(-1); n = x[torch.arange(2)[:, None], i].shape[1]",
+        "n = torch.where(x > 1, x, 0).shape[1] + x.to_sparse().to_dense().shape[1]",
+    ],
+)
+def test_a_module_that_keeps_its_values_has_no_exits(write_module, line):
+    path = write_module(HEAD + f"        {line}\n        return x * n\n")
     assert value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}]) == {}
 
 
@@ -90,6 +107,21 @@ def test_the_numbers_in_the_code_are_fed(write_module, export, line):
     path = write_module(HEAD + f"        {line}\n        return x * 2\n")
     with pytest.raises(AccuracyError) as caught:
         export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
+    assert caught.value.where == "net.py:7"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = x * (2 if (x == 777).to_sparse()._nnz() else 1)",
+        "x = x * (2 if len(torch.where(x == 777)[0]) else 1)",
+        "x = x * (2 if torch.repeat_interleave(x.flatten()).numel() == 777 else 1)",
+    ],
+)
+def test_the_numbers_in_the_code_are_fed_to_whole_inputs(write_module, export, line):
+    path = write_module(HEAD + f"        {line}\n        return x * 2\n")
+    with pytest.raises(AccuracyError) as caught:
+        export(f"{path}:Net", ["x:int64[N,T]=0:900"], "N=1:2:3 T=1:5:9", exporter="torchscript")
     assert caught.value.where == "net.py:7"
 
 

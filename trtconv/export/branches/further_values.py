@@ -1,8 +1,8 @@
 """More inputs for a module whose values leave torch: a recorded run may hold what they were, and seldom shows it.
 
-Python decides by such a value against numbers that stand in its code. So these are fed: everywhere, one step beside,
-and as the magnitude of random values; and whole powers of ten, both signs, and shifted values, by which maxima, means
-and sums cover the number line.
+Python decides by such a value against numbers that stand in its code. So these are fed: everywhere, in one element, one
+step beside, and as the magnitude of random values; and whole powers of ten, both signs, and shifted values, by which
+maxima, means and sums cover the number line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def _numbers(node: ast.AST) -> Iterator[float]:
 def further_inputs(
     specs: Sequence[TensorSpec], random: Sequence[Mapping[str, Array]], numbers: Sequence[float]
 ) -> Iterator[dict[str, Array]]:
-    """Inputs made of random ones; each within its value range. Integers take each of their first few values."""
+    """Inputs made of random ones; each within its value range.
+
+    Integers take the numbers, each of their first few values, and what sums up to the numbers.
+    """
     import numpy as np
 
     def fed(change: Any, turn: int) -> dict[str, Array]:
@@ -66,6 +69,7 @@ def further_inputs(
         return {s.name: _within(s, change(feed[s.name]), feed[s.name]) for s in specs}
 
     changes: list[Any] = [lambda a: a] * len(random)
+    changes += [lambda a, n=n: _with_one(a, n) for n in numbers]
     for number in numbers:
         beside = (number, np.nextafter(np.float32(number), np.float32(np.inf)), np.float32(number) * np.float32(0.999))
         changes += [lambda a, n=n: np.full_like(a, n) for n in beside]
@@ -73,8 +77,13 @@ def further_inputs(
     changes += [lambda a, s=s: a * s for s in SCALES]
     changes += [lambda a, s=s: a + s for s in SHIFTS]
     changes += [lambda a, c=c: np.sort(a * c, axis=None).reshape(a.shape) * c for c in (1.0, -1.0)]
-    yield from (fed(change, turn) for turn, change in enumerate(changes))
-    yield from _whole_numbers(specs, random[0])
+    floats = (fed(change, turn) for turn, change in enumerate(changes))
+    whole = _whole_numbers(specs, random, [int(n) for n in numbers if n == int(n)])
+    # In turn, since the effort may end before either does.
+    for pair in itertools.zip_longest(floats, whole):
+        yield from (feed for feed in pair if feed is not None)
+    for spec in specs:
+        yield from _full_of_each(spec, random[0])
 
 
 def _within(spec: TensorSpec, changed: Array, before: Array) -> Array:
@@ -88,14 +97,47 @@ def _within(spec: TensorSpec, changed: Array, before: Array) -> Array:
     return np.asarray(changed).astype(before.dtype)
 
 
-def _whole_numbers(specs: Sequence[TensorSpec], feed: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Each integer input full of one number after the other, and each mask full of both."""
+def _with_one(array: Array, number: float) -> Array:
+    """A copy with the number as its first element."""
+    changed = array.copy()
+    changed.flat[:1] = number
+    return changed
+
+
+def _whole_numbers(
+    specs: Sequence[TensorSpec], random: Sequence[Mapping[str, Array]], numbers: Sequence[int]
+) -> Iterator[dict[str, Array]]:
+    """Each integer input with a number of the code among its values, full of it, and so that its sum is the number."""
     import numpy as np
 
     for spec in specs:
-        kind = feed[spec.name].dtype.kind
-        if kind not in "iub":
+        if random[0][spec.name].dtype.kind not in "iu":
             continue
-        low, high = (0, 1) if kind == "b" else spec.value_range or (0, 9)
-        for value in itertools.islice(range(int(low), int(high) + 1), WHOLE):
+        low, high = _bounds(spec)
+        for turn, number in enumerate(numbers):
+            feed = random[turn % len(random)]
+            array = feed[spec.name]
+            if low <= number <= high:
+                yield {**feed, spec.name: _with_one(array, number)}
+                yield {**feed, spec.name: np.full_like(array, number)}
+            if array.size and low <= number // array.size and -(-number // array.size) <= high:
+                parts = np.full_like(array, number // array.size)
+                parts.flat[: number % array.size] += 1
+                yield {**feed, spec.name: parts}
+
+
+def _full_of_each(spec: TensorSpec, feed: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """An integer input full of one number after the other, and a mask full of both."""
+    import numpy as np
+
+    if feed[spec.name].dtype.kind in "iub":
+        low, high = _bounds(spec)
+        for value in itertools.islice(range(low, high + 1), WHOLE):
             yield {**feed, spec.name: np.full_like(feed[spec.name], value)}
+
+
+def _bounds(spec: TensorSpec) -> tuple[int, int]:
+    if spec.dtype.kind == "bool":
+        return 0, 1
+    low, high = spec.value_range or (0, 9)
+    return int(low), int(high)

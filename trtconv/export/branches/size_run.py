@@ -203,6 +203,8 @@ def _watched(effort: Effort) -> Any:
                 return created
             if func is torch.nn.functional.batch_norm:
                 return normalised(*args, **(kwargs or {}))
+            if keeps_shape(func, args):
+                return args[0].detach()
             if not kwargs and is_recurrent(func, args):
                 return empty_result(args)
             return func(*args, **(kwargs or {}))
@@ -243,7 +245,44 @@ def normalised(
     if training or running_mean is None or input.ndim < 2:
         function = torch.nn.functional.batch_norm
         return function(input, running_mean, running_var, weight, bias, training, **rest)
+    if isinstance(input.shape[1], int) and input.shape[1] == running_mean.shape[0]:
+        return input.detach()
     return input + running_mean.reshape(-1, *[1] * (input.ndim - 2))
+
+
+# Of torch.nn.functional, by name: values alone, in the shape and type that they came in.
+_BY_ELEMENT = frozenset(
+    ("celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish", "relu6", "selu",
+     "silu", "softplus", "softsign", "tanhshrink")
+)  # fmt: skip
+
+
+def keeps_shape(func: Any, args: tuple[Any, ...]) -> bool:
+    """True for an activation or layer normalisation of floats: a tensor like the first argument stands for the result.
+
+    torch takes `hardswish` and `layer_norm` apart, and asks about the same sizes at each part: half of the time of a
+    run of a MobileNetV3.
+    """
+    if not args or not getattr(args[0], "is_floating_point", bool)():
+        return False
+    name = getattr(func, "__name__", "")
+    if getattr(_functional(), name, None) is not func:
+        return False
+    if name == "layer_norm":
+        lengths = tuple(args[1]) if len(args) > 1 else ()
+        # A moving length that has to be the norm's is a condition on the size.
+        return (
+            bool(lengths)
+            and all(type(n) is int for n in (*lengths, *args[0].shape[-len(lengths) :]))
+            and (tuple(args[0].shape[-len(lengths) :]) == lengths)
+        )
+    return name in _BY_ELEMENT
+
+
+def _functional() -> Any:
+    import torch
+
+    return torch.nn.functional
 
 
 def _asking_line() -> Frame | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
+from trtconv.export.branches.value_sizes import ValueSizes, gives_sizes_of_values
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
 from trtconv.export.sizes.work import watching_mode
@@ -35,8 +36,14 @@ READING = (
     "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__reversed__",
     *SHOWING,
 )  # fmt: skip
-# Their results have sizes that are values, which leave when Python asks for them.
-SIZED_BY_VALUE = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "_unique2", "bincount")
+# Python gets numbers and texts of a tensor by these, and none is a value; by any other it is taken for one.
+DESCRIBING = frozenset(
+    ("__dir__", "__get__", "__hash__", "__len__", "__sizeof__", "can_cast", "cudnn_is_acceptable", "dense_dim", "dim",
+     "dim_order", "element_size", "get_device", "has_names", "is_coalesced", "is_complex", "is_conj", "is_contiguous",
+     "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_pinned", "is_same_size", "is_set_to",
+     "is_shared", "is_signed", "nelement", "ndimension", "numel", "q_per_channel_axis", "size", "sparse_dim",
+     "storage_offset", "stride", "type", "_is_view", "_is_zerotensor")
+)  # fmt: skip
 ASKING_SIZE = ("__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split")
 # What the operations below those functions are called, in case one is reached in another way.
 LEAVING = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")
@@ -71,7 +78,7 @@ class Exits:
     """The user's lines at which values left during some runs, in the order of their first use."""
 
     lines: dict[Frame, Exit] = field(default_factory=dict)
-    _sized: list[Any] = field(default_factory=list)
+    sizes: ValueSizes = field(default_factory=ValueSizes)
 
     def note(self, decides: bool, value: Any = None, *, shown: bool = False) -> None:
         """Something left at the user's line that is being run."""
@@ -81,18 +88,6 @@ class Exits:
         leaving = self.lines.setdefault(frame, Exit())
         leaving.decides, leaving.shown = leaving.decides or decides, leaving.shown or shown
         leaving.add(value)
-
-    def sized_by_value(self, result: Any) -> None:
-        """Remember tensors whose sizes are values. They are kept, so that no other gets their identity."""
-        self._sized += list(result) if isinstance(result, (tuple, list)) else [result]
-
-    def has_sized(self, args: tuple[Any, ...]) -> bool:
-        """True when the first argument is one of those."""
-        return bool(args) and any(args[0] is t for t in self._sized)
-
-    def forget(self) -> None:
-        """Let go of the tensors of a run."""
-        self._sized.clear()
 
 
 def value_exits(runner: ModuleRunner, inputs: Iterable[Mapping[str, Array]]) -> dict[Frame, Exit]:
@@ -105,7 +100,7 @@ def value_exits(runner: ModuleRunner, inputs: Iterable[Mapping[str, Array]]) -> 
         except TrtconvError:
             continue
         finally:
-            exits.forget()
+            exits.sizes.clear()
     return exits.lines
 
 
@@ -119,10 +114,11 @@ def _watched(exits: Exits) -> Iterator[None]:
             result = func(*args, **(kwargs or {}))
             if name in DECIDING or name in READING:
                 exits.note(name in DECIDING, result, shown=name in SHOWING)
-            elif name in SIZED_BY_VALUE or (name == "__getitem__" and _by_mask(args)):
-                exits.sized_by_value(result)
-            elif name in ASKING_SIZE and exits.has_sized(args):
+            elif name in ASKING_SIZE and args and args[0] in exits.sizes:
                 exits.note(False, result)
+            elif name not in DESCRIBING and _is_plain(result):
+                exits.note(isinstance(result, bool), result)
+            exits.sizes.follow(name, (args, kwargs), result)
             return result
 
     class Operations(watching_mode()):  # type: ignore[misc]
@@ -130,6 +126,9 @@ def _watched(exits: Exits) -> Iterator[None]:
             result = func(*args, **kwargs)
             if getattr(func, "name", lambda: "")().split(".")[0] in LEAVING:
                 exits.note(False, result)
+            if gives_sizes_of_values(func, args):
+                exits.sizes.add(args, result)
+            exits.sizes.follow(func.overloadpacket.__name__, (args, kwargs), result)
             return result
 
     with ExitStack() as stack:
@@ -138,12 +137,10 @@ def _watched(exits: Exits) -> Iterator[None]:
         yield
 
 
-def _by_mask(args: tuple[Any, ...]) -> bool:
-    import torch
-
-    index = args[1] if len(args) > 1 else None
-    parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(p, torch.Tensor) and p.dtype in (torch.bool, torch.uint8) for p in parts)
+def _is_plain(result: Any) -> bool:
+    """True for a number or a text, and for a row of them."""
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    return any(isinstance(v, (int, float, complex, str)) for v in values)
 
 
 def _frames() -> list[Frame]:
