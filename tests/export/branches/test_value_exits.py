@@ -32,6 +32,8 @@ LEAVING = {
     "scale": "v = torch.quantize_per_tensor_dynamic(x, torch.quint8, False).q_scale()",
     "computed": "v = (x[x > 1] * 2).shape[0]", "joined": "v = torch.cat([x[0], x[x > 1]]).numel()",
     "flat": "v = x.nonzero().flatten().shape[0]", "bins": "v = len(torch.bincount(x[0].long()))",
+    "thread": "import threading; t = threading.Thread(target=lambda: x.max().item()); t.start(); t.join()",
+    "pool": "from concurrent import futures as f; f.ThreadPoolExecutor(1).submit(lambda: bool(x.max() > 1)).result()",
     "text": "v = str(x.max())", "repr": "v = repr(x)", "address": "v = x.data_ptr()",
 }  # fmt: skip
 

@@ -7,11 +7,14 @@ what `nonzero` found, the answer of `equal`: Python may decide by any of them, o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
@@ -131,10 +134,47 @@ def _watched(exits: Exits) -> Iterator[None]:
             exits.sizes.follow(func.overloadpacket.__name__, (args, kwargs), result)
             return result
 
-    with ExitStack() as stack:
+    def watch() -> ExitStack:
+        stack = ExitStack()
         stack.enter_context(Functions())
         stack.enter_context(Operations())
+        return stack
+
+    with watch(), _in_threads(watch):
         yield
+
+
+@contextmanager
+def _in_threads(watch: Callable[[], ExitStack]) -> Iterator[None]:
+    """What the module does in other threads is watched too: a mode of torch holds in its own thread alone."""
+    start, submit = Thread.start, ThreadPoolExecutor.submit
+
+    def start_watched(thread: Thread) -> None:
+        thread.run = _run_watched(watch, thread.run)  # type: ignore[method-assign]
+        start(thread)
+
+    def submit_watched(pool: ThreadPoolExecutor, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        # The threads of a pool may be older than the run.
+        return submit(pool, _run_watched(watch, function), *args, **kwargs)
+
+    with (
+        mock.patch.object(Thread, "start", start_watched),
+        mock.patch.object(ThreadPoolExecutor, "submit", submit_watched),
+    ):
+        yield
+
+
+def _run_watched(watch: Callable[[], ExitStack], function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with watch():
+            return _call(function, args, kwargs)
+
+    return run
+
+
+def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The outermost frame of the module in another thread."""
+    return function(*args, **kwargs)
 
 
 def _is_plain(result: Any) -> bool:
@@ -147,7 +187,7 @@ def _frames() -> list[Frame]:
     """The frames of this call inside the module's forward, outermost first; empty outside of it."""
     frames: list[Frame] = []
     for code, frame in calling_frames():
-        if code is ModuleRunner._run.__code__:
+        if code in (ModuleRunner._run.__code__, _call.__code__):
             return frames[::-1]
         frames.append(frame)
     return []

@@ -16,6 +16,8 @@ from trtconv.export.module.user_code import format_frame, innermost_user_frame, 
 
 DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
+HYPERBOLIC = ("sinh", "cosh", "asinh", "acosh", "atanh")
+MATRIX_TRANSPOSES = ("mT", "mH", "adjoint")
 
 
 def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
@@ -29,7 +31,7 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
         s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
     }
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
-    with torch.no_grad(), _hyperbolic(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+    with torch.no_grad(), _further_operators(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
             _recorded(trace),
             trace.inputs,
@@ -47,14 +49,16 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
 
 
 @contextmanager
-def _hyperbolic() -> Iterator[None]:
-    """Functions that ONNX has from opset 9 on and this exporter does not know, for the time of the block."""
+def _further_operators() -> Iterator[None]:
+    """Operators that have a form from opset 9 on and that this exporter does not know, for the time of the block."""
     from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
     from torch.onnx._internal.torchscript_exporter.registration import registry
 
-    missing = [n for n in ("sinh", "cosh", "asinh", "acosh", "atanh") if not registry.is_registered_op(f"aten::{n}", 9)]
+    forms: dict[str, Callable[[Any, Any], Any]] = {n: _written_as(n.capitalize()) for n in HYPERBOLIC}
+    forms |= dict.fromkeys(MATRIX_TRANSPOSES, _transposed_last)
+    missing = [name for name in forms if not registry.is_registered_op(f"aten::{name}", 9)]
     for name in missing:
-        register_custom_op_symbolic(f"aten::{name}", _written_as(name.capitalize()), 9)
+        register_custom_op_symbolic(f"aten::{name}", forms[name], 9)
     try:
         yield
     finally:
@@ -64,6 +68,14 @@ def _hyperbolic() -> Iterator[None]:
 
 def _written_as(operator: str) -> Callable[[Any, Any], Any]:
     return lambda graph, x: graph.op(operator, x)
+
+
+def _transposed_last(graph: Any, x: Any) -> Any:
+    """The last two axes swapped. Complex numbers have no ONNX type, so that their conjugates do not come here."""
+    rank = x.type().dim()
+    if rank is None or rank < 2:
+        raise ValueError("a matrix is transposed whose rank the trace does not tell")
+    return graph.op("Transpose", x, perm_i=[*range(rank - 2), rank - 1, rank - 2])
 
 
 def _recorded(trace: Trace) -> Any:

@@ -1,7 +1,8 @@
-"""affine_grid and linspace with a size read from a shape, and differences between the places of a grid."""
+"""affine_grid, linspace and triangles with a size read from a shape, and differences between the places of a grid."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum
@@ -35,6 +36,36 @@ def arange_of_mixed(func: Any, *bounds: Any, dtype: Any = None, **named: Any) ->
     if dtype is not None or not plain or len({type(b) for b in bounds}) < 2:
         return NotImplemented
     return func(*(float(b) for b in bounds), **named)
+
+
+def triangle(*, lower: bool) -> Callable[..., Any]:
+    """The handler of `tril_indices` and `triu_indices` of a moving square and its diagonal: [2, count].
+
+    Without the diagonal torch.export asks whether `k * (k - 1) / 2` is whole, and stays at one size.
+    """
+
+    def handle(
+        func: Any, row: Any, col: Any, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    ) -> Any:
+        import torch
+
+        if not is_symbolic(row) or (row is not col and not _are_one(row, col)) or offset != 0:
+            return NotImplemented
+        rows = torch.arange(row, device=device)
+        lengths = rows + 1 if lower else row - rows
+        ends = lengths.cumsum(0)
+        positions = torch.arange(row * (row + 1) // 2, device=device)
+        place = (positions.unsqueeze(-1) >= ends).sum(-1)
+        columns = positions - (ends - lengths)[place]
+        if not lower:
+            columns = columns + place
+        return torch.stack((place, columns)).to(dtype or torch.int64)
+
+    return handle
+
+
+def _are_one(first: Any, second: Any) -> bool:
+    return is_symbolic(second) and bool(first.node.expr == second.node.expr)
 
 
 def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, device: Any = None) -> Any:

@@ -50,6 +50,8 @@ def handlers() -> dict[str, Handler]:
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": complex_parts.along(order.roll), "einsum": complex_parts.einsum,
+        **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": order.detached,
+        "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
         "__setitem__": complex_parts.set_item(order.set_item), "__getitem__": complex_parts.get_item,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
@@ -176,12 +178,14 @@ def symbolic_functions() -> Iterator[None]:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    table, unfold, bound = handlers(), torch.Tensor.unfold, SizeBound()
+    table, bound = handlers(), SizeBound()
+    # Another function has the first one's name, and all attributes have the second one's.
+    renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named: Mapping[str, Any] = kwargs or {}
-            name = "Tensor.unfold" if func is unfold else getattr(func, "__name__", "")
+            name = renamed.get(func, getattr(func, "__name__", ""))
             args, named = with_exact_floats(name, args, named)
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:

@@ -194,7 +194,7 @@ def _longer(a: Any, b: Any) -> Any:
 
 
 def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
-    """`x[mask] = number` as a choice; torch.export writes NonZero and ScatterND for it.
+    """`x[mask] = number` as a choice, also beside slices; torch.export writes NonZero and ScatterND for it.
 
     `x[i] = size` with the size as a tensor: torch takes the number that it was traced with.
     """
@@ -203,10 +203,23 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
     if is_symbolic(value) and not isinstance(value, torch.Tensor):
         return func(x, index, torch.full((), value, dtype=x.dtype, device=x.device))
     single = not isinstance(value, torch.Tensor) or value.dim() == 0
-    if not isinstance(index, torch.Tensor) or index.dtype != torch.bool or not single:
+    parts = index if isinstance(index, tuple) else (index,)
+    masks = [i for i, part in enumerate(parts) if isinstance(part, torch.Tensor)]
+    if len(masks) != 1 or parts[masks[0]].dtype != torch.bool or not single:
         return NotImplemented
-    mask = index.reshape([*index.shape, *([1] * (x.dim() - index.dim()))])
-    return x.masked_fill_(mask, value)
+    if any(part is Ellipsis or isinstance(part, (bool, list)) for part in parts):
+        return NotImplemented
+    mask, before = parts[masks[0]], parts[: masks[0]]
+    # One value for all of them: a view with every element of the mask's axes, of which the mask chooses.
+    view = x[(*before, *[slice(None)] * mask.dim(), *parts[masks[0] + 1 :])]
+    axis = sum(part is None or isinstance(part, slice) for part in before)
+    mask = mask.reshape([*mask.shape, *([1] * (view.dim() - axis - mask.dim()))])
+    return view.masked_fill_(mask, value)
+
+
+def detached(func: Any, x: Any) -> Any:
+    """`x.data`: what is written into it is written into x, and torch.export follows that through a view only."""
+    return x.detach()
 
 
 def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

@@ -1,0 +1,61 @@
+"""Writes through masks and views, conjugates and transposes: ordinary code that the exporters do not follow."""
+
+import pytest
+import torch
+
+from trtconv.export.symbolic import complex_parts, grids, order
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x, mask):\n"
+N_T = "N=1:2:3 T=2:5:9"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = x * 2; y.data.masked_fill_(mask, -float('inf')); return y.softmax(1)",
+        "y = x[None] * 2; y[:, mask] = 5; return y",
+        "y = torch.stack([x, x], -1); y[mask, 0] = -1.; return y",
+        "z = torch.complex(x, x + 1); return torch.einsum('nt,mt->nm', z, z.conj()).abs()",
+        "z = torch.complex(x, x + 1); o = z * .5; o[:, :1] = z[:, :1].conj(); return torch.view_as_real(o)",
+        "z = x[:, :, None] * x[:, None]; i, j = torch.tril_indices(x.shape[1], x.shape[1]); return z[:, i, j]",
+        "z = x[:, :, None] * x[:, None]; i, j = torch.triu_indices(x.shape[1], x.shape[1]); return z[:, i, j]",
+    ],
+)
+def test_torch_export_follows_it(write_module, export, lines):
+    write_module(HEAD + "".join(f"        {line.strip()}\n" for line in lines.split(";")))
+    result = export("net.py:Net", ["x:float32[N,T]", "mask:bool[N,T]"], N_T)
+    assert result.exporter == "dynamo"
+    assert result.sizes.tried > 1
+
+
+@pytest.mark.parametrize("form", ["x.mT", "x.adjoint()", "torch.adjoint(x)"])
+def test_a_recording_transposes_matrices(write_module, export, form):
+    write_module(f"class Net(nn.Module):\n    def forward(self, x):\n        return x @ {form}\n")
+    result = export("net.py:Net", ["x:float32[N,T,4]"], N_T, exporter="torchscript")
+    assert result.exporter == "torchscript"
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_triangles(count, monkeypatch):
+    monkeypatch.setattr(grids, "is_symbolic", lambda size: True)
+    assert torch.equal(grids.triangle(lower=True)(None, count, count), torch.tril_indices(count, count))
+    assert torch.equal(grids.triangle(lower=False)(None, count, count), torch.triu_indices(count, count))
+    assert grids.triangle(lower=True)(None, count, count, 1) is NotImplemented
+
+
+def test_masks_beside_other_indices():
+    x, rows, last = torch.randn(3, 4, 5), torch.tensor([True, False, True]), torch.randn(4, 5) > 0
+    for index in ((slice(None), last), (rows, 2), (slice(1, None), last[:, 0], 3), (None, rows), (2, last[:, 1])):
+        own, torchs = x.clone(), x.clone()
+        order.set_item(None, own, index, 7.0)
+        torchs[index] = 7.0
+        assert torch.equal(own, torchs), index
+    two = (rows, torch.tensor([0, 1]))
+    assert order.set_item(None, x.clone(), two, 7.0) is NotImplemented
+    assert order.set_item(None, x.clone(), (slice(None), last), torch.randn(3, int(last.sum()))) is NotImplemented
+
+
+def test_conjugates_of_real_numbers_stay():
+    assert complex_parts.conjugate(torch.conj, torch.randn(3)) is NotImplemented
+    z = torch.randn(3, dtype=torch.complex64)
+    assert torch.equal(complex_parts.conjugate(torch.conj, z), z.conj().resolve_conj())
