@@ -1,10 +1,19 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allow
-from trtconv.proof.comparison import compare_output, compare_outputs, describe_failure, first_failure, shows_nothing
+from trtconv.proof.comparison import (
+    compare_bits,
+    compare_output,
+    compare_outputs,
+    describe_failure,
+    first_failure,
+    shows_nothing,
+)
 
 TIGHT = Tolerance(rtol=1e-4, atol=1e-4)
 
@@ -119,3 +128,21 @@ def test_a_scalar_that_varies_between_points_proves_something():
     results = [compare_output("loss", f"p{i}", np.float32(i + 1), np.float32(i + 1)) for i in range(2)]
     assert shows_nothing(results) == ()
     assert shows_nothing(results[:1]) == ("loss",)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool"])
+def test_equal_bits_are_compared_as_by_element(dtype):
+    values = np.linspace(-3, 4, 24).reshape(2, 3, 4).astype(dtype)
+    quick, full = compare_bits("y", "p", values, values.copy()), compare_output("y", "p", values, values.copy())
+    # What would be allowed is not worked out.
+    assert quick == dataclasses.replace(full, allowed=None)
+
+
+def test_other_bits_are_left_to_the_comparison_by_element():
+    zeros = np.zeros(3, np.float32)
+    for other in (-zeros, zeros.astype(np.float64), np.zeros((3, 1), np.float32), zeros + np.float32(1e-45)):
+        assert compare_bits("y", "p", zeros, other) is None
+    nothing = np.zeros((0, 2), np.float32)
+    assert compare_bits("y", "p", nothing, nothing) is None
+    odd = np.array([np.nan, np.inf, 1.0, -2.0], np.float32)
+    assert compare_bits("y", "p", odd, odd.copy()).expected_range == (-2.0, 1.0)
