@@ -142,6 +142,36 @@ def test_a_line_that_reads_the_same_numbers_at_both_points_is_not_blamed(write_m
     assert [reading_line(job, v) for v in verdicts] == ["net.py:8", None]
 
 
+SHARED = """
+import array
+import numpy as np
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int64), persistent=False)
+        self.array = self.count.numpy()
+        self.bytes = bytearray(8)
+        self.other = torch.frombuffer(self.bytes, dtype=torch.int64)
+
+    def forward(self, x):
+        self.{where}.copy_((x == 777).sum().view(1))
+        return x.float() * (2 if self.{read}[0] > 0 else 1)
+"""
+
+
+@pytest.mark.parametrize(("where", "read"), [("count", "array"), ("other", "bytes")])
+def test_memory_that_python_holds_as_well_is_seen(write_module, where, read):
+    path = write_module(SHARED.format(where=where, read=read))
+    feeds = [{"x": np.full((2, 3), v, np.int64)} for v in (5, 777)]
+    assert [line for _, line in value_exits(runner_of(path), feeds)] == [18]
+
+
+def test_writes_into_an_input_and_a_cache_are_none(write_module):
+    body = "        x.mul_(2)\n        y = torch.zeros(3)\n        y.add_(x[0])\n        return x + y\n"
+    assert value_exits(runner_of(write_module(HEAD + body)), [{"x": np.ones((2, 3), np.float32)}]) == {}
+
+
 @pytest.mark.parametrize("exporter", ["torchscript", "dynamo"])
 def test_a_text_that_decides_is_noted_although_torch_export_passes_over_it(write_module, export, exporter):
     path = write_module(HEAD + "        if 'nan' in repr(x):\n            x = x * 0\n        return x * 2\n")

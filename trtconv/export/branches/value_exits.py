@@ -131,6 +131,9 @@ def _watched(exits: Exits) -> Iterator[None]:
                 exits.note(False, result)
             if gives_sizes_of_values(func, args):
                 exits.sizes.add(args, result)
+            if any(_is_in_python(tensor) for tensor in _written(func, args, kwargs)):
+                # torch.export passes over it as well: what Python reads there is no tensor.
+                exits.note(False, shown=True)
             exits.sizes.follow(func.overloadpacket.__name__, (args, kwargs), result)
             return result
 
@@ -175,6 +178,25 @@ def _run_watched(watch: Callable[[], ExitStack], function: Callable[..., Any]) -
 def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The outermost frame of the module in another thread."""
     return function(*args, **kwargs)
+
+
+def _written(operator: Any, args: Any, kwargs: Mapping[str, Any]) -> Iterator[Any]:
+    """The tensors into which an operator of aten writes."""
+    import torch
+
+    schema = operator._schema
+    if schema.is_mutable:
+        for index, argument in enumerate(schema.arguments):
+            value = args[index] if index < len(args) else kwargs.get(argument.name)
+            if argument.alias_info is not None and argument.alias_info.is_write and isinstance(value, torch.Tensor):
+                yield value
+
+
+def _is_in_python(tensor: Any) -> bool:
+    """True for memory that Python holds as an array too, which torch therefore does not resize."""
+    import torch
+
+    return bool(tensor.layout == torch.strided) and not tensor.untyped_storage().resizable()
 
 
 def _is_plain(result: Any) -> bool:

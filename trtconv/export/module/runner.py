@@ -221,10 +221,10 @@ def to_tensor(array: Array) -> torch.Tensor:
     import torch
 
     if array.dtype.name == "bfloat16":
-        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16).copy()).view(torch.bfloat16)
+        return torch.tensor(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
     if not isinstance(array, np.ndarray):
         raise InvalidRequestError(f"an input is of type {type(array).__name__}, not an array")
-    return torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
+    return torch.tensor(np.ascontiguousarray(array).reshape(array.shape))
 
 
 def to_array(tensor: torch.Tensor) -> Array:

@@ -41,7 +41,7 @@ def odd_and_even_spectra(self, x):
     return torch.fft.irfft(a, n=x.shape[1], dim=1), torch.fft.irfft(a, dim=1), torch.fft.fftshift(a.abs(), 1)
 
 
-@forward("x:float32[N,12]", dims="N=1:2:4", refused="differs from the module")
+@forward("x:float32[N,12]", dims="N=1:2:4", noted="infinity")
 def spectra_of_named_size(self, x):
     a = torch.fft.rfft(x, n=9, norm="ortho")
     b = torch.fft.fft(x, n=16).abs()

@@ -1,0 +1,122 @@
+"""The seventeenth and eighteenth rounds: sizes that are values, threads that nobody watched, and false refusals."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from tests.adversary.attack import forward
+
+IDS, N_T = "x:int64[N,T]=0:900", "N=1:2:3 T=1:5:9"
+BY_VALUE = "depends on the values"
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def entries_of_a_sparse_mask(self, x):
+    return x.float() * (2 if (x == 777).float().to_sparse()._nnz() > 0 else 1)
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def parts_of_a_sparse_mask(self, x):
+    return x.float() * (2 if (x == 777).to_sparse().indices().shape[1] else 1)
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def columns_of_a_compressed_mask(self, x):
+    return x.float() * (2 if (x == 777).float().to_sparse_csr().col_indices().shape[0] else 1)
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=4:6:9", refused=BY_VALUE)
+def density_of_activations(self, x):
+    density = F.relu(x).to_sparse()._nnz() / x.numel()
+    return x / (1 if density > 0.05 else 2)
+
+
+@forward("x:float32[N,T,3]", IDS.replace("x:", "ids:"), dims="N=1:2:3 T=2:5:9", refused=BY_VALUE)
+def tokens_that_are_masked(self, x, ids):
+    row, _ = torch.where(ids == 103)
+    if len(row) == 0:
+        return x
+    return x + 1
+
+
+@forward("x:int64[T]=0:900", dims="T=1:5:9", refused=BY_VALUE)
+def frames_of_durations(self, x):
+    frames = torch.repeat_interleave(torch.arange(x.shape[0]), x)
+    return x.float() * (2 if frames.shape[0] == 777 else 1)
+
+
+def long_odd_feed():
+    return {
+        "x": np.random.default_rng(0).standard_normal((1, 7, 4)).astype(np.float32),
+        "d": np.array([30, 30, 30, 30, 30, 30, 21], np.int64),
+    }
+
+
+@forward("x:float32[1,T,4]", "d:int64[T]=0:30", dims="T=1:6:12", noted="reads values", feeds=(long_odd_feed,))
+def length_regulator(self, x, d):
+    y = torch.repeat_interleave(x, d, dim=1)
+    if y.size(1) > 200 and y.size(1) % 2 == 1:
+        y = F.pad(y, (0, 0, 0, 1), value=1.0)
+    return y.sum(1)
+
+
+@forward("x:float32[N,T]=0:900", dims=N_T, refused=BY_VALUE)
+def scale_of_a_dynamic_quantiser(self, x):
+    scale = torch.quantize_per_tensor_dynamic(x, torch.quint8, False).q_scale() * 255
+    return x * 2 if 300 < scale < 310 else x * 1.5
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def decided_in_a_pool(self, x):
+    with ThreadPoolExecutor(1) as pool:
+        hit = pool.submit(lambda: bool((x == 777).any().item())).result()
+    return x.float() * 2 if hit else x.float()
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def decided_in_a_thread(self, x):
+    hits = []
+    thread = Thread(target=lambda: hits.append((x == 777).any().item()))
+    thread.start()
+    thread.join()
+    return x.float() * 2 if hits[0] else x.float()
+
+
+@forward("e:float32[N,T]", "m:bool[N,T]", dims="N=1:2:3 T=2:5:9")
+def energies_masked_in_their_data(self, e, m):
+    scores = e * 2
+    scores.data.masked_fill_(m & (torch.arange(e.shape[1]) > 0), -float("inf"))
+    return scores.softmax(1)
+
+
+@forward("r:float32[N,3,T]", "i:float32[N,3,T]", dims="N=1:2:3 T=2:5:9")
+def spatial_covariance(self, r, i):
+    x = torch.complex(r, i)
+    return torch.view_as_real(torch.einsum("nct,net->nce", x, x.conj()))
+
+
+@forward("r:float32[N,T]", "i:float32[N,T]", dims="N=1:2:3 T=4:6:9")
+def first_bins_conjugated(self, r, i):
+    spectrum = torch.complex(r, i)
+    changed = spectrum * 0.5
+    changed[:, :3] = spectrum[:, :3].conj()
+    return torch.view_as_real(changed)
+
+
+@forward("x:float32[N,T,3]", "m:bool[T]", dims="N=1:2:3 T=3:6:11")
+def one_channel_behind_a_mask(self, x, m):
+    y = x.clone()
+    y[:, m, 0] = -1.0
+    return y
+
+
+@forward("x:float32[N,K,4]", dims="N=1:2:3 K=1:5:9")
+def interactions_of_all_pairs(self, x):
+    products = x @ x.mT
+    rows, columns = torch.tril_indices(x.shape[1], x.shape[1])
+    return products[:, rows, columns]
