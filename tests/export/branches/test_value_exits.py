@@ -167,6 +167,46 @@ def test_memory_that_python_holds_as_well_is_seen(write_module, where, read):
     assert [line for _, line in value_exits(runner_of(path), feeds)] == [18]
 
 
+def test_an_error_that_the_module_catches_decides(write_module):
+    body = (
+        "        try:\n            return x.reshape(-1)[x.reshape(-1) > 1e3].reshape(2) * 0\n"
+        "        except RuntimeError:\n            return x[0, :2] * 2\n"
+    )
+    path = write_module(HEAD + body)
+    exits = value_exits(runner_of(path), [{"x": np.full((2, 3), 0.5, np.float32)}])
+    assert [line for _, line in exits] == [8]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.linalg.inv(torch.diag_embed((x - 777).float()))",
+        "nn.functional.embedding(x * (1 + 9 * (x == 777)), torch.ones(1001, 2))",
+        "torch.repeat_interleave(x.flatten(), torch.where(x == 777, -1, 1).flatten())",
+        "torch.normal(0.0, torch.where(x == 777, -1.0, 1.0))",
+    ],
+)
+@pytest.mark.parametrize("caught", ["try", "suppress"])
+def test_an_error_that_rare_values_raise_is_seen_and_tried(write_module, export, call, caught):
+    lines = (
+        ("try:", f"    {call}", "except (RuntimeError, IndexError):", "    return x.float() * 2", "return x.float()")
+        if caught == "try"
+        else ("y = x * 2.0", "with contextlib.suppress(Exception):", f"    {call}", "    y = x * 1.0", "return y")
+    )
+    path = write_module("import contextlib\n" + HEAD + "".join(f"        {line}\n" for line in lines))
+    exits = value_exits(runner_of(path), [{"x": np.full((2, 3), 5, np.int64)}])
+    assert len(exits) == 1
+    with pytest.raises(AccuracyError) as raised:
+        export(f"{path}:Net", ["x:int64[N,T]=0:900"], "N=1:2:3 T=1:5:9")
+    assert raised.value.where.startswith("net.py:")
+
+
+def test_a_lookup_that_nobody_catches_is_no_decision(write_module):
+    body = "        try:\n            n = int('3')\n        except ValueError:\n            n = 1\n"
+    path = write_module(HEAD + body + "        return nn.functional.embedding(x, torch.ones(9, n))\n")
+    assert value_exits(runner_of(path), [{"x": np.ones((2, 3), np.int64)}]) == {}
+
+
 def test_writes_into_an_input_and_a_cache_are_none(write_module):
     body = "        x.mul_(2)\n        y = torch.zeros(3)\n        y.add_(x[0])\n        return x + y\n"
     assert value_exits(runner_of(write_module(HEAD + body)), [{"x": np.ones((2, 3), np.float32)}]) == {}

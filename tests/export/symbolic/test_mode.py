@@ -11,6 +11,7 @@ from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.symbolic import linear_algebra, numerics, order, short_time
 from trtconv.export.symbolic import mode as symbolic_mode
+from trtconv.export.symbolic.indexing import writes
 from trtconv.export.symbolic.mode import handlers
 from trtconv.export.symbolic.resampling import resize, windows
 from trtconv.export.symbolic.resampling.adaptive import pool_to
@@ -160,11 +161,11 @@ def test_masked_assignment_and_diagonal():
     x, y = torch.randn(3, 4, 5), torch.randn(3, 4, 5)
     y.copy_(x)
     y[x > 0] = 0.5
-    assert torch.equal(order.set_item(None, x.clone(), x > 0, 0.5), y)
+    assert torch.equal(writes.set_item(None, x.clone(), x > 0, 0.5), y)
     rows = torch.tensor([True, False, True])
     z = x.clone()
     z[rows] = -1.0
-    assert torch.equal(order.set_item(None, x.clone(), rows, -1.0), z)
+    assert torch.equal(writes.set_item(None, x.clone(), rows, -1.0), z)
     assert order.diagonal(None, x, 0, 1, 2) is NotImplemented
 
 
@@ -198,7 +199,7 @@ def test_statistics():
         close(numerics.cdist(None, x, y, p), torch.cdist(x, y, p), atol=1e-4, rtol=1e-4)
     index = torch.randint(0, 4, (4, 9))
     for own in (True, False):
-        result = order.scatter_reduce(None, x, 1, index, y, "mean", include_self=own)
+        result = writes.scatter_reduce(None, x, 1, index, y, "mean", include_self=own)
         close(result, x.scatter_reduce(1, index, y, "mean", include_self=own))
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from trtconv.export.symbolic import complex_parts, grids, order
+from trtconv.export.symbolic import complex_parts, grids
+from trtconv.export.symbolic.indexing import writes
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x, mask):\n"
 N_T = "N=1:2:3 T=2:5:9"
@@ -47,12 +48,12 @@ def test_masks_beside_other_indices():
     x, rows, last = torch.randn(3, 4, 5), torch.tensor([True, False, True]), torch.randn(4, 5) > 0
     for index in ((slice(None), last), (rows, 2), (slice(1, None), last[:, 0], 3), (None, rows), (2, last[:, 1])):
         own, torchs = x.clone(), x.clone()
-        order.set_item(None, own, index, 7.0)
+        writes.set_item(None, own, index, 7.0)
         torchs[index] = 7.0
         assert torch.equal(own, torchs), index
     two = (rows, torch.tensor([0, 1]))
-    assert order.set_item(None, x.clone(), two, 7.0) is NotImplemented
-    assert order.set_item(None, x.clone(), (slice(None), last), torch.randn(3, int(last.sum()))) is NotImplemented
+    assert writes.set_item(None, x.clone(), two, 7.0) is NotImplemented
+    assert writes.set_item(None, x.clone(), (slice(None), last), torch.randn(3, int(last.sum()))) is NotImplemented
 
 
 def test_conjugates_of_real_numbers_stay():

@@ -32,7 +32,7 @@ class Fork:
         at = f"{format_path(self.line[0], base)}:{self.line[1]}"
         if self.here and self.there and self.here == self.there == self.line:
             return f"`{text}` at {at} goes one way at {here} and another at {there}"
-        goes = [f"to line {f[1]}" if f else "back" for f in (self.here, self.there)]
+        goes = [f"to line {f[1]}" if f and f[1] else "elsewhere" if f else "back" for f in (self.here, self.there)]
         return f"`{text}` at {at} goes {goes[0]} at {here} and {goes[1]} at {there}"
 
 

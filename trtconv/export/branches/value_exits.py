@@ -18,6 +18,7 @@ from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
+from trtconv.export.branches.caught_errors import is_caught, raises_by_value
 from trtconv.export.branches.value_sizes import ValueSizes, gives_sizes_of_values
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
@@ -47,7 +48,10 @@ DESCRIBING = frozenset(
      "is_shared", "is_signed", "nelement", "ndimension", "numel", "q_per_channel_axis", "size", "sparse_dim",
      "storage_offset", "stride", "type", "_is_view", "_is_zerotensor")
 )  # fmt: skip
-ASKING_SIZE = ("__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split")
+ASKING_SIZE = (
+    "__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split", "chunk",
+    "tensor_split", "hsplit", "vsplit", "dsplit",
+)  # fmt: skip
 # What the operations below those functions are called, in case one is reached in another way.
 LEAVING = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")
 MOST_SHOWN = 3
@@ -114,7 +118,12 @@ def _watched(exits: Exits) -> Iterator[None]:
     class Functions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = getattr(func, "__name__", "")
-            result = func(*args, **(kwargs or {}))
+            try:
+                result = func(*args, **(kwargs or {}))
+            except Exception:
+                # What a module catches decides (a matrix that has no Cholesky factor), and an exporter sees no error.
+                exits.note(True, shown=True)
+                raise
             if name in DECIDING or name in READING:
                 exits.note(name in DECIDING, result, shown=name in SHOWING)
             elif name in ASKING_SIZE and args and args[0] in exits.sizes:
@@ -126,6 +135,10 @@ def _watched(exits: Exits) -> Iterator[None]:
 
     class Operations(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            name = func.overloadpacket.__name__
+            if raises_by_value(name) and is_caught(_frames()):
+                # Before it runs: the values of this run may be some for which it does not raise.
+                exits.note(True, shown=True)
             result = func(*args, **kwargs)
             if getattr(func, "name", lambda: "")().split(".")[0] in LEAVING:
                 exits.note(False, result)
@@ -134,7 +147,7 @@ def _watched(exits: Exits) -> Iterator[None]:
             if any(_is_in_python(tensor) for tensor in _written(func, args, kwargs)):
                 # torch.export passes over it as well: what Python reads there is no tensor.
                 exits.note(False, shown=True)
-            exits.sizes.follow(func.overloadpacket.__name__, (args, kwargs), result)
+            exits.sizes.follow(name, (args, kwargs), result)
             return result
 
     def watch() -> ExitStack:

@@ -55,11 +55,11 @@ def triangle(*, lower: bool) -> Callable[..., Any]:
         lengths = rows + 1 if lower else row - rows
         ends = lengths.cumsum(0)
         positions = torch.arange(row * (row + 1) // 2, device=device)
-        place = (positions.unsqueeze(-1) >= ends).sum(-1)
-        columns = positions - (ends - lengths)[place]
+        row_index = (positions.unsqueeze(-1) >= ends).sum(-1)
+        columns = positions - (ends - lengths)[row_index]
         if not lower:
-            columns = columns + place
-        return torch.stack((place, columns)).to(dtype or torch.int64)
+            columns = columns + row_index
+        return torch.stack((row_index, columns)).to(dtype or torch.int64)
 
     return handle
 

@@ -28,6 +28,7 @@ from trtconv.export.symbolic import (
     short_time,
     sizes,
 )
+from trtconv.export.symbolic.indexing import writes
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -50,10 +51,10 @@ def handlers() -> dict[str, Handler]:
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": complex_parts.along(order.roll), "einsum": complex_parts.einsum,
-        **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": order.detached,
+        **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
-        "__setitem__": complex_parts.set_item(order.set_item), "__getitem__": complex_parts.get_item,
+        "__setitem__": complex_parts.set_item(writes.set_item), "__getitem__": complex_parts.get_item,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
         "diagonal": order.diagonal, "remainder": numerics.remainder,
@@ -87,8 +88,8 @@ def handlers() -> dict[str, Handler]:
         "logaddexp2": numerics.logaddexp2, "fmax": numerics.fmax, "fmin": numerics.fmin, "signbit": numerics.signbit,
         "sign": numerics.sign, "sgn": numerics.sign,
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
-        "index_reduce": order.index_reduce, "put": order.put, "mode": order.mode,
-        "sort": order.sort, "scatter_reduce": order.scatter_reduce, "tensor_split": order.tensor_split,
+        "index_reduce": writes.index_reduce, "put": writes.put, "mode": order.mode,
+        "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,
         "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
         "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,

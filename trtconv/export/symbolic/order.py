@@ -193,35 +193,6 @@ def _longer(a: Any, b: Any) -> Any:
     return b if isinstance(a, int) and a == 1 else a
 
 
-def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
-    """`x[mask] = number` as a choice, also beside slices; torch.export writes NonZero and ScatterND for it.
-
-    `x[i] = size` with the size as a tensor: torch takes the number that it was traced with.
-    """
-    import torch
-
-    if is_symbolic(value) and not isinstance(value, torch.Tensor):
-        return func(x, index, torch.full((), value, dtype=x.dtype, device=x.device))
-    single = not isinstance(value, torch.Tensor) or value.dim() == 0
-    parts = index if isinstance(index, tuple) else (index,)
-    masks = [i for i, part in enumerate(parts) if isinstance(part, torch.Tensor)]
-    if len(masks) != 1 or parts[masks[0]].dtype != torch.bool or not single:
-        return NotImplemented
-    if any(part is Ellipsis or isinstance(part, (bool, list)) for part in parts):
-        return NotImplemented
-    mask, before = parts[masks[0]], parts[: masks[0]]
-    # One value for all of them: a view with every element of the mask's axes, of which the mask chooses.
-    view = x[(*before, *[slice(None)] * mask.dim(), *parts[masks[0] + 1 :])]
-    axis = sum(part is None or isinstance(part, slice) for part in before)
-    mask = mask.reshape([*mask.shape, *([1] * (view.dim() - axis - mask.dim()))])
-    return view.masked_fill_(mask, value)
-
-
-def detached(func: Any, x: Any) -> Any:
-    """`x.data`: what is written into it is written into x, and torch.export follows that through a view only."""
-    return x.detach()
-
-
 def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two axes, one of which is dynamic, by index."""
     rows, columns = x.shape[dim1], x.shape[dim2]
@@ -246,46 +217,6 @@ def argsort(func: Any, x: Any, dim: int = -1, descending: bool = False, stable: 
     import torch
 
     return torch.sort(x, dim, descending)[1] if stable else NotImplemented
-
-
-def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """The mean of what is scattered: the sum over the count; the exporters write the last value or the sum.
-
-    Extremes without the element's own value start from infinity; the exporters start from the largest finite number.
-    """
-    import torch
-
-    if reduce in ("amax", "amin") and not include_self and x.dtype.is_floating_point:
-        neutral = torch.full_like(x, -math.inf if reduce == "amax" else math.inf)
-        extremes = neutral.scatter_reduce(dim, index, src, reduce)
-        own = torch.ones_like(x).scatter(dim, index, 0.0)
-        return torch.where(own > 0, x, extremes)
-    if reduce != "mean":
-        return NotImplemented
-    sums = (x if include_self else torch.zeros_like(x)).scatter_add(dim, index, src)
-    own = torch.ones_like(x) if include_self else torch.zeros_like(x)
-    counts = own.scatter_add(dim, index, torch.ones_like(src))
-    means = sums / counts.clamp(min=1.0)
-    return means if include_self else torch.where(counts > 0, means, x)
-
-
-def index_reduce(
-    func: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
-) -> Any:
-    """The same with one index for whole slices."""
-    axis = dim % x.dim()
-    spread = index.reshape([-1 if i == axis else 1 for i in range(x.dim())]).expand_as(source)
-    # No mode is active within a handler.
-    written = scatter_reduce(func, x, axis, spread, source, reduce, include_self=include_self)
-    if written is not NotImplemented:
-        return written
-    return x.scatter_reduce(axis, spread, source, reduce, include_self=include_self)
-
-
-def put(func: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    """Elements written by their index in the flat tensor, which may count from the end."""
-    flat = x.reshape(-1)
-    return flat.index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
 
 
 def mode(func: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
