@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.creation import failed_at
@@ -231,6 +231,7 @@ def to_array(tensor: torch.Tensor) -> Array:
     """An array with the tensor's values and dtype."""
     import numpy as np
     import torch
+    from torch._subclasses import FakeTensor
 
     plain = tensor.detach().cpu()
     if plain.is_sparse:
@@ -240,4 +241,10 @@ def to_array(tensor: torch.Tensor) -> Array:
         import ml_dtypes
 
         return np.array(plain.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
+    if isinstance(plain, FakeTensor):
+        raise UnsupportedError(
+            "an output comes from a tensor that another run left in the module: a hook, a closure or a list refers to "
+            "the module itself, so that copies of it write there too",
+            hint="hand on what a call computes within the call, instead of keeping it on the module",
+        )
     return np.array(plain.numpy())

@@ -8,8 +8,9 @@ from threading import Thread
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from tests.adversary.attack import forward
+from tests.adversary.attack import attack, forward
 
 IDS, N_T = "x:int64[N,T]=0:900", "N=1:2:3 T=1:5:9"
 BY_VALUE = "depends on the values"
@@ -85,6 +86,62 @@ def decided_in_a_thread(self, x):
     thread.start()
     thread.join()
     return x.float() * 2 if hits[0] else x.float()
+
+
+@attack(IDS, dims=N_T, refused=BY_VALUE)
+class MemoryOfAnArray(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("top", torch.zeros(1, dtype=torch.int64), persistent=False)
+        self.view = self.top.numpy()
+
+    def forward(self, x):
+        self.top.copy_((x == 777).sum().view(1))
+        return x.float() * 2 if self.view[0] > 0 else x.float()
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def matrix_without_inverse(self, x):
+    try:
+        torch.linalg.inv(torch.diag_embed((x - 777).float()))
+    except RuntimeError:
+        return x.float() * 2
+    return x.float()
+
+
+@attack(IDS, dims=N_T, refused=BY_VALUE)
+class TokensOutsideOfTheTable(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(1001, 4)
+
+    def forward(self, x):
+        try:
+            self.table(x * (1 + 9 * (x == 777)))
+        except IndexError:
+            return x.float() * 2
+        return x.float()
+
+
+@forward("x:float32[N,5,T]", "t:int64[N,T]=-1:4", dims="N=1:2:3 T=2:5:9", refused="differs from the module")
+def loss_in_units_of_the_type(self, x, t):
+    loss = F.cross_entropy(x, t, label_smoothing=0.02, ignore_index=-1, reduction="none")
+    return loss / torch.finfo(x.dtype).eps * 1e-7
+
+
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9")
+class PartThatKnowsItsParent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.linear = torch.ones(4), nn.Linear(4, 4)
+        self.callbacks = [lambda t: self.note(t)]
+
+    def note(self, t):
+        self.gate = t.mean((0, 1))
+        return t
+
+    def forward(self, x):
+        return self.callbacks[0](self.linear(x)) * self.gate
 
 
 @forward("e:float32[N,T]", "m:bool[N,T]", dims="N=1:2:3 T=2:5:9")

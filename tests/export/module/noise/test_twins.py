@@ -45,3 +45,16 @@ def test_a_counted_run_leaves_conditions_of_torch_as_they_were():
     ones = {n: {"x": np.ones((n, 4), np.float32)} for n in (3, 1)}
     assert next(iter(runner.counted(ones[3])[0].values())).shape == (3, 4)
     np.testing.assert_array_equal(next(iter(runner(ones[1]).values())), 2 * ones[1]["x"])
+
+
+def test_limits_of_the_type_are_those_of_float32_in_the_twin():
+    def limited(x):
+        limits = torch.finfo(x.dtype)
+        return x / limits.eps * 1e-7, torch.full_like(x, limits.min)
+
+    runner = ModuleRunner(module_of(limited))
+    feed = {"x": np.full((2, 3), 1.5, np.float32)}
+    own, exact = runner(feed), runner.exact()(feed)
+    for name, values in own.items():
+        np.testing.assert_allclose(exact[name], values, rtol=1e-6)
+    assert torch.finfo(torch.float64).eps < 1e-15

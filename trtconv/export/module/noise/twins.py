@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from trtconv.export.sizes.work import watching_mode
 from trtconv.proof.noise.coordinates import MOVED_BY
@@ -64,8 +65,16 @@ def wide_floats() -> Iterator[None]:
     Without it a module that takes bytes and says `x.float() / 255` computes in FP32 in its FP64 twin too, and no
     rounding of its own is seen. Half and bfloat16 stay: what they round away is meant. The casts are caught below
     torch's functions: under a mode for functions nn.TransformerEncoder would go another way.
+
+    `torch.finfo` answers as of float32: with another epsilon or lowest number the twin would be another function, and
+    its distance no rounding.
     """
     import torch
+
+    limits = torch.finfo
+
+    def narrowed(dtype: Any = torch.float64) -> Any:
+        return limits(torch.float32 if dtype is torch.float64 else dtype)
 
     def widened(value: Any) -> Any:
         return torch.float64 if value is torch.float32 else value
@@ -77,7 +86,7 @@ def wide_floats() -> Iterator[None]:
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if default is torch.float32 else default)
     try:
-        with WideFloats():
+        with WideFloats(), mock.patch.object(torch, "finfo", narrowed):
             yield
     finally:
         torch.set_default_dtype(default)
