@@ -68,12 +68,12 @@ def further_inputs(
         feed = random[turn % len(random)]
         return {s.name: _within(s, change(feed[s.name]), feed[s.name]) for s in specs}
 
-    changes: list[Any] = [lambda a: a] * len(random)
-    changes += [lambda a, n=n: _with_one(a, n) for n in numbers]
+    changes: list[Any] = [lambda a, n=n: _with_one(a, n) for n in numbers]
     for number in numbers:
         beside = (number, np.nextafter(np.float32(number), np.float32(np.inf)), np.float32(number) * np.float32(0.999))
         changes += [lambda a, n=n: np.full_like(a, n) for n in beside]
         changes += [lambda a, n=number, f=f: a * (n * f) for f in (0.5, 1.5)]
+    changes += [lambda a: a] * len(random)
     changes += [lambda a, s=s: a * s for s in SCALES]
     changes += [lambda a, s=s: a + s for s in SHIFTS]
     changes += [lambda a, c=c: np.sort(a * c, axis=None).reshape(a.shape) * c for c in (1.0, -1.0)]

@@ -40,13 +40,14 @@ READING = (
     "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__reversed__",
     *SHOWING,
 )  # fmt: skip
-# Python gets numbers and texts of a tensor by these, and none is a value; by any other it is taken for one.
+# Python gets numbers and texts of a tensor by these, and none is a value; by any other it is taken for one. By the last
+# nn.TransformerEncoder chooses its own kernel.
 DESCRIBING = frozenset(
     ("__dir__", "__get__", "__hash__", "__len__", "__sizeof__", "can_cast", "cudnn_is_acceptable", "dense_dim", "dim",
      "dim_order", "element_size", "get_device", "has_names", "is_coalesced", "is_complex", "is_conj", "is_contiguous",
      "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_pinned", "is_same_size", "is_set_to",
      "is_shared", "is_signed", "nelement", "ndimension", "numel", "q_per_channel_axis", "size", "sparse_dim",
-     "storage_offset", "stride", "type", "_is_view", "_is_zerotensor")
+     "storage_offset", "stride", "type", "_is_view", "_is_zerotensor", "_nested_tensor_from_mask_left_aligned")
 )  # fmt: skip
 ASKING_SIZE = (
     "__len__", "size", "numel", "nelement", "__get__", "dim", "stride", "__iter__", "unbind", "split", "chunk",

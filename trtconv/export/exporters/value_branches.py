@@ -19,8 +19,9 @@ from trtconv.proof.proving import prove
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
 
-# Seconds for further values; a small module is run some hundred times in them.
-SECONDS, LEAST_INPUTS = 4.0, 4
+# Seconds for further values; a small module is run some hundred times in them. The numbers of the code come first: the
+# first of them are tried however large the module is.
+SECONDS, LEAST_INPUTS = 4.0, 12
 DRAWN = 12
 Allow = Callable[[ExportTask, Attempt], tuple[ExportTask, Attempt]]
 

@@ -216,15 +216,18 @@ def set_eval(module: nn.Module) -> bool:
 
 
 def to_tensor(array: Array) -> torch.Tensor:
-    """A tensor with the array's values and dtype."""
+    """A tensor with the array's values and dtype, in memory of torch's own. No mode sees it made."""
     import numpy as np
     import torch
+    from torch.utils._python_dispatch import _disable_current_modes
 
     if array.dtype.name == "bfloat16":
-        return torch.tensor(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
+        with _disable_current_modes():
+            return torch.tensor(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
     if not isinstance(array, np.ndarray):
         raise InvalidRequestError(f"an input is of type {type(array).__name__}, not an array")
-    return torch.tensor(np.ascontiguousarray(array).reshape(array.shape))
+    with _disable_current_modes():
+        return torch.tensor(np.ascontiguousarray(array).reshape(array.shape))
 
 
 def to_array(tensor: torch.Tensor) -> Array:
