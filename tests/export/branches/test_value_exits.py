@@ -97,33 +97,26 @@ def test_a_value_read_without_effect_at_any_point_is_noted(write_module, export)
     assert "what the module does for other values is not shown" in note
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "x = x * (0 if 4e7 < x.max().item() < 5e7 else 1)",
-        "x = x * (3 if x[0, 0, 0].item() == 1.5 else 1)",
-        "x = x * {-2: 5.0, 3: 2.0}.get(round(float(x.mean())), 1.0)",
-    ],
-)
-def test_the_numbers_in_the_code_are_fed(write_module, export, line):
-    path = write_module(HEAD + f"        {line}\n        return x * 2\n")
-    with pytest.raises(AccuracyError) as caught:
-        export(f"{path}:Net", ["x:float32[N,3,H]"], "N=1:2:3 H=5:8:11", exporter="torchscript")
-    assert caught.value.where == "net.py:7"
+FLOATS = ("x:float32[N,3,H]", "N=1:2:3 H=5:8:11")
+IDS = ("x:int64[N,T]=0:900", "N=1:2:3 T=1:5:9")
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "inputs"),
     [
-        "x = x * (2 if (x == 777).to_sparse()._nnz() else 1)",
-        "x = x * (2 if len(torch.where(x == 777)[0]) else 1)",
-        "x = x * (2 if torch.repeat_interleave(x.flatten()).numel() == 777 else 1)",
+        ("x = x * (0 if 4e7 < x.max().item() < 5e7 else 1)", FLOATS),
+        ("x = x * (3 if x[0, 0, 0].item() == 1.5 else 1)", FLOATS),
+        ("x = x * {-2: 5.0, 3: 2.0}.get(round(float(x.mean())), 1.0)", FLOATS),
+        ("x = x * (2 if (x == 777).to_sparse()._nnz() else 1)", IDS),
+        ("x = x * (2 if len(torch.where(x == 777)[0]) else 1)", IDS),
+        ("x = x * (2 if torch.repeat_interleave(x.flatten()).numel() == 777 else 1)", IDS),
     ],
 )
-def test_the_numbers_in_the_code_are_fed_to_whole_inputs(write_module, export, line):
+def test_the_numbers_in_the_code_are_fed(write_module, export, line, inputs):
     path = write_module(HEAD + f"        {line}\n        return x * 2\n")
+    tensor, dims = inputs
     with pytest.raises(AccuracyError) as caught:
-        export(f"{path}:Net", ["x:int64[N,T]=0:900"], "N=1:2:3 T=1:5:9", exporter="torchscript")
+        export(f"{path}:Net", [tensor], dims, exporter="torchscript")
     assert caught.value.where == "net.py:7"
 
 

@@ -32,8 +32,14 @@ class Fork:
         at = f"{format_path(self.line[0], base)}:{self.line[1]}"
         if self.here and self.there and self.here == self.there == self.line:
             return f"`{text}` at {at} goes one way at {here} and another at {there}"
-        goes = [f"to line {f[1]}" if f and f[1] else "elsewhere" if f else "back" for f in (self.here, self.there)]
-        return f"`{text}` at {at} goes {goes[0]} at {here} and {goes[1]} at {there}"
+        return f"`{text}` at {at} goes {_direction(self.here)} at {here} and {_direction(self.there)} at {there}"
+
+
+def _direction(frame: Frame | None) -> str:
+    if frame is None:
+        return "back"
+    # What handles an error has instructions without a line.
+    return f"to line {frame[1]}" if frame[1] else "elsewhere"
 
 
 def find_fork(runner: ModuleRunner, here: Mapping[str, Any], there: Mapping[str, Any]) -> Fork | None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.module.user_code import Frame
+from trtconv.export.module.user_code import Frame, parse_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,9 +31,8 @@ def numbers_in_code(lines: Iterable[Frame], module: nn.Module) -> tuple[float, .
     """The numbers in the functions that hold these lines, and those that are attributes of the module's parts."""
     numbers: dict[float, None] = {}
     for file, line in lines:
-        try:
-            tree = ast.parse(Path(file).read_text())
-        except (OSError, SyntaxError, ValueError):
+        tree = parse_file(file)
+        if tree is None:
             continue
         holding = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= line <= _end(n)]
         for node in ast.walk(holding[-1]) if holding else ():

@@ -251,8 +251,8 @@ def normalised(
 
 
 # Of torch.nn.functional, by name: values alone, in the shape and type that they came in.
-_BY_ELEMENT = frozenset(
-    ("celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish", "relu6", "selu",
+_KEEPING = frozenset(
+    ("celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "layer_norm", "leaky_relu", "mish", "relu6", "selu",
      "silu", "softplus", "softsign", "tanhshrink")
 )  # fmt: skip
 
@@ -263,26 +263,19 @@ def keeps_shape(func: Any, args: tuple[Any, ...]) -> bool:
     torch takes `hardswish` and `layer_norm` apart, and asks about the same sizes at each part: half of the time of a
     run of a MobileNetV3.
     """
-    if not args or not getattr(args[0], "is_floating_point", bool)():
-        return False
-    name = getattr(func, "__name__", "")
-    if getattr(_functional(), name, None) is not func:
-        return False
-    if name == "layer_norm":
-        lengths = tuple(args[1]) if len(args) > 1 else ()
-        # A moving length that has to be the norm's is a condition on the size.
-        return (
-            bool(lengths)
-            and all(type(n) is int for n in (*lengths, *args[0].shape[-len(lengths) :]))
-            and (tuple(args[0].shape[-len(lengths) :]) == lengths)
-        )
-    return name in _BY_ELEMENT
-
-
-def _functional() -> Any:
     import torch
 
-    return torch.nn.functional
+    name = getattr(func, "__name__", "")
+    if name not in _KEEPING or getattr(torch.nn.functional, name, None) is not func:
+        return False
+    if not args or not isinstance(args[0], torch.Tensor) or not args[0].is_floating_point():
+        return False
+    if name != "layer_norm":
+        return True
+    lengths = tuple(args[1]) if len(args) > 1 else ()
+    own = tuple(args[0].shape[-len(lengths) :]) if lengths else ()
+    # A moving length that has to be the norm's is a condition on the size.
+    return bool(own) and all(type(n) is int for n in (*lengths, *own)) and own == lengths
 
 
 def _asking_line() -> Frame | None:

@@ -41,7 +41,7 @@ class ValueSizes:
             return
         of_values = {size for t in sources for size in self._sizes.get(id(t), ())}
         explained = {size for t in arguments for size in t.shape if size not in self._sizes.get(id(t), ())}
-        explained.update(_numbers(args))
+        explained.update(_leaves(args, int))
         for tensor in _tensors(result):
             if any(tensor is t for t in arguments) or tensor in self or _is_sparse(tensor):
                 continue
@@ -78,23 +78,18 @@ def gives_sizes_of_values(operator: Any, args: Any) -> bool:
 def _tensors(value: Any) -> Iterator[Any]:
     import torch
 
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from _tensors(one)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+    return _leaves(value, torch.Tensor)
 
 
-def _numbers(value: Any) -> Iterator[int]:
-    if isinstance(value, int):
+def _leaves(value: Any, kind: type) -> Iterator[Any]:
+    """What is of a kind among arguments or results, also in rows and tables."""
+    if isinstance(value, kind):
         yield value
+    elif isinstance(value, dict):
+        yield from _leaves(list(value.values()), kind)
     elif isinstance(value, (tuple, list)):
         for one in value:
-            yield from _numbers(one)
-    elif isinstance(value, dict):
-        yield from _numbers(list(value.values()))
+            yield from _leaves(one, kind)
 
 
 def _is_sparse(tensor: Any) -> bool:

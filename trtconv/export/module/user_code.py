@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import linecache
 import re
@@ -97,6 +98,14 @@ def format_frame(frame: Frame | None, base: Path) -> str:
 def quote_frame(frame: Frame, base: Path) -> str:
     """The line itself and where it stands: `` `y = x.item()` at net.py:7``."""
     return f"`{linecache.getline(*frame).strip()}` at {format_frame(frame, base)}"
+
+
+def parse_file(file: str) -> ast.Module | None:
+    """The syntax tree of a file of the user's; None for what cannot be read or is no Python."""
+    try:
+        return ast.parse(Path(file).read_text())
+    except (OSError, SyntaxError, ValueError):
+        return None
 
 
 def calling_frames() -> Iterator[tuple[CodeType, Frame]]:
