@@ -25,10 +25,12 @@ def _of(decoder: str, encoder: str = "resnet18", **options: object) -> Callable[
     return make
 
 
+# It pools the smallest map three times more.
+LARGER = "N=1:1:2 H=256:256:320%32 W=256:288:320%32"
 DECODERS = ("unet", "unetplusplus", "manet", "linknet", "fpn", "pspnet", "pan", "deeplabv3", "deeplabv3plus", "upernet")
 
 NETWORKS = (
-    *(Network(d, _of(d), space=PIXELS) for d in DECODERS),
+    *(Network(d, _of(d), space=LARGER if d == "pan" else PIXELS) for d in DECODERS),
     Network("unet_scse", _of("unet", decoder_attention_type="scse"), space=PIXELS),
     Network("unet_mobilenet", _of("unet", "mobilenet_v2"), space=PIXELS),
     Network("unet_efficientnet", _of("unet", "efficientnet-b0"), space=PIXELS),

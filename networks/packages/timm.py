@@ -117,7 +117,6 @@ CONVOLUTIONAL = [
 
 # Windows or strides that divide the image.
 STEPPED = [
-    "coat_lite_tiny",
     "davit_tiny",
     "nextvit_small",
     "twins_svt_small",
@@ -142,7 +141,7 @@ FIXED = {
     "gcvit_xxtiny": 224, "hiera_tiny_224": 224, "levit_128s": 224, "mvitv2_tiny": 224, "nest_tiny": 224,
     "pit_ti_224": 224, "tiny_vit_5m_224": 224, "tnt_s_patch16_224": 224, "volo_d1_224": 224,
     "vit_relpos_small_patch16_224": 224, "vit_srelpos_small_patch16_224": 224, "flexivit_small": 240,
-    "inception_v4": 299, "deit_tiny_distilled_patch16_224": 224,
+    "coat_lite_tiny": 224, "inception_v4": 299, "deit_tiny_distilled_patch16_224": 224,
 }  # fmt: skip
 
 NETWORKS = (

@@ -33,8 +33,9 @@ NETWORKS = (
     Network(
         "conformer",
         _of("Conformer", input_dim=32, num_heads=4, ffn_dim=64, num_layers=2, depthwise_conv_kernel_size=7),
-        ("input:float32[N,T,32]", "lengths:int64[N]=8:8"),
-        "N=1:2:4 T=8:24:64",
+        # Its mask is as long as the longest of the lengths, which has to be the input's.
+        ("input:float32[N,24,32]", "lengths:int64[N]=24:24"),
+        "N=1:2:4",
     ),
     Network(
         "conv_tasnet",
@@ -66,7 +67,7 @@ NETWORKS = (
     ),
     Network(
         "hdemucs",
-        _of("HDemucs", sources=["a", "b"], channels=8, nfft=512, depth=4),
+        _of("HDemucs", sources=["a", "b"], channels=8, nfft=1024, depth=5),
         ("input:float32[N,2,T]",),
         "N=1:1:1 T=8192:8192:8192",
     ),

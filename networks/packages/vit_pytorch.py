@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from networks.network import Network
+from networks.network import Network, batch_only
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,7 +44,8 @@ NETWORKS = (
     Network(
         "sep_vit",
         _of("sep_vit", "SepViT", num_classes=10, dim=16, dim_head=16, heads=(1, 2), depth=(1, 1), window_size=4),
-        **SQUARE,
+        # Its blocks have windows of 7, whatever it is given.
+        **batch_only(112),
     ),
     Network(
         "crossformer",

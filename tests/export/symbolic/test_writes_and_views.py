@@ -1,5 +1,7 @@
 """Writes through masks and views, conjugates and transposes: ordinary code that the exporters do not follow."""
 
+import numpy as np
+import onnxruntime as ort
 import pytest
 import torch
 
@@ -60,3 +62,19 @@ def test_conjugates_of_real_numbers_stay():
     assert complex_parts.conjugate(torch.conj, torch.randn(3)) is NotImplemented
     z = torch.randn(3, dtype=torch.complex64)
     assert torch.equal(complex_parts.conjugate(torch.conj, z), z.conj().resolve_conj())
+
+
+SQUEEZED = """
+class Net(nn.Module):
+    def forward(self, x, y):
+        return x.squeeze(1) * 2.0, torch.squeeze(y, 2) + 1.0, y.squeeze((1, 2)) - 1.0, y.squeeze(dim=-1).exp()
+"""
+
+
+def test_a_squeeze_of_what_is_longer_than_one_changes_nothing(export, write_module, tmp_path):
+    write_module(SQUEEZED)
+    result = export("net.py:Net", ["x:float32[N,6,4]", "y:float32[2,1,T,3]"], "N=2:3:4 T=2:5:7", exporter="dynamo")
+    assert result.exporter == "dynamo"
+    session = ort.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    feeds = {"x": np.ones((2, 6, 4), np.float32), "y": np.ones((2, 1, 6, 3), np.float32)}
+    assert [o.shape for o in session.run(None, feeds)] == [(2, 6, 4), (2, 1, 6, 3), (2, 6, 3), (2, 1, 6, 3)]

@@ -104,7 +104,7 @@ def handlers() -> dict[str, Handler]:
         "grouped_mm_fallback": experts.grouped_product, "histc": experts.histogram,
         "stft": short_time.stft, "istft": short_time.istft,
         "amax": numerics.extreme_of_all, "amin": numerics.extreme_of_all,
-        "full": sizes.full, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
+        "full": sizes.full, "squeeze": sizes.squeeze, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
         "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
         "lstm": fixed_length(recurrent.lstm),
     }  # fmt: skip

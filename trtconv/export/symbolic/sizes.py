@@ -114,6 +114,24 @@ def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
     return exact_float(fill_value, named.get("device"), kind).expand(size)
 
 
+def squeeze(func: Any, x: Any, dim: Any) -> Any:
+    """`x.squeeze(dim)` without the dims that are longer than 1: torch passes over them, ONNX's Squeeze does not."""
+    import torch
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    dims = tuple(dim) if isinstance(dim, (list, tuple)) else (dim,)
+    if not x.dim() or not all(isinstance(d, int) for d in dims):
+        return NotImplemented
+    # A recorded run has tensors for sizes, and writes an If for them.
+    sizes = [x.shape[d] for d in dims]
+    if any(isinstance(s, torch.Tensor) for s in sizes):
+        return NotImplemented
+    rest = tuple(d for d, size in zip(dims, sizes, strict=True) if not statically_known_true(size != 1))
+    if len(rest) == len(dims):
+        return NotImplemented
+    return func(x, rest) if rest else x
+
+
 def _stacked(data: Any, dtype: Any, device: Any) -> Any:
     import torch
 
