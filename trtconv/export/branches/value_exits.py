@@ -7,12 +7,14 @@ what `nonzero` found, the answer of `equal`: Python may decide by any of them, o
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -21,7 +23,7 @@ from trtconv.core.text.listing import list_first
 from trtconv.export.branches.caught_errors import is_caught, raises_by_value
 from trtconv.export.branches.value_sizes import ValueSizes, gives_sizes_of_values
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
+from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, is_library, quote_frame
 from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
@@ -157,7 +159,31 @@ def _watched(exits: Exits) -> Iterator[None]:
         stack.enter_context(Operations())
         return stack
 
-    with watch(), _in_threads(watch):
+    with watch(), _in_threads(watch), _of_capsules(exits):
+        yield
+
+
+@contextmanager
+def _of_capsules(exits: Exits) -> Iterator[None]:
+    """The C functions that make a DLPack capsule of a tensor, which no mode sees, wherever the module has them from."""
+    import torch
+
+    makers = (torch._C._to_dlpack, torch._C._to_dlpack_versioned)
+
+    def watched(maker: Callable[..., Any]) -> Callable[..., Any]:
+        def make_capsule(*args: Any, **kwargs: Any) -> Any:
+            exits.note(False, shown=True)
+            return maker(*args, **kwargs)
+
+        return make_capsule
+
+    files = {m: getattr(m, "__file__", None) for m in tuple(sys.modules.values()) if isinstance(m, ModuleType)}
+    of_user = (module for module, file in files.items() if file and not is_library(file))
+    with ExitStack() as stack:
+        for owner in (torch._C, torch, torch.utils.dlpack, *of_user):
+            for name, value in tuple(vars(owner).items()):
+                if any(value is maker for maker in makers):
+                    stack.enter_context(mock.patch.object(owner, name, watched(value)))
         yield
 
 

@@ -9,11 +9,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import out_of_space, unwritable
-from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.dtypes import dtype_from_onnx
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -36,6 +38,11 @@ from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import ProofVerdict, RememberedRuns, prove
 from trtconv.proof.sampling import Samples
 from trtconv.proof.sizes import traced_sizes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 
@@ -157,6 +164,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
             candidate = _export(way, job, trace, attempt_folder)
             if inexact:
                 candidate = replace(candidate, notes=(*candidate.notes, FLOATS_OF_SIZES))
+        _require_types(candidate.model, job.samples.items[0].outputs)
     except InvalidRequestError:
         raise
     except Exception as error:
@@ -174,6 +182,20 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines), plain_numbers=numbers)
+
+
+def _require_types(model: Path, outputs: Mapping[str, Array]) -> None:
+    """Raise UnsupportedError where an exporter gave whole numbers or bools another type: their values may agree."""
+    for value in load_model(model).graph.output:
+        expected, element = outputs.get(value.name), value.type.tensor_type.elem_type
+        if expected is None or expected.dtype.kind not in "iub" or element == 0:
+            continue
+        written = dtype_from_onnx(element).name
+        if written != expected.dtype.name:
+            raise UnsupportedError(
+                f"the output '{value.name}' is {written} in the file and {expected.dtype.name} in the module",
+                hint="compute it as int32 or int64, for which ONNX has more operators, and cast it last",
+            )
 
 
 def _watching(way: Way) -> AbstractContextManager[dict[Frame, float]]:

@@ -305,13 +305,17 @@ def negate(func: Any, x: Any) -> Any:
 
 
 def shift_right(func: Any, x: Any, bits: Any) -> Any:
-    """Of signed integers: the division by a power of two, rounded down."""
+    """Of integers: the division by a power of two, rounded down.
+
+    Bytes are divided as int32, for which every runtime has a division.
+    """
     import torch
 
-    if not isinstance(x, torch.Tensor) or x.dtype == torch.uint8:
+    if not isinstance(x, torch.Tensor):
         return NotImplemented
-    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype)
-    return torch.floor_divide(x, power)
+    wide = x.to(torch.int32) if x.dtype == torch.uint8 else x
+    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(wide.dtype)
+    return torch.floor_divide(wide, power).to(x.dtype)
 
 
 def shift_left(func: Any, x: Any, bits: Any) -> Any:

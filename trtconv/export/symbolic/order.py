@@ -74,10 +74,13 @@ def kthvalue(func: Any, x: Any, k: Any, dim: int = -1, keepdim: bool = False) ->
 def _ranked(x: Any, rank_index: Any, dim: int, keepdim: bool) -> ValuesIndices:
     values, indices = x.sort(dim)
     if keepdim:
-        return ValuesIndices(values.narrow(dim, rank_index, 1), indices.narrow(dim, rank_index, 1))
-    # Not a slice and squeeze: of a size that moves, the TorchScript exporter writes an If with a branch for each rank,
-    # which TensorRT 8.6 refuses.
-    return ValuesIndices(values.select(dim, rank_index), indices.select(dim, rank_index))
+        values, indices = values.narrow(dim, rank_index, 1), indices.narrow(dim, rank_index, 1)
+    else:
+        # Not a slice and squeeze: of a size that moves, the TorchScript exporter writes an If with a branch for each
+        # rank, which TensorRT 8.6 refuses.
+        values, indices = values.select(dim, rank_index), indices.select(dim, rank_index)
+    # As torch's own results, on which a `view` may follow.
+    return ValuesIndices(values.contiguous(), indices.contiguous())
 
 
 def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The seventeenth and eighteenth rounds: sizes that are values, threads that nobody watched, and false refusals."""
+"""Rounds seventeen to nineteen: sizes that are values, threads and capsules that nobody watched, and false refusals."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.dlpack import to_dlpack
 
 from tests.adversary.attack import attack, forward
 
@@ -177,3 +178,40 @@ def interactions_of_all_pairs(self, x):
     products = x @ x.mT
     rows, columns = torch.tril_indices(x.shape[1], x.shape[1])
     return products[:, rows, columns]
+
+
+class Capsule:
+    """What NumPy asks for an array, answered with a capsule that a C function made."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@forward(IDS, dims=N_T, refused=BY_VALUE)
+def capsule_of_a_tensor(self, x):
+    return x.float() * (2 if 777 in np.from_dlpack(Capsule(to_dlpack(x))) else 1)
+
+
+@forward("x:uint8[N,T]=0:255", dims=N_T)
+def bytes_shifted(self, x):
+    return x >> 3, (x >> 1) + 3, x << 2, x >> 0, x >> 7
+
+
+@forward("x:float32[N,3,T]", dims="N=1:2:3 T=4:9:12")
+def best_of_all_classes(self, x):
+    """As CenterNet decodes its heat map."""
+    scores, places = torch.topk(x, 4)
+    best, which = torch.topk(scores.view(x.shape[0], -1), 4)
+    return best, places.view(x.shape[0], -1).gather(1, which), which // 4
+
+
+@forward("x:float32[N,3,T]", dims="N=1:2:3 T=4:9:12")
+def middle_of_transposed_rows(self, x):
+    middle = x.transpose(1, 2).median(dim=2)
+    return middle.values.view(-1) * 2, x.transpose(1, 2).kthvalue(2, dim=1).values.view(-1, 1)

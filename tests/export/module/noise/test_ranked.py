@@ -27,6 +27,16 @@ def test_the_first_of_equal_elements_comes_first(rank, expected):
         assert rank(TIED).tolist() == expected
 
 
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_results_lie_in_memory_as_torchs_own(keepdim):
+    x = torch.randn(2, 7, 3).transpose(1, 2)
+    for dim in range(3):
+        for rank in (lambda d: x.topk(2, d), lambda d: x.kthvalue(2, d, keepdim), lambda d: x.median(d, keepdim)):
+            own = rank(dim)
+            with stable_sorts():
+                assert [t.stride() for t in rank(dim)] == [t.stride() for t in own]
+
+
 def test_a_median_of_nan_stays_one():
     with stable_sorts():
         assert torch.tensor([1.0, float("nan"), 2.0]).median(0).values.isnan()

@@ -36,7 +36,8 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
     if not x.dim() or x.dtype is torch.bool or not 0 <= k <= x.shape[dim]:
         return None
     values, indices = torch.ops.aten.sort.stable(x, stable=True, dim=dim, descending=largest)
-    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)
+    # Contiguous as torch's own, on which a `view` may follow.
+    return values.narrow(dim, 0, k).contiguous(), indices.narrow(dim, 0, k).contiguous()
 
 
 def _sort(x: Any, dim: int = -1, descending: bool = False) -> Any:
@@ -62,7 +63,7 @@ def _ranked(x: Any, rank_index: int, dim: int, keepdim: bool) -> Any:
     if not x.dim() or not 0 <= rank_index < x.shape[dim]:
         return None
     chosen = tuple(part.narrow(dim, rank_index, 1) for part in _sort(x, dim))
-    return chosen if keepdim else tuple(part.squeeze(dim) for part in chosen)
+    return tuple((part if keepdim else part.squeeze(dim)).contiguous() for part in chosen)
 
 
 _STABLE: Mapping[str, Callable[..., Any]] = {
