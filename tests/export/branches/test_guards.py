@@ -6,6 +6,7 @@ import pytest
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.guards import hold_everywhere, in_words, unproved_guards
+from trtconv.export.exporters.attempt import requirements
 
 TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
   - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard {}.
@@ -112,3 +113,17 @@ def test_a_fix_counts_only_where_no_guard_is_told():
     )
     assert hold_everywhere(text, space)
     assert not hold_everywhere(text.replace("< 1 +", "< 0 +"), space)
+
+
+def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
+    """torch's name for the entries of a triangle over T - 1 rows, which running sums are taken apart into."""
+    fixes = "Suggested fixes:\n  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')\n\n"
+    guard = "  - Not all values of T = L['x'].size()[1] in the specified range T <= 20 satisfy the generated guard {}."
+    text = guard.format("1 + L['x'].size()[1]*L['x'].size()[1] + ((-2)*L['x'].size()[1]) >= 2") + "\n" + fixes
+    assert hold_everywhere(text, parse_space(["T=3:9:20"]))
+    assert not hold_everywhere(text, parse_space(["T=2:9:20"]))
+    assert not hold_everywhere(text.replace("fixes:", "fixes:\n  T = 9"), parse_space(["T=3:9:20"]))
+    assert not requirements("Constraints violated (T)!\n" + text)
+    path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.diff(dim=1).cumsum(1)\n")
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:9:20")
+    assert any("joined by an If" in note for note in result.notes)

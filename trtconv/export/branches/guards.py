@@ -22,6 +22,8 @@ _GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
+# `  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')`: an expression of sizes by its own name, which bounds nothing.
+BOUNDS_NOTHING = re.compile(r"^\s*(?P<name>.+?) = Dim\('(?P=name)'\)$", re.MULTILINE)
 _PREFIX = re.compile(r"\b(?:math|torch)\.(?=[a-z_]+\()")
 # A condition is evaluated at every combination of sizes; one with more than these is not taken for true.
 MOST_TRIED = 1 << 26
@@ -106,7 +108,7 @@ def _of_fixes(text: str) -> list[Guard]:
 def _all_read(text: str) -> bool:
     """False when torch suggests something besides multiples: a fixed size, a bound."""
     _, _, fixes = text.partition("Suggested fixes:")
-    fixes = fixes.partition("\n\n")[0]
+    fixes = BOUNDS_NOTHING.sub("", fixes.partition("\n\n")[0])
     lines = [line for line in fixes.splitlines() if "=" in line and not line.strip().startswith("_")]
     return all(_MULTIPLE.match(line) for line in lines)
 

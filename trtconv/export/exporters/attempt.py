@@ -19,7 +19,7 @@ from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.branches.guards import in_words
+from trtconv.export.branches.guards import BOUNDS_NOTHING, in_words
 from trtconv.export.branches.plain_numbers import plain_numbers
 from trtconv.export.branches.split import Cut
 from trtconv.export.branches.while_exported import answered, may_ask
@@ -256,7 +256,7 @@ def requirements(text: str) -> str:
         dims = sorted({d.removesuffix("_unit") for d in re.findall(r"[A-Za-z_]\w*", named[1])}) if named else []
         return f"the module was traced for some sizes of {', '.join(dims)} only" if dims else ""
     constraints = []
-    for line in text.split("Suggested fixes:", 1)[1].splitlines():
+    for line in BOUNDS_NOTHING.sub("", text.split("Suggested fixes:", 1)[1]).splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))
         if not equals or name.startswith(("_", 'File "')):
             continue

@@ -215,3 +215,11 @@ def best_of_all_classes(self, x):
 def middle_of_transposed_rows(self, x):
     middle = x.transpose(1, 2).median(dim=2)
     return middle.values.view(-1) * 2, x.transpose(1, 2).kthvalue(2, dim=1).values.view(-1, 1)
+
+
+@forward("x:float32[N,T]=-3.14159:3.14159", dims="N=1:2:3 T=2:9:20")
+def unwrapped_phase(self, x):
+    """As numpy.unwrap; a running sum of T - 1 steps, of which there may be one."""
+    steps = x.diff(dim=1)
+    turns = torch.remainder(steps + torch.pi, 2 * torch.pi) - torch.pi - steps
+    return x + F.pad(turns.where(steps.abs() > torch.pi, 0.0).cumsum(1), (1, 0))
