@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 
-from trtconv.export.module.user_code import Frame, is_library, parse_file
+from trtconv.export.module.user_code import PARSED_FILES, Frame, is_library, parse_file
 
 # Operators of aten that raise for some values: an index beyond its table, a matrix without an inverse, a count below 0.
 RAISING = frozenset(
@@ -26,21 +25,12 @@ def raises_by_value(operator: str) -> bool:
 
 def is_caught(frames: Iterable[Frame]) -> bool:
     """True where an error at the innermost of these frames would be caught in the user's code."""
-    return any(not is_library(file) and line in _guarded_lines(file, _modified_ns(file)) for file, line in frames)
+    return any(not is_library(file) and line in _guarded_lines(parse_file(file)) for file, line in frames)
 
 
-def _modified_ns(file: str) -> int:
-    try:
-        return os.stat(file).st_mtime_ns
-    except OSError:
-        return 0
-
-
-# By time of change too: a long Python session edits the file and exports again.
-@cache
-def _guarded_lines(file: str, _modified_ns: int) -> frozenset[int]:
+@lru_cache(maxsize=PARSED_FILES)
+def _guarded_lines(tree: ast.Module | None) -> frozenset[int]:
     """The lines of a file that are in the body of a `try` with handlers, or of `contextlib.suppress`."""
-    tree = parse_file(file)
     return frozenset(
         line
         for body in (_guarded_bodies(tree) if tree is not None else ())

@@ -177,8 +177,8 @@ def _of_capsules(exits: Exits) -> Iterator[None]:
 
         return make_capsule
 
-    files = {m: getattr(m, "__file__", None) for m in tuple(sys.modules.values()) if isinstance(m, ModuleType)}
-    of_user = (module for module, file in files.items() if file and not is_library(file))
+    modules = [module for module in sys.modules.values() if isinstance(module, ModuleType)]
+    of_user = [m for m in modules if (file := getattr(m, "__file__", None)) and not is_library(file)]
     with ExitStack() as stack:
         for owner in (torch._C, torch, torch.utils.dlpack, *of_user):
             for name, value in tuple(vars(owner).items()):

@@ -221,13 +221,12 @@ def to_tensor(array: Array) -> torch.Tensor:
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
-    if array.dtype.name == "bfloat16":
-        with _disable_current_modes():
-            return torch.tensor(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
     if not isinstance(array, np.ndarray):
         raise InvalidRequestError(f"an input is of type {type(array).__name__}, not an array")
+    bfloat16 = array.dtype.name == "bfloat16"
+    values = np.ascontiguousarray(array).reshape(array.shape)
     with _disable_current_modes():
-        return torch.tensor(np.ascontiguousarray(array).reshape(array.shape))
+        return torch.tensor(values.view(np.int16)).view(torch.bfloat16) if bfloat16 else torch.tensor(values)
 
 
 def to_array(tensor: torch.Tensor) -> Array:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import importlib.util
 import linecache
+import os
 import re
 import site
 import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType
 
 _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
 Frame = tuple[str, int]
+PARSED_FILES = 64
 # The place that torch.export writes for the sizes that it reads itself (torch/export/exported_program.py).
 _ROOTS = tuple(str(Path(__file__).resolve().parent / name) for name in ("flat_module.py", "runner.py"))
 _WRITTEN_BY_TORCH = "torch/fx/passes/runtime_assert.py"
@@ -103,9 +105,15 @@ def quote_frame(frame: Frame, base: Path) -> str:
 def parse_file(file: str) -> ast.Module | None:
     """The syntax tree of a file of the user's; None for what cannot be read or is no Python."""
     try:
-        return ast.parse(Path(file).read_text())
+        return _parse(file, os.stat(file).st_mtime_ns)
     except (OSError, SyntaxError, ValueError):
         return None
+
+
+# By the time of its last change too: a long Python session edits the file and exports again.
+@lru_cache(maxsize=PARSED_FILES)
+def _parse(file: str, modified_ns: int) -> ast.Module:
+    return ast.parse(Path(file).read_text())
 
 
 def calling_frames() -> Iterator[tuple[CodeType, Frame]]:

@@ -206,9 +206,9 @@ def bytes_shifted(self, x):
 @forward("x:float32[N,3,T]", dims="N=1:2:3 T=4:9:12")
 def best_of_all_classes(self, x):
     """As CenterNet decodes its heat map."""
-    scores, places = torch.topk(x, 4)
+    scores, indices = torch.topk(x, 4)
     best, which = torch.topk(scores.view(x.shape[0], -1), 4)
-    return best, places.view(x.shape[0], -1).gather(1, which), which // 4
+    return best, indices.view(x.shape[0], -1).gather(1, which), which // 4
 
 
 @forward("x:float32[N,3,T]", dims="N=1:2:3 T=4:9:12")
