@@ -29,8 +29,10 @@ demo: venv
 	$(BIN)/trtconv convert --config examples/refinedet.toml -o out/refinedet
 	@echo; echo "Made:"; ls -lh out/text_attention out/refinedet | grep -v ^total
 
+# One thread for each of the two workers: with torch's own count they wait for each other.
 test: venv
-	TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not gpu and not slow"
+	OMP_NUM_THREADS=1 TRTCONV_LEAN_SITE=$(CURDIR)/$(VENV)/lean $(BIN)/python -m pytest -q -n 2 --dist worksteal \
+		-m "not gpu and not slow" --durations=20 --durations-min=8
 
 # What compiles kernels, builds every rule's result with TensorRT-RTX and exports more of the zoo (20 minutes on two cores).
 test-slow: venv

@@ -37,5 +37,5 @@ def test_cubic(factors):
 
 def test_positions_by_a_ratio_with_a_rest(export, write_module):
     write_module(NET)
-    result = export("net.py:Net", ["x:float32[N,3,H,W]"], "N=1:1:2 H=7:14:33 W=7:14:30")
+    result = export("net.py:Net", ["x:float32[N,3,H,W]"], "N=2 H=7:14:33 W=14")
     assert result.sizes.tried > 1
