@@ -21,7 +21,7 @@ from trtconv.rewrite.patterns.sizes import dim_size, same_dim, size_element
 BOOL = 9
 UNARY = (
     "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
-    "Sin", "Softplus", "Sqrt", "Tanh", "Cast", "Clip", "LeakyRelu", "Elu", "HardSigmoid", "Identity",
+    "Sin", "Softplus", "Sqrt", "Tanh", "Cast", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Identity",
 )  # fmt: skip
 BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "And", "Or", "Equal", "Less", "Greater")
 VIEWS = ("Reshape", "Expand", "Slice")
