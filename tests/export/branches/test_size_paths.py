@@ -102,7 +102,8 @@ class LastDigit(nn.Module):
 
 def explore(module, space=SPACE):
     runner = ModuleRunner(module, SPECS, Path())
-    starts = [{"N": 2, "H": 17, "W": 19}, space.pick("min"), space.pick("max")]
+    traced = {"N": 2, "H": 17, "W": 19}
+    starts = [traced if space.contains(traced) else space.pick("opt"), space.pick("min"), space.pick("max")]
     return explore_sizes(runner, SPECS, space, starts, Path(__file__).parent, seconds=60.0)
 
 
@@ -191,6 +192,50 @@ def test_a_norm_without_its_values_has_the_shape_of_its_own(module, shape):
     given_new_statistics = nn.BatchNorm2d(2, track_running_stats=False).train()
     with _watched(Effort(60.0, 1)):
         assert torch.equal(given_new_statistics(x), torch.nn.functional.batch_norm(x, None, None, training=True))
+
+
+class Resized(nn.Module):
+    """The positions of a vision transformer, resized to its grid; torch has no antialias to a symbolic size."""
+
+    def forward(self, x):
+        h, w = x.shape[2:]
+        if h * w == 769 * 1013:
+            return x
+        return x * nn.functional.interpolate(torch.ones(1, 2, 7, 7), (h, w), mode="bicubic", antialias=True)
+
+
+def test_what_comes_after_an_antialiased_resize_is_followed():
+    paths = explore(Resized())
+    assert not paths.obstacle
+    assert len(paths.lines) == 1
+    assert any(p["H"] * p["W"] == 769 * 1013 for p in paths.points)
+    with _watched(Effort(60.0, 1)):
+        assert nn.functional.interpolate(torch.ones(2, 3, 4, dtype=torch.uint8), 7).shape == (2, 3, 7)
+        assert nn.functional.interpolate(torch.ones(2, 3, 4), scale_factor=2).shape == (2, 3, 8)
+
+
+class Skips(nn.Module):
+    """A decoder with skips, whose factors torch answers with a number for each size."""
+
+    def forward(self, x):
+        small = nn.functional.avg_pool2d(x, 4)
+        up = nn.functional.interpolate(small, scale_factor=2.0)
+        return x + nn.functional.interpolate(up, scale_factor=(2.0, 2), mode="bilinear")
+
+
+def test_a_decoder_with_skips_is_one_path():
+    paths = explore(Skips(), parse_space(["N=1:1:3", "H=16:24:2000%4", "W=16:32:2000%4"]))
+    assert not paths.obstacle
+    assert paths.paths <= 2
+    assert paths.followed == paths.total
+
+
+@pytest.mark.parametrize("factor", [2, 2.0, 0.5, (1.7, 0.29), [3, 0.4]])
+def test_a_factor_gives_the_size_of_torchs_own(factor):
+    x = torch.ones(2, 3, 33, 47)
+    with _watched(Effort(60.0, 1)):
+        shape = nn.functional.interpolate(x, scale_factor=factor).shape
+    assert shape == nn.functional.interpolate(x, scale_factor=factor).shape
 
 
 def test_what_reads_values_cannot_be_followed_and_says_so():

@@ -25,6 +25,8 @@ from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.mode import creation_handlers, handled
+from trtconv.export.symbolic.resampling.resize import scaled_length
+from trtconv.export.symbolic.sizes import per_axis
 
 if TYPE_CHECKING:
     from torch import nn
@@ -205,6 +207,8 @@ def _watched(effort: Effort) -> Any:
                 return normalised(*args, **(kwargs or {}))
             if keeps_shape(func, args):
                 return args[0].detach()
+            if func is torch.nn.functional.interpolate:
+                return resized(*args, **(kwargs or {}))
             if not kwargs and is_recurrent(func, args):
                 return empty_result(args)
             return func(*args, **(kwargs or {}))
@@ -248,6 +252,22 @@ def normalised(
     if isinstance(input.shape[1], int) and input.shape[1] == running_mean.shape[0]:
         return input.detach()
     return input + running_mean.reshape(-1, *[1] * (input.ndim - 2))
+
+
+def resized(input: Any, size: Any = None, scale_factor: Any = None, *args: Any, **rest: Any) -> Any:
+    """torch.nn.functional.interpolate without its values: [N, C, *spatial].
+
+    torch has no antialiased one to a symbolic size, and takes numbers for the sizes that a factor gives.
+    """
+    import torch
+
+    factor = size if scale_factor is None else scale_factor
+    if factor is None or input.ndim < 3 or isinstance(factor, torch.Tensor):
+        return torch.nn.functional.interpolate(input, size, scale_factor, *args, **rest)
+    axes = per_axis(factor, input.ndim - 2)
+    if scale_factor is not None:
+        axes = [scaled_length(n, f) for n, f in zip(input.shape[2:], axes, strict=True)]
+    return input.new_empty((*input.shape[:2], *axes))
 
 
 # Of torch.nn.functional, by name: values alone, in the shape and type that they came in.

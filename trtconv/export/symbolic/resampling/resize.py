@@ -34,11 +34,11 @@ def interpolate(
         if inexact is not None:
             return inexact
     if scales is not None and (any_symbolic(scales) or recompute_scale_factor):
-        sizes, scales = [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales)], None
+        sizes, scales = [scaled_length(x.shape[i - rank], s) for i, s in enumerate(scales)], None
     if mode == "area":
-        return pool_to(x, sizes or [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales or ())], "average")
+        return pool_to(x, sizes or [scaled_length(x.shape[i - rank], s) for i, s in enumerate(scales or ())], "average")
     if antialias and mode in ("bilinear", "bicubic") and not align_corners:
-        out = sizes or [_scaled(x.shape[i - rank], s) for i, s in enumerate(scales or ())]
+        out = sizes or [scaled_length(x.shape[i - rank], s) for i, s in enumerate(scales or ())]
         steps = [x.shape[i - rank] / o if scales is None else 1.0 / scales[i] for i, o in enumerate(out)]
         return resize_antialiased(x, out, steps, mode)
     if mode == "nearest" and any_symbolic([*x.shape[2:], *(sizes or ())]):
@@ -53,12 +53,17 @@ def interpolate(
     return NotImplemented
 
 
-def _scaled(length: Any, scale: Any) -> Any:
-    """floor(length * scale) as torch computes it; exact in integers when the scale is a size over this length."""
+def scaled_length(length: Any, scale: Any) -> Any:
+    """floor(length * scale) as torch computes it; exact in integers when the scale is a size over this length.
+
+    Also for a whole scale, with which torch's symbols stay comparable to others.
+    """
     import torch
 
     if isinstance(length, torch.Tensor) or isinstance(scale, torch.Tensor):
         return torch.floor(torch.as_tensor(length) * scale).to(torch.int64)
+    if isinstance(scale, (int, float)) and float(scale).is_integer():
+        return length * int(scale)
     ratio = _numerator_over(length, scale) if is_symbolic(scale) else None
     return torch.sym_int(length * scale) if ratio is None else ratio
 
@@ -74,7 +79,7 @@ def _by_inexact_ratio(x: Any, scales: list[Any], mode: str, antialias: bool) -> 
     if all(exact) or antialias or mode not in INEXACT or None in steps:
         return None
     for i, (length, scale, step) in enumerate(zip(lengths, scales, steps, strict=True)):
-        axis, out = i - len(scales), _scaled(length, scale)
+        axis, out = i - len(scales), scaled_length(length, scale)
         if mode == "nearest":
             x = x.index_select(axis, _picked(x, length, out, step))
         else:
@@ -133,7 +138,7 @@ def _nearest(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: in
 def _pick_all(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: int, centre: float = 0.0) -> Any:
     for i in range(rank):
         length = x.shape[i - rank]
-        out = sizes[i] if sizes is not None else _scaled(length, (scales or [])[i])
+        out = sizes[i] if sizes is not None else scaled_length(length, (scales or [])[i])
         x = x.index_select(i - rank, _picked(x, length, out, None if scales is None else 1.0 / scales[i], centre))
     return x
 
