@@ -1,6 +1,7 @@
 """Writes through masks and views, conjugates and transposes: ordinary code that the exporters do not follow."""
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 import torch
@@ -78,3 +79,37 @@ def test_a_squeeze_of_what_is_longer_than_one_changes_nothing(export, write_modu
     session = ort.InferenceSession(str(tmp_path / "out" / "model.onnx"))
     feeds = {"x": np.ones((2, 6, 4), np.float32), "y": np.ones((2, 1, 6, 3), np.float32)}
     assert [o.shape for o in session.run(None, feeds)] == [(2, 6, 4), (2, 1, 6, 3), (2, 6, 3), (2, 1, 6, 3)]
+
+
+CHOSEN = """
+class Net(nn.Module):
+    def forward(self, x):
+        if x.shape[0] == 1:
+            return x.squeeze().argmax(-1).view(1) * 2
+        return x.squeeze().argmax(-1)
+"""
+
+
+def test_a_squeeze_without_dims_gets_those_of_its_part(export, write_module, tmp_path):
+    write_module(CHOSEN)
+    export("net.py:Net", ["x:float32[N,1,5]"], "N=1:2:4", exporter="dynamo")
+    graph = onnx.load(tmp_path / "out" / "model.onnx").graph
+    (choice,) = [n for n in graph.node if n.op_type == "If"]
+    squeezes = [n for a in choice.attribute for n in a.g.node if n.op_type == "Squeeze"]
+    # Without axes, TensorRT cannot tell the rank: a part no longer says which sizes it is for.
+    values = {t.name: onnx.numpy_helper.to_array(t).tolist() for t in graph.initializer}
+    assert sorted(values[n.input[1]] for n in squeezes) == [[0, 1], [1]]
+
+
+UNDECIDED = """
+class Net(nn.Module):
+    def forward(self, x):
+        return x.squeeze().argmax(-1).view(-1)
+"""
+
+
+def test_a_squeeze_of_what_is_one_at_some_sizes_keeps_them_open(export, write_module, tmp_path):
+    write_module(UNDECIDED)
+    export("net.py:Net", ["x:float32[N,1,5]"], "N=1:2:4", exporter="dynamo")
+    (squeeze,) = [n for n in onnx.load(tmp_path / "out" / "model.onnx").graph.node if n.op_type == "Squeeze"]
+    assert len(squeeze.input) == 1

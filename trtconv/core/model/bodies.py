@@ -53,9 +53,16 @@ def values_read(node: onnx.NodeProto) -> tuple[str, ...]:
     """The values that a node reads, those that its bodies take from outside included; each once, in order."""
     names = dict.fromkeys(n for n in node.input if n)
     for body in bodies_of(node):
-        own = {v.name for v in body.input} | {t.name for t in body.initializer}
-        for inner in body.node:
-            names |= dict.fromkeys(n for n in values_read(inner) if n not in own)
-            own.update(inner.output)
-        names |= dict.fromkeys(v.name for v in body.output if v.name not in own)
+        names |= dict.fromkeys(values_captured(body))
+    return tuple(names)
+
+
+def values_captured(body: onnx.GraphProto) -> tuple[str, ...]:
+    """The values that a body takes from outside, those of the bodies inside it included; each once, in order."""
+    own = {v.name for v in body.input} | {t.name for t in body.initializer}
+    names: dict[str, None] = {}
+    for node in body.node:
+        names |= dict.fromkeys(n for n in values_read(node) if n not in own)
+        own.update(node.output)
+    names |= dict.fromkeys(v.name for v in body.output if v.name not in own)
     return tuple(names)

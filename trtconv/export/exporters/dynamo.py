@@ -30,6 +30,7 @@ from trtconv.export.module.user_code import (
     python_frames,
 )
 from trtconv.export.sizes.exact_sizes import inexact_sizes
+from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def export_dynamo(trace: Trace, output: Path, opset: int | None) -> ExportCandid
             hint=f"use --opset {OLDEST_OPSET} or --exporter torchscript",
         )
     model, program = _traced(trace, chosen)
+    state_squeezed_axes(model, trace)
     floors = _python_floors(model)
     origins = _origins(model, trace)
     _write(model, output)

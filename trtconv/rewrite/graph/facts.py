@@ -14,6 +14,7 @@ from trtconv.core.model.file import signature
 from trtconv.core.model.inference import infer_propagated
 from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
+from trtconv.rewrite.graph.captured import with_constants_inside
 from trtconv.rewrite.graph.contrib_types import stand_in
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
 
@@ -114,7 +115,7 @@ def inferred(model: onnx.ModelProto) -> Inferred:
     """Infer once, for everything that wants to know."""
     light = without_weights(model)
     stand_in(light.graph)
-    return Inferred(light, infer(light))
+    return Inferred(light, infer(with_constants_inside(light)))
 
 
 def index_model(model: onnx.ModelProto, target: Target, facts: Inferred | None = None) -> Graph:
