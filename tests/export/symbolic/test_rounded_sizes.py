@@ -1,14 +1,15 @@
 """Padded sizes as multiples: what is rewritten, that it is equal, and a network of windows that is exported by it."""
 
+import onnx
 import pytest
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch.utils._sympy.functions import CeilToInt, FloorDiv, FloorToInt, IntTrueDiv, Mod, PythonMod
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from tests.export.exporters.test_unit_sizes import Windows, trace
 from trtconv.export.exporters.dynamo import program_of
 from trtconv.export.exporters.unit_sizes import sizes_in_units
-from trtconv.export.symbolic.rounded_sizes import as_multiple, multiples_as_such
+from trtconv.export.symbolic.rounded_sizes import as_multiple, as_quotient, multiples_as_such
 
 H, W = (sympy.Symbol(name, integer=True, positive=True) for name in "HW")
 ROUNDED = {
@@ -57,6 +58,52 @@ def test_a_quotient_that_is_one_number_in_the_range_is_that_number():
     assert as_multiple(total, {H: ValueRanges(8, 15)}) == 7 * FloorDiv(H + 6, 7)
     # torch's range begins at 2 where the size may be 1.
     assert as_multiple(H - Mod(H, 2), {H: ValueRanges(2, 3)}) == 2 * FloorDiv(H, 2)
+
+
+@pytest.mark.parametrize("rounding", [CeilToInt, FloorToInt])
+@pytest.mark.parametrize("size", [H, 8 * H + 3, H - 5 * W], ids=str)
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_a_rounded_quotient_is_one_of_whole_numbers(rounding, size, step):
+    quotient = as_quotient(rounding(IntTrueDiv(size, step)))
+    exact = sympy.ceiling if rounding is CeilToInt else sympy.floor
+    assert values(quotient) == values(exact(size / sympy.Integer(step)))
+
+
+@pytest.mark.parametrize("value", [IntTrueDiv(H, 2), CeilToInt(IntTrueDiv(H, W)), CeilToInt(1.1 * H)], ids=str)
+def test_what_is_no_whole_quotient_stays(value):
+    assert as_quotient(value) is None
+
+
+def test_half_of_a_multiple_is_a_multiple():
+    assert as_quotient(CeilToInt(IntTrueDiv(32 * H, 2))) == 16 * H
+    assert as_quotient(CeilToInt(IntTrueDiv(H, 4)), {H: ValueRanges(5, 8)}) == 2
+
+
+SAME = """
+import math
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolutions = nn.ModuleList(nn.Conv2d(3, 3, 3, 2) for _ in range(3))
+
+    def forward(self, x):
+        for convolution in self.convolutions:
+            height, width = (max((math.ceil(n / 2) - 1) * 2 + 3 - n, 0) for n in x.shape[-2:])
+            x = convolution(F.pad(x, (width // 2, width - width // 2, height // 2, height - height // 2)))
+        return x
+"""
+
+
+@pytest.mark.parametrize(("step", "operators"), [("%32", {"Pad", "Conv"}), ("", None)], ids=["multiples", "any"])
+def test_same_padding_of_multiples_is_constant(step, operators, export, write_module, tmp_path):
+    """As TensorFlow's networks are padded in timm; TensorRT-RTX refuses paddings that are computed in floats."""
+    write_module(SAME)
+    space = f"H=64:96:160{step} W=64:96:160{step}"
+    export("net.py:Net", ["x:float32[1,3,H,W]"], space, exporter="dynamo")
+    nodes = onnx.load(tmp_path / "out" / "model.onnx").graph.node
+    assert operators is None or {n.op_type for n in nodes} == operators
 
 
 def test_torch_asks_less_of_windows():

@@ -18,21 +18,26 @@ from unittest import mock
 def multiples_as_such() -> Iterator[None]:
     """In the block, a sum that is the next multiple of a number above or below a size is written as that multiple.
 
-    A quotient that is one number in the whole range of its sizes is that number.
+    A quotient that is one number in the whole range of its sizes is that number, and `ceil(H / 2)` is `(H + 1) // 2`:
+    torch knows that of `32 * unit` a half is `16 * unit`, and of a float nothing.
     """
     from torch.fx.experimental.sym_node import SymNode
 
-    rewrites = {"_add": as_multiple, "_sub": as_multiple, "_int_floordiv": _as_constant}
+    rewrites = {
+        **dict.fromkeys(("_add", "_sub"), as_multiple),
+        **dict.fromkeys(("_ceil", "_floor"), as_quotient),
+        "_int_floordiv": _as_constant,
+    }
     patches = {name: _rewriting(getattr(SymNode, name), rewrite) for name, rewrite in rewrites.items()}
     with mock.patch.multiple(SymNode, **patches):
         yield
 
 
 def _rewriting(operation: Any, rewrite: Any) -> Any:
-    """The operation of two sizes, what it comes to written anew where it can be."""
+    """The operation of sizes, what it comes to written anew where it can be."""
 
-    def operate(self: Any, other: Any) -> Any:
-        result = operation(self, other)
+    def operate(*operands: Any) -> Any:
+        result = operation(*operands)
         # Where nodes are recorded torch calls it once more inside, and hands that result out, which may be a number.
         expression = getattr(result, "_expr", None)
         env = getattr(result, "shape_env", None)
@@ -74,6 +79,23 @@ def as_multiple(total: Any, ranges: Any = None) -> Any:
             number = _as_constant(quotient, ranges or {})
             rewritten = others + factor * step * (quotient if number is None else number)
     return None if rewritten is total else rewritten
+
+
+def as_quotient(rounded: Any, ranges: Any = None) -> Any:
+    """`ceil(X / k)` as `(X + k - 1) // k` and `floor(X / k)` as `X // k` for whole X and k; None for anything else.
+
+    Equal as Python computes them, in doubles, for all X below 2**53. `ranges` as for `as_multiple`.
+    """
+    from torch.utils._sympy.functions import CeilToInt, FloorDiv, FloorToInt, IntTrueDiv
+
+    if not isinstance(rounded, CeilToInt | FloorToInt) or not isinstance(rounded.args[0], IntTrueDiv):
+        return None
+    size, step = rounded.args[0].args
+    if not step.is_Integer or step <= 0:
+        return None
+    quotient = FloorDiv(size + (step - 1 if isinstance(rounded, CeilToInt) else 0), step)
+    number = _as_constant(quotient, ranges or {})
+    return quotient if number is None else number
 
 
 def _size_that_lacks(inside: Any, step: Any) -> Any:
