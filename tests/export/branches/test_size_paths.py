@@ -195,7 +195,7 @@ def test_a_norm_without_its_values_has_the_shape_of_its_own(module, shape):
 
 
 class Resized(nn.Module):
-    """The positions of a vision transformer, resized to its grid; torch has no antialias to a symbolic size."""
+    """The positions of a vision transformer, resized to its grid."""
 
     def forward(self, x):
         h, w = x.shape[2:]
@@ -215,7 +215,7 @@ def test_what_comes_after_an_antialiased_resize_is_followed():
 
 
 class Skips(nn.Module):
-    """A decoder with skips, whose factors torch answers with a number for each size."""
+    """A decoder with skips."""
 
     def forward(self, x):
         small = nn.functional.avg_pool2d(x, 4)
@@ -223,11 +223,26 @@ class Skips(nn.Module):
         return x + nn.functional.interpolate(up, scale_factor=(2.0, 2), mode="bilinear")
 
 
-def test_a_decoder_with_skips_is_one_path():
-    paths = explore(Skips(), parse_space(["N=1:1:3", "H=16:24:2000%4", "W=16:32:2000%4"]))
+class Padded(nn.Module):
+    def forward(self, x):
+        return nn.functional.local_response_norm(nn.functional.pad(x, (0, 1, 0, -x.shape[2] % 4)), 3)
+
+
+@pytest.mark.parametrize("module", [Skips, Padded])
+def test_what_torch_takes_apart_is_one_path(module):
+    paths = explore(module(), parse_space(["N=1:1:3", "H=16:24:2000%4", "W=16:32:2000%4"]))
     assert not paths.obstacle
     assert paths.paths <= 2
     assert paths.followed == paths.total
+
+
+def test_a_size_at_which_the_module_raises_is_a_path_of_its_own():
+    class Small(nn.Module):
+        def forward(self, x):
+            return nn.functional.interpolate(x, scale_factor=0.03)
+
+    paths = explore(Small())
+    assert {p["H"] < 34 or p["W"] < 34 for p in paths.points[: paths.paths]} == {True, False}
 
 
 @pytest.mark.parametrize("factor", [2, 2.0, 0.5, (1.7, 0.29), [3, 0.4]])

@@ -85,6 +85,7 @@ def run_symbolic(
     Each call into torch is a step of it.
     """
     import torch
+    from torch._dispatch.python import enable_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
@@ -114,6 +115,8 @@ def run_symbolic(
             sizes_in_text(text_keys),
             mode,
             torch.no_grad(),
+            # Operators that C++ takes apart (pad, upsample) would want numbers for sizes.
+            enable_python_dispatcher(),
             one_convolution(),
             _watched(effort),
             redirect_stdout(StringIO()),
@@ -257,7 +260,7 @@ def normalised(
 def resized(input: Any, size: Any = None, scale_factor: Any = None, *args: Any, **rest: Any) -> Any:
     """torch.nn.functional.interpolate without its values: [N, C, *spatial].
 
-    torch has no antialiased one to a symbolic size, and takes numbers for the sizes that a factor gives.
+    torch takes each apart into the taps of its positions: half of the time of a run of a U-Net++.
     """
     import torch
 
@@ -267,6 +270,8 @@ def resized(input: Any, size: Any = None, scale_factor: Any = None, *args: Any, 
     axes = per_axis(factor, input.ndim - 2)
     if scale_factor is not None:
         axes = [scaled_length(n, f) for n, f in zip(input.shape[2:], axes, strict=True)]
+    if not all(n > 0 for n in axes):
+        return torch.nn.functional.interpolate(input, size, scale_factor, *args, **rest)
     return input.new_empty((*input.shape[:2], *axes))
 
 
