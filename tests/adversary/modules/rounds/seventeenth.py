@@ -223,3 +223,23 @@ def unwrapped_phase(self, x):
     steps = x.diff(dim=1)
     turns = torch.remainder(steps + torch.pi, 2 * torch.pi) - torch.pi - steps
     return x + F.pad(turns.where(steps.abs() > torch.pi, 0.0).cumsum(1), (1, 0))
+
+
+class SymmetricWeight(nn.Module):
+    def forward(self, weight):
+        return weight.triu() + weight.triu(1).mT
+
+
+@attack("x:float32[N,3,T]", dims="N=1:2:3 T=4:8:12")
+class ParametrizedWeights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        parametrizations = nn.utils.parametrizations
+        self.first = parametrizations.weight_norm(nn.Conv1d(3, 4, 3))
+        self.second = parametrizations.spectral_norm(nn.Linear(4, 4))
+        self.third = parametrizations.orthogonal(nn.Linear(4, 4, bias=False))
+        self.fourth = nn.Linear(4, 4)
+        nn.utils.parametrize.register_parametrization(self.fourth, "weight", SymmetricWeight())
+
+    def forward(self, x):
+        return self.fourth(self.third(self.second(self.first(x).transpose(1, 2)).relu()))
