@@ -18,6 +18,7 @@ from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.files.artifact_set import write_sealed
 
 X = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
 
@@ -120,7 +121,7 @@ def rebind(engine, **changes):
     data |= {"engine_sha256": sha256_file(engine), "engine_bytes": engine.stat().st_size}
     for key, text in changes.items():
         data["environment"][key] = text
-    path.write_text(json.dumps(data))
+    write_sealed(path, data)
 
 
 def test_engines_that_do_not_belong_here(tmp_path, engine_file):

@@ -99,7 +99,11 @@ class Driver:
         self.calls = []
 
     def __getattr__(self, name):
-        return lambda *_: self.calls.append(name) or 0
+        return lambda *arguments: self.calls.append((name, *arguments)) or 0
+
+    def recorded(self):
+        """The streams of which work is waited for."""
+        return [arguments[1] for name, *arguments in self.calls if name == "cuEventRecord"]
 
 
 class Memory:
@@ -117,9 +121,11 @@ def test_the_array_interface():
     driver = memory.driver
     tensor = import_array_interface(Device(array), 7, memory)
     assert (tensor.pointer, tensor.shape, tensor.dtype.name) == (array.ctypes.data, (2, 3), "float16")
-    assert not driver.calls
+    # pycuda names no stream, and may still copy by the default one.
+    assert driver.recorded() == [1]
     import_array_interface(Device(array, stream=2), 7, memory)
-    assert "cuStreamWaitEvent" in driver.calls
+    assert driver.recorded() == [1, 2]
+    assert [stream for name, stream, *_ in driver.calls if name == "cuStreamWaitEvent"] == [7, 7]
     with pytest.raises(InvalidRequestError, match="not contiguous"):
         import_array_interface(Device(array, strides=(2, 4)), 7, memory)
     assert import_array_interface(Device(array, strides=(6, 2)), 7, memory) is not None

@@ -12,9 +12,12 @@ from trtconv.core.errors import InvalidRequestError
 if TYPE_CHECKING:
     from trtconv.backends.cuda.memory import CudaMemory
 
+# CU_STREAM_LEGACY, the default stream.
+LEGACY_STREAM = 1
+
 
 def import_array_interface(source: object, stream: int, memory: CudaMemory) -> Imported | None:
-    """Read an array that has the interface; `stream` waits for the producer's. None for other objects.
+    """Read an array that has the interface; `stream` waits for the producer's, or for the default one. None for other objects.
 
     To be called with the context current. Raises InvalidRequestError for an array that is not contiguous or lies in
     another context.
@@ -35,9 +38,9 @@ def import_array_interface(source: object, stream: int, memory: CudaMemory) -> I
             hint="use the device's primary context: `import pycuda.autoprimaryctx` in place of `pycuda.autoinit`",
         )
     producer = interface.get("stream")
-    if producer is not None:
-        # 1 and 2 are the driver's handles of the default streams as well.
-        wait_for(memory.driver, stream, int(producer))
+    # 1 and 2 are the driver's handles of the default streams as well. pycuda names none, and copies by the first: from
+    # pageable memory such a copy returns before the data is on the device (CUDA's notes on synchronisation of copies).
+    wait_for(memory.driver, stream, LEGACY_STREAM if producer is None else int(producer))
     return Imported(pointer, shape, dtype_from_numpy(dtype), 0, source)
 
 
