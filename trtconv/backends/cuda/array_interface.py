@@ -17,7 +17,9 @@ LEGACY_STREAM = 1
 
 
 def import_array_interface(source: object, stream: int, memory: CudaMemory) -> Imported | None:
-    """Read an array that has the interface; `stream` waits for the producer's, or for the default one. None for other objects.
+    """Read an array that has the interface; None for other objects.
+
+    `stream` waits for the one that the array names, or for the default one.
 
     To be called with the context current. Raises InvalidRequestError for an array that is not contiguous or lies in
     another context.
