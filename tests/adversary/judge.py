@@ -132,7 +132,7 @@ def difference(expected: Array, exact: Array, actual: Array) -> str:
     """What is wrong with an output, in a few words; empty when it is equal."""
     if expected.shape != actual.shape:
         return f"shape {actual.shape} for {expected.shape}"
-    if expected.dtype.kind in "iub" and expected.dtype != actual.dtype:
+    if expected.dtype.kind in "iubf" and expected.dtype != actual.dtype:
         return f"{actual.dtype} for {expected.dtype}"
     if not expected.size:
         return ""

@@ -185,16 +185,16 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
 
 
 def _require_types(model: Path, outputs: Mapping[str, Array]) -> None:
-    """Raise UnsupportedError where an exporter gave whole numbers or bools another type: their values may agree."""
+    """Raise UnsupportedError where an exporter gave an output another type: the values may agree."""
     for value in load_model(model).graph.output:
         expected, element = outputs.get(value.name), value.type.tensor_type.elem_type
-        if expected is None or expected.dtype.kind not in "iub" or element == 0:
+        if expected is None or expected.dtype.kind not in "iubf" or element == 0:
             continue
         written = dtype_from_onnx(element).name
         if written != expected.dtype.name:
             raise UnsupportedError(
                 f"the output '{value.name}' is {written} in the file and {expected.dtype.name} in the module",
-                hint="compute it as int32 or int64, for which ONNX has more operators, and cast it last",
+                hint="compute it in a type for which ONNX has more operators (int32, int64, float32), and cast it last",
             )
 
 
