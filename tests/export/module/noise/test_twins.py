@@ -58,3 +58,17 @@ def test_limits_of_the_type_are_those_of_float32_in_the_twin():
     for name, values in own.items():
         np.testing.assert_allclose(exact[name], values, rtol=1e-6)
     assert torch.finfo(torch.float64).eps < 1e-15
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("sizes", [(75, 297), (2, 83), (2, 61)])
+def test_a_nearest_resize_picks_the_same_elements_in_the_twin(mode, sizes):
+    length, out = sizes
+    resize = nn.functional.interpolate
+    runner = ModuleRunner(
+        module_of(lambda x: (resize(x, size=out, mode=mode), resize(x[:, :, None], (2, out), mode=mode)))
+    )
+    feed = {"x": np.arange(2 * length, dtype=np.float32).reshape(2, 1, length)}
+    own, exact = runner(feed), runner.exact()(feed)
+    for name, values in own.items():
+        np.testing.assert_array_equal(exact[name], values)

@@ -34,6 +34,9 @@ UPSAMPLING = {
     "_upsample_bicubic2d_aa": 2,
 }
 SAMPLING = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler")
+NEAREST = frozenset(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3))
+# Up to here float32 holds every whole number.
+LARGEST_COUNT = 1 << 24
 INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
 # aten's operators that subtract a mean of one input and divide by its deviation, by how that mean lies over the input.
 NORMALISING = ("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit")
@@ -67,7 +70,7 @@ def wide_floats() -> Iterator[None]:
     torch's functions: under a mode for functions nn.TransformerEncoder would go another way.
 
     `torch.finfo` answers as of float32: with another epsilon or lowest number the twin would be another function, and
-    its distance no rounding.
+    its distance no rounding. For the same reason a resize to the nearest picks the elements that it picks in FP32.
     """
     import torch
 
@@ -81,6 +84,8 @@ def wide_floats() -> Iterator[None]:
 
     class WideFloats(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            if func.overloadpacket.__name__ in NEAREST and args[0].dtype is torch.float64:
+                return _picked_in_single(func, *args, **kwargs)
             return func(*(widened(v) for v in args), **{name: widened(v) for name, v in kwargs.items()})
 
     default = torch.get_default_dtype()
@@ -90,6 +95,18 @@ def wide_floats() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(default)
+
+
+def _picked_in_single(resize: Any, x: torch.Tensor, *rest: Any, **keywords: Any) -> torch.Tensor:
+    """A resize of FP64 x [N, C, ...] to the nearest, whose positions are computed in FP32."""
+    import torch
+
+    numel = math.prod(x.shape[2:])
+    if numel > LARGEST_COUNT:
+        return resize(x, *rest, **keywords)
+    order = torch.arange(numel, dtype=torch.float32).reshape(1, 1, *x.shape[2:])
+    picked = resize(order, *rest, **keywords)
+    return x.flatten(2).index_select(2, picked.flatten().long()).reshape(*x.shape[:2], *picked.shape[2:])
 
 
 def perturbed_twin(runner: ModuleRunner, seed: int) -> ModuleRunner | None:

@@ -9,8 +9,9 @@ from trtconv.export.symbolic.resampling.adaptive import pool_to
 from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear, scalar
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
-# Pairs of sizes at which the two formulas of nearest are compared.
+# Pairs of sizes at which the two formulas of nearest are compared, and the longest axis of a recorded run for it.
 PAIRS = 3000
+LONGEST_TRACED = 8192
 # Modes that are written out by the ratio that torch keeps for the positions.
 INEXACT = ("nearest", "linear", "bilinear", "trilinear", "bicubic")
 
@@ -157,7 +158,27 @@ def _picked(x: Any, length: Any, out: Any, step: Any, centre: float = 0.0) -> An
         factor = scalar(out, x) / scalar(length, x)
         ratio = torch.where(torch.logical_or(factor == 1.0, factor == 2.0), 1.0 / factor, ratio)
     last = (scalar(length, x) - 1).to(torch.int64)
-    return torch.minimum(torch.floor(output_index * ratio).to(torch.int64), last)
+    pixel = torch.floor(output_index * ratio)
+    if centre:
+        pixel = torch.where(_rounds_to_one(output_index, ratio), torch.ones_like(pixel), pixel)
+    return torch.minimum(pixel.to(torch.int64), last)
+
+
+def _rounds_to_one(position: Any, ratio: Any) -> Any:
+    """True where torch's CPU kernel of nearest-exact takes pixel 1 for a position * ratio of just under 1.
+
+    The kernel computes floor(fma(ratio, position, -0.5) + 0.5) in float32. Below 0.5 floats lie twice as close as below
+    1, so it rounds up from 1 - 1.5 * 2**-25, where the plain product rounds up from 1 - 2**-25; from pixel 2 on both
+    agree. The difference from 1 is computed without rounding: each part of the ratio has so few bits that its
+    product with a position under 1024 is a float32.
+    """
+    import torch
+
+    high = torch.floor(ratio * 2.0**12) / 2.0**12
+    rest = ratio - high
+    middle = torch.floor(rest * 2.0**22) / 2.0**22
+    from_one = ((high * position - 1.0) + middle * position) + (rest - middle) * position
+    return torch.logical_and(from_one >= -1.5 * 2.0**-25, from_one < 0.0)
 
 
 def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
@@ -165,14 +186,18 @@ def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
 
     torch: floor(i * float32(length / out)), or of float32(1 / factor). ONNX Runtime: floor(i / float32(out / length)),
     or of float32(factor). They differ where i * length / out is a whole number that float32 misses. Sizes of a
-    TorchScript trace have no ranges, so they pass here and are left to the comparison with the module.
+    TorchScript trace have no ranges: a factor has to hold up to LONGEST_TRACED, and any other pair does not pass. A
+    comparison need not see it, as in FP64 the module picks the other pixel too.
     """
     import torch
 
-    if any(isinstance(v, torch.Tensor) for v in (length, out, factor)):
-        return True
+    if isinstance(factor, torch.Tensor) or (factor is None and isinstance(out, torch.Tensor)):
+        return False
+    if isinstance(length, torch.Tensor) and factor is None:
+        return False
     if factor is not None:
-        lengths = [pair[0] for pair in _pairs(length, length)]
+        traced = isinstance(length, torch.Tensor)
+        lengths = [*range(1, LONGEST_TRACED)] if traced else [pair[0] for pair in _pairs(length, length)]
         # torch copies an axis that keeps its size and repeats one that doubles, where the factor would pick otherwise.
         if factor not in (1.0, 2.0) and any(int(n * factor) in (n, 2 * n) for n in lengths):
             return False
