@@ -12,6 +12,8 @@ from trtconv.core.precision import FP32, TF32, precision_named
 
 # What `trtconv plugins build` calls its library.
 OWN_LIBRARY = "libtrtconv_plugins.so"
+# What TensorRT 8.6 takes from libraries that are not its own.
+FOREIGN_TACTICS = "CUBLAS,CUBLAS_LT,CUDNN"
 
 
 def check_settings(capabilities: Capabilities, settings: EngineSettings) -> None:
@@ -98,7 +100,12 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
     if "max_aux_streams" in settings.options:
         config.max_aux_streams = as_count("max_aux_streams", settings.options["max_aux_streams"])
     if "tactic_sources" in settings.options:
-        config.set_tactic_sources(_tactic_bits(trt, str(settings.options["tactic_sources"])))
+        named = _tactic_bits(trt, str(settings.options["tactic_sources"]))
+        config.set_tactic_sources(named)
+        if capabilities.generation == 8:
+            # On by default, it keeps these libraries out of layers although they are named (NvInfer.h, PreviewFeature).
+            left_out = trt.PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805
+            config.set_preview_feature(left_out, not named & _tactic_bits(trt, FOREIGN_TACTICS))
     elif capabilities.generation == 8 and settings.plugins:
         leave_out_foreign_tactics(trt, config, settings)
     return config
@@ -112,7 +119,7 @@ def leave_out_foreign_tactics(trt: Any, config: Any, settings: EngineSettings) -
     without both by default. Libraries of the user's may need them.
     """
     if all(p.name == OWN_LIBRARY for p in settings.plugins):
-        config.set_tactic_sources(config.get_tactic_sources() & ~_tactic_bits(trt, "CUBLAS,CUBLAS_LT,CUDNN"))
+        config.set_tactic_sources(config.get_tactic_sources() & ~_tactic_bits(trt, FOREIGN_TACTICS))
 
 
 def _set_precision(trt: Any, capabilities: Capabilities, config: Any, settings: EngineSettings) -> None:
