@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from networks.install import SITE, site_of
+from trtconv.core.processors import thread_variables
 
 Outcomes = dict[str, dict[str, Any]]
 ROOT = Path(__file__).parents[1]
@@ -79,6 +80,7 @@ def run_one(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     threads = str(max(1, (os.cpu_count() or 1) // arguments.jobs))
     inherited = os.environ.get("PYTHONPATH", "")
     environment = {**os.environ, **variables_of(name, arguments.site, inherited), "OMP_NUM_THREADS": threads}
+    environment = {**thread_variables(environment), **environment}
     with tempfile.TemporaryDirectory(prefix="network-result-") as folder:
         result = Path(folder) / "outcome.json"
         with (Path(folder) / "log").open("wb") as log:

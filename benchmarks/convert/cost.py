@@ -33,6 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.processors import thread_variables
 from trtconv.core.progress import SilentProgress
 
 if TYPE_CHECKING:
@@ -246,7 +247,8 @@ def in_child(name: str, side: str, seconds: float) -> dict[str, Any]:
     """One side of the comparison, in a process of its own; `stopped` says that it spent more than `seconds`."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks.convert.cost", "--child", side, name, "--folder", folder]
-        environment = {**os.environ, **variables(name)}
+        # As the program itself sets them, and the same for both sides.
+        environment = {**os.environ, **thread_variables(os.environ), **variables(name)}
         limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
         finished = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment, preexec_fn=limit

@@ -19,6 +19,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.files import Confinement
 from trtconv.cli.termination import terminable, within_limits
 from trtconv.core.errors import InvalidRequestError, LimitError, TrtconvError, did_you_mean
+from trtconv.core.processors import thread_variables
 
 # Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
@@ -157,6 +158,7 @@ def main() -> NoReturn:
     """The program `trtconv`: `run` in a child, whose crash is an error."""
     from trtconv.cli.supervision import supervise
 
+    os.environ.update(thread_variables(os.environ))
     alone = "--debug" not in sys.argv and COMPLETE not in os.environ and supervise(show_error)
     run(alone=alone)
 

@@ -12,6 +12,8 @@ from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
+from trtconv.core.model.wire import without_weights
+from trtconv.core.processors import granted_processors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +50,7 @@ class OnnxRuntimeRunner:
             raise MissingDependencyError("ONNX Runtime is not installed", hint="pip install onnxruntime") from error
         options = ort.SessionOptions()
         options.log_severity_level = 4
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = threads or granted_processors()
         level = ort.GraphOptimizationLevel
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
         # Two sizes in a row differ in every buffer, so a remembered memory pattern only costs memory.
@@ -114,8 +116,10 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     except OSError:
         data = b""  # what is wrong with the file is told by the session
     as_it_is = str(model) if isinstance(model, Path) else model
-    bytewise, divisions, sigmoids = multiplies_bytes(data), divides(data), exact and has_sigmoids(data)
-    halves = casts_to_halves(data, rounded)
+    # Each of these looks for names of operators.
+    words = without_weights(data)
+    bytewise, divisions, sigmoids = multiplies_bytes(words), divides(words), exact and has_sigmoids(words)
+    halves = casts_to_halves(words, rounded)
     if not (bytewise or divisions or sigmoids or halves):
         return as_it_is
     import onnx
