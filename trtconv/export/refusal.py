@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
+from trtconv.export.branches.by_size.number_paths import line_astray, with_runs_by_number
+from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
-from trtconv.export.branches.number_paths import line_astray, with_runs_by_number
-from trtconv.export.branches.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint

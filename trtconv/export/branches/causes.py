@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import NamedTuple
 
-from trtconv.export.branches.size_run import UNHASHABLE
+from trtconv.export.branches.by_size.size_run import UNHASHABLE
 from trtconv.export.module.user_code import is_own
 
 

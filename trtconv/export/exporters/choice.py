@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.branches.guards import guarded_sizes
 from trtconv.export.branches.plain_numbers import numbers_in_words
-from trtconv.export.branches.size_paths import SizePaths
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line

@@ -4,8 +4,8 @@ torch.export states the sizes at which its trace is valid, and refuses when that
 records one run and says nothing: a branch that only one size takes would not be seen by the few sample points. What
 either computes in floats is rounded to FP32 in the file, and `int(h * 0.29)` then is another number at a single size.
 
-So the module's own decisions by size are followed over the whole space (`branches/size_paths.py`), the file's floats
-are evaluated over all of it (`file_sizes.py`), and file and module are compared where either says that something
+So the module's own decisions by size are followed over the whole space (`branches/by_size/size_paths.py`), the file's
+floats are evaluated over all of it (`file_sizes.py`), and file and module are compared where either says that something
 changes; then at sizes of each dim alone, and at joint sizes in an order made for coverage, within a budget of seconds.
 """
 
@@ -21,7 +21,7 @@ from dataclasses import replace
 from trtconv.core.effort import Effort
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange
-from trtconv.export.branches.size_paths import SizePaths
+from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes

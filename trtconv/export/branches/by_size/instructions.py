@@ -14,7 +14,7 @@ from trtconv.export.module.user_code import is_library
 # A file, the first line of a function in it, and the place of an instruction in that function.
 Step = tuple[str, int, int]
 # The package itself, whose clock a run with symbols looks at.
-OWN = f"{Path(__file__).parents[2]}{os.sep}"
+OWN = f"{Path(__file__).parents[3]}{os.sep}"
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.instructions import Step, steps_taken
+from trtconv.export.branches.by_size.instructions import Step, steps_taken
+from trtconv.export.branches.by_size.size_run import OUT_OF_TIME, SizeGuard, SizeRun, copy_structure, run_symbolic
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
-from trtconv.export.branches.size_run import OUT_OF_TIME, SizeGuard, SizeRun, copy_structure, run_symbolic
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic

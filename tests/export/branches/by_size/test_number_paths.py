@@ -3,7 +3,7 @@
 import pytest
 
 from trtconv.core.errors import AccuracyError
-from trtconv.export.branches.instructions import steps_taken
+from trtconv.export.branches.by_size.instructions import steps_taken
 
 NETS = """
 import functools

@@ -11,8 +11,8 @@ from torch import nn
 from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.branches.size_paths import explore_sizes
-from trtconv.export.branches.size_run import _watched
+from trtconv.export.branches.by_size.size_paths import explore_sizes
+from trtconv.export.branches.by_size.size_run import _watched
 from trtconv.export.module.runner import ModuleRunner
 
 SPECS = (parse_tensor("x:float32[N,2,H,W]"),)

@@ -19,14 +19,13 @@ from unittest import mock
 
 from trtconv.core.effort import Effort
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.by_size.size_shortcuts import shortened
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.mode import creation_handlers, handled
-from trtconv.export.symbolic.resampling.resize import scaled_length
-from trtconv.export.symbolic.sizes import per_axis
 
 if TYPE_CHECKING:
     from torch import nn
@@ -82,8 +81,24 @@ def run_symbolic(
 ) -> SizeRun:
     """Run the module on fake tensors of these sizes, its dynamic dims symbolic, until the effort is spent.
 
-    Each call into torch is a step of it.
+    Each call into torch is a step of it. A run that ends early is made again without results that share an argument's
+    tensor: such a tensor has the argument's strides, and is given another shape where the argument is.
     """
+    run = _run_symbolic(copy_structure(module), runner, specs, sizes, effort, shared=True)
+    if not run.obstacle or run.obstacle == OUT_OF_TIME:
+        return run
+    return _run_symbolic(module, runner, specs, sizes, effort, shared=False)
+
+
+def _run_symbolic(
+    module: nn.Module,
+    runner: ModuleRunner,
+    specs: Sequence[TensorSpec],
+    sizes: Mapping[str, int],
+    effort: Effort,
+    *,
+    shared: bool,
+) -> SizeRun:
     import torch
     from torch._dispatch.python import enable_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -118,7 +133,7 @@ def run_symbolic(
             # Operators that C++ takes apart (pad, upsample) would want numbers for sizes.
             enable_python_dispatcher(),
             one_convolution(),
-            _watched(effort),
+            _watched(effort, shared),
             redirect_stdout(StringIO()),
         ):
             positional, keywords = runner.binding.arguments(tensors)
@@ -188,13 +203,12 @@ class OutOfTimeError(Exception):
     """The run was ended, its effort spent."""
 
 
-def _watched(effort: Effort) -> Any:
+def _watched(effort: Effort, shared: bool = True) -> Any:
     """A mode in which every call into torch is counted: a loop over a large size would not end.
 
     A recurrent layer has no decision in it, and is not taken apart into its steps; a window or a ramp of a moving
     length has none either, and torch would take a number for it.
     """
-    import torch
     from torch.overrides import TorchFunctionMode
 
     creation = creation_handlers()
@@ -206,12 +220,9 @@ def _watched(effort: Effort) -> Any:
             created = handled(creation, getattr(func, "__name__", ""), func, args, kwargs or {})
             if created is not NotImplemented:
                 return created
-            if func is torch.nn.functional.batch_norm:
-                return normalised(*args, **(kwargs or {}))
-            if keeps_shape(func, args):
-                return args[0].detach()
-            if func is torch.nn.functional.interpolate:
-                return resized(*args, **(kwargs or {}))
+            short = shortened(func, args, kwargs or {}, shared)
+            if short is not NotImplemented:
+                return short
             if not kwargs and is_recurrent(func, args):
                 return empty_result(args)
             return func(*args, **(kwargs or {}))
@@ -231,76 +242,6 @@ def one_convolution() -> Iterator[None]:
     backend = torch._C._ConvBackend.Slow2d
     with mock.patch.object(torch._C, "_select_conv_backend", return_value=backend):
         yield
-
-
-def normalised(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
-    training: bool = False,
-    **rest: Any,
-) -> Any:
-    """torch.nn.functional.batch_norm without its values: by running statistics it is a broadcast over the channels.
-
-    torch takes it apart into ten operations, each of which asks about the same sizes again: more than half of the time
-    of a run of a convolutional network.
-    """
-    import torch
-
-    if training or running_mean is None or input.ndim < 2:
-        function = torch.nn.functional.batch_norm
-        return function(input, running_mean, running_var, weight, bias, training, **rest)
-    if isinstance(input.shape[1], int) and input.shape[1] == running_mean.shape[0]:
-        return input.detach()
-    return input + running_mean.reshape(-1, *[1] * (input.ndim - 2))
-
-
-def resized(input: Any, size: Any = None, scale_factor: Any = None, *args: Any, **rest: Any) -> Any:
-    """torch.nn.functional.interpolate without its values: [N, C, *spatial].
-
-    torch takes each apart into the taps of its positions: half of the time of a run of a U-Net++.
-    """
-    import torch
-
-    factor = size if scale_factor is None else scale_factor
-    if factor is None or input.ndim < 3 or isinstance(factor, torch.Tensor):
-        return torch.nn.functional.interpolate(input, size, scale_factor, *args, **rest)
-    axes = per_axis(factor, input.ndim - 2)
-    if scale_factor is not None:
-        axes = [scaled_length(n, f) for n, f in zip(input.shape[2:], axes, strict=True)]
-    if not all(n > 0 for n in axes):
-        return torch.nn.functional.interpolate(input, size, scale_factor, *args, **rest)
-    return input.new_empty((*input.shape[:2], *axes))
-
-
-# Of torch.nn.functional, by name: values alone, in the shape and type that they came in.
-_KEEPING = frozenset(
-    ("celu", "elu", "gelu", "hardsigmoid", "hardswish", "hardtanh", "layer_norm", "leaky_relu", "mish", "relu6", "selu",
-     "silu", "softplus", "softsign", "tanhshrink")
-)  # fmt: skip
-
-
-def keeps_shape(func: Any, args: tuple[Any, ...]) -> bool:
-    """True for an activation or layer normalisation of floats: a tensor like the first argument stands for the result.
-
-    torch takes `hardswish` and `layer_norm` apart, and asks about the same sizes at each part: half of the time of a
-    run of a MobileNetV3.
-    """
-    import torch
-
-    name = getattr(func, "__name__", "")
-    if name not in _KEEPING or getattr(torch.nn.functional, name, None) is not func:
-        return False
-    if not args or not isinstance(args[0], torch.Tensor) or not args[0].is_floating_point():
-        return False
-    if name != "layer_norm":
-        return True
-    lengths = tuple(args[1]) if len(args) > 1 else ()
-    own = tuple(args[0].shape[-len(lengths) :]) if lengths else ()
-    # A moving length that has to be the norm's is a condition on the size.
-    return bool(own) and all(type(n) is int for n in (*lengths, *own)) and own == lengths
 
 
 def _asking_line() -> Frame | None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.branches.instructions import Step, steps_taken
-from trtconv.export.branches.size_paths import SizePaths
-from trtconv.export.branches.size_run import copy_structure
+from trtconv.export.branches.by_size.instructions import Step, steps_taken
+from trtconv.export.branches.by_size.size_paths import SizePaths
+from trtconv.export.branches.by_size.size_run import copy_structure
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.proof.joint_sizes import covering_sizes

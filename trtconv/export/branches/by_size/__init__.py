@@ -1,0 +1,1 @@
+"""The decisions that a module takes by its sizes, followed over the whole shape space."""
