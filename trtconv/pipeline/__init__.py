@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,20 +122,20 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
         # The engine will be compared, with allowances of its own: its power is the one that counts.
         judged = dataclasses.replace(judged, power=0)
     graph = stages.timed("check", lambda: check_model(judged, progress, heat=True))
-    report = write_report(graph, request.build.output)
-    keep_if_equal(graph, request.rewrite.output, original)
-    built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
     engine_request = dataclasses.replace(request.check, reference=reference)
-    engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
+    with reported_if_it_fails(graph, request.build.output):
+        keep_if_equal(graph, request.rewrite.output, original)
+        built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
+        engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.
         engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
-        write_report(engine, request.build.output)
+        report = write_report(engine, request.build.output)
         keep_if_equal(engine, request.build.output, original)
     else:
         # Now the engine is there to be shown, with the reason for which it was not run.
         graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
-        write_report(graph, request.build.output)
+        report = write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
     return ConvertResult(exported, rewritten, graph, built, engine, report, stages.seconds)
 
@@ -167,6 +168,16 @@ def within_budget(
     if over:
         raise OverBudgetError(over[0].message, hint=over[0].hint, details=[f.message for f in over[1:]])
     return judged if engine.comparisons else engine
+
+
+@contextmanager
+def reported_if_it_fails(report: CheckReport, engine: Path) -> Iterator[None]:
+    """Write the report when the block fails; what comes after the block writes it with what the engine came to."""
+    try:
+        yield
+    except TrtconvError:
+        write_report(report, engine)
+        raise
 
 
 def write_report(report: CheckReport, engine: Path) -> Path:

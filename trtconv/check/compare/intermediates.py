@@ -42,6 +42,10 @@ class TensorDifference:
     result: OutputComparison
 
 
+def _computation(model: onnx.ModelProto) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    return list(model.graph.node), list(model.graph.initializer)
+
+
 def exported_beside(subject: Path) -> Path | None:
     """The exported model that a rewritten one came from; None for the exported model itself."""
     path = subject.with_name(beside(subject, ".onnx").name)
@@ -64,12 +68,15 @@ def tensor_differences(
     exported_names = {name for node in models[0].graph.node for name in node.output if name}
     makers = {name: node for node in models[1].graph.node for name in node.output if name}
     shared = [name for name in makers if name in exported_names]
+    # No rule changed anything: one run tells of both.
+    unchanged = _computation(models[0]) == _computation(models[1])
     arithmetic = arithmetic_of(subject)
     differences: list[TensorDifference] = []
     try:
         for start in range(0, len(shared), PART):
             names = shared[start : start + PART]
-            expected, actual = (tensor_values(m, names, sample.inputs) for m in models)
+            expected = tensor_values(models[0], names, sample.inputs)
+            actual = expected if unchanged else tensor_values(models[1], names, sample.inputs)
             for name in names:
                 if expected[name].dtype.kind == "f" and actual[name].dtype.kind == "f":
                     result = _compare_tensor(name, sample, expected[name], actual[name], tolerance, arithmetic)
