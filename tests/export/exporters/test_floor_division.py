@@ -9,7 +9,7 @@ from trtconv.core.model.file import load_model
 HALVED = """
 class Net(nn.Module):
     def forward(self, x):
-        return x[:, : (x.shape[1] // 2 + 1) // 2]
+        return F.pad(x, (0, (x.shape[1] // 2 + 1) // 2))
 """
 PADDED = """
 class Net(nn.Module):

@@ -33,7 +33,9 @@ def floor_size_divisions(graph: onnx.GraphProto, trace: Trace, floors: Collectio
     superseded: list[onnx.NodeProto] = []
     changed = 0
     for node in graph.node:
-        quotient = node if node.op_type == "Div" and node.name in floors else _recorded_quotient(node, producers)
+        quotient = (
+            node if node.op_type == "Div" and node.name in floors else _recorded_quotient(node, producers, bounds)
+        )
         negative = _may_be_negative(bounds, quotient) if quotient is not None else None
         if quotient is None or negative is None or (quotient is node and not negative):
             nodes.append(node)
@@ -75,7 +77,7 @@ def _part(node: onnx.NodeProto, op: str, inputs: Collection[str], output: str = 
     return part
 
 
-def _recorded_quotient(node: onnx.NodeProto, producers: Producers) -> onnx.NodeProto | None:
+def _recorded_quotient(node: onnx.NodeProto, producers: Producers, bounds: Bounds) -> onnx.NodeProto | None:
     """The Div that a recorded `//` corrects, of the node that gives the quotient rounded down; None for other nodes.
 
     The condition is that the remainder is negative, or that its sign is not the divisor's.
@@ -93,7 +95,15 @@ def _recorded_quotient(node: onnx.NodeProto, producers: Producers) -> onnx.NodeP
     if rest is None or product is None or product.op_type != "Mul":
         return None
     of_one = lower.input[0] == product.input[0] == node.input[2] and rest.input[0] == whole.input[0]
-    return whole if of_one and product.input[1] == whole.input[1] else None
+    return whole if of_one and _same_divisor(product.input[1], whole.input[1], bounds) else None
+
+
+def _same_divisor(first: str, second: str, bounds: Bounds) -> bool:
+    """True for one value; a recording writes a constant anew for each node that reads it."""
+    if first == second:
+        return True
+    numbers = [bounds.constant(name) for name in (first, second)]
+    return all(n is not None and n.size == 1 for n in numbers) and bool(numbers[0] == numbers[1])
 
 
 def _drop_unread(
