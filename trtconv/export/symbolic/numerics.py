@@ -328,11 +328,16 @@ def shift_left(func: Any, x: Any, bits: Any) -> Any:
 
 
 def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:
-    """A whole number and a fraction as bounds of a float tensor: both as fractions."""
+    """A fraction as a bound, beside a whole number or of whole numbers: all as fractions."""
+    import torch
+
     kinds = {type(b) for b in (min, max) if isinstance(b, (int, float)) and not isinstance(b, bool)}
-    if kinds != {int, float} or not x.dtype.is_floating_point:
+    if float not in kinds or (kinds == {float} and x.dtype.is_floating_point) or x.dtype.is_complex:
         return NotImplemented
-    return func(x, float(min), float(max))
+    if any(isinstance(b, torch.Tensor) or is_symbolic(b) for b in (min, max)):
+        return NotImplemented
+    wide = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
+    return func(wide, *(None if b is None else float(b) for b in (min, max)))
 
 
 def fake_quantize(func: Any, x: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
