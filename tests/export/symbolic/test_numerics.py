@@ -123,3 +123,32 @@ def test_the_remainder_by_a_size_is_one_by_a_tensor():
     targets = {n.target for n in program.graph.nodes}
     assert torch.ops.aten.remainder.Tensor in targets
     assert torch.ops.aten.remainder.Scalar not in targets
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits"), [(torch.int64, 62), (torch.int64, 63), (torch.int32, 30), (torch.int32, 31)]
+)
+def test_shifts_by_all_bits(dtype, bits):
+    ends = torch.iinfo(dtype)
+    x = torch.tensor([ends.min, ends.max, -1, 0, 1, 5], dtype=dtype)
+    assert torch.equal(division.shift_right(None, x, bits), x >> bits)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_weights_are_quantised_by_channel_to_a_narrow_range(axis):
+    torch.manual_seed(0)
+    x = torch.randn(4, 3, 5)
+    scale = torch.rand(x.shape[axis]) * 0.02 + 0.001
+    zero = torch.arange(x.shape[axis], dtype=torch.int32) - 1
+    expected = torch.fake_quantize_per_channel_affine(x, scale, zero, axis % 3, -127, 127)
+    assert torch.equal(numerics.fake_quantize_by_channel(None, x, scale, zero, axis, -127, 127), expected)
+    assert numerics.fake_quantize_by_channel(None, x, scale, zero, axis, -128, 127) is NotImplemented
+
+
+def test_whole_numbers_are_clamped_to_fractions():
+    i = torch.arange(-5, 6, dtype=torch.int32)
+    for bounds in ((-0.5, 2.5), (None, 2.5), (-3, 2.5), (0.5, None)):
+        clamped = numerics.clamp(torch.clamp, i, *bounds)
+        assert clamped.dtype == torch.float32
+        assert torch.equal(clamped, torch.clamp(i, *bounds))
+    assert numerics.clamp(torch.clamp, i, -3, 2) is NotImplemented

@@ -12,7 +12,7 @@ from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.exporters.floor_division import floor_negative_divisions
+from trtconv.export.exporters.floor_division import floor_size_divisions
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.module.creation import created_at
@@ -35,12 +35,12 @@ def finish(
     path: Path,
     trace: Trace,
     origins: Mapping[str, tuple[str, str]],
-    floors: Collection[str] | None = None,
+    floors: Collection[str] = (),
     exact: tuple[Exact, ...] = (),
 ) -> None:
     """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
 
-    `floors` names the divisions that are Python's `//`; None means all that divide sizes. `exact` are sizes that the
+    `floors` names the Divs that stand for Python's `//`. `exact` are sizes that the
     file computes in FP32, where Python has more bits.
     """
     model = load_model(path)
@@ -51,7 +51,7 @@ def finish(
     last = ("", created_at(getattr(trace.flat, PREFIX), "", trace.base))
     for node in model.graph.node:
         last = _describe(node, _with_line(origins.get(node.name, ("", "")), trace), last)
-    floor_negative_divisions(model.graph, trace, floors)
+    floor_size_divisions(model.graph, trace, floors)
     write_exact(model.graph, exact, trace)
     write_one_sided_clips(model)
     set_metadata(model, SPACE_KEY, str(trace.space))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from trtconv.export.exporters.finish import Origins, finish
+from trtconv.export.exporters.recorded.operators import recorded_forms
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import format_frame, innermost_user_frame, torchscript_frames
 
 DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
-HYPERBOLIC = ("sinh", "cosh", "asinh", "acosh", "atanh")
-MATRIX_TRANSPOSES = ("mT", "mH", "adjoint")
 
 
 def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
@@ -31,7 +28,7 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
         s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
     }
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
-    with torch.no_grad(), _further_operators(), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+    with torch.no_grad(), recorded_forms(chosen), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
             _recorded(trace),
             trace.inputs,
@@ -46,36 +43,6 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
         )
     finish(output, trace, _origins(output, trace))
     return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
-
-
-@contextmanager
-def _further_operators() -> Iterator[None]:
-    """Operators that have a form from opset 9 on and that this exporter does not know, for the time of the block."""
-    from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
-    from torch.onnx._internal.torchscript_exporter.registration import registry
-
-    forms: dict[str, Callable[[Any, Any], Any]] = {n: _written_as(n.capitalize()) for n in HYPERBOLIC}
-    forms |= dict.fromkeys(MATRIX_TRANSPOSES, _transposed_last)
-    missing = [name for name in forms if not registry.is_registered_op(f"aten::{name}", 9)]
-    for name in missing:
-        register_custom_op_symbolic(f"aten::{name}", forms[name], 9)
-    try:
-        yield
-    finally:
-        for name in missing:
-            unregister_custom_op_symbolic(f"aten::{name}", 9)
-
-
-def _written_as(operator: str) -> Callable[[Any, Any], Any]:
-    return lambda graph, x: graph.op(operator, x)
-
-
-def _transposed_last(graph: Any, x: Any) -> Any:
-    """The last two axes swapped. Complex numbers have no ONNX type, so that their conjugates do not come here."""
-    rank = x.type().dim()
-    if rank is None or rank < 2:
-        raise ValueError("a matrix is transposed whose rank the trace does not tell")
-    return graph.op("Transpose", x, perm_i=[*range(rank - 2), rank - 1, rank - 2])
 
 
 def _recorded(trace: Trace) -> Any:

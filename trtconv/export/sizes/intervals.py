@@ -46,6 +46,10 @@ class Bounds:
             self._found[name] = self._compute(name)
         return self._found[name]
 
+    def define(self, node: onnx.NodeProto) -> None:
+        """Take what a node gives from it, and no more from the node of the graph; for values that none has asked of."""
+        self._producers.update(dict.fromkeys(node.output, node))
+
     def constant(self, name: str) -> Any:
         """A constant as an array, or None."""
         from onnx import numpy_helper

@@ -1,4 +1,4 @@
-"""Division of floats rounded down, as torch does it: by the exact remainder.
+"""Division rounded down, as torch does it: of floats by the exact remainder, and shifts of integers.
 
 `floor(x / y)` is one too high where the quotient rounds up to a whole number: 0.7 / 0.1 is 7 in FP32, and 0.7 is less
 than seven times 0.1 there (c10/util/BFloat16-math.h and aten's div_floor_kernel have the formula).
@@ -88,3 +88,29 @@ def _floored(x: Any, other: Any) -> Any:
     # What is left is rounding, to either side of a whole number.
     nearest = torch.where(whole - low > 0.5, low + 1.0, low)
     return torch.where(y == 0, x / y, nearest)
+
+
+def shift_right(func: Any, x: Any, bits: Any) -> Any:
+    """x >> bits of integers: the division by a power of two, rounded down; all bits of the type in two steps.
+
+    Bytes are divided as int32, for which every runtime has a division.
+    """
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        return NotImplemented
+    wide = x.to(torch.int32) if x.dtype == torch.uint8 else x
+    most = torch.iinfo(wide.dtype).bits - 2
+    if isinstance(bits, int) and bits > most:
+        return shift_right(func, shift_right(func, x, most), min(bits - most, most))
+    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(wide.dtype)
+    return torch.floor_divide(wide, power).to(x.dtype)
+
+
+def shift_left(func: Any, x: Any, bits: Any) -> Any:
+    """x << bits of integers: the product with a power of two."""
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        return NotImplemented
+    return x * (2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype))

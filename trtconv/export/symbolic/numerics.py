@@ -304,35 +304,17 @@ def negate(func: Any, x: Any) -> Any:
     return torch.where(x == 0, 0, 256 - x.to(torch.int32)).to(torch.uint8)
 
 
-def shift_right(func: Any, x: Any, bits: Any) -> Any:
-    """Of integers: the division by a power of two, rounded down.
-
-    Bytes are divided as int32, for which every runtime has a division.
-    """
-    import torch
-
-    if not isinstance(x, torch.Tensor):
-        return NotImplemented
-    wide = x.to(torch.int32) if x.dtype == torch.uint8 else x
-    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(wide.dtype)
-    return torch.floor_divide(wide, power).to(x.dtype)
-
-
-def shift_left(func: Any, x: Any, bits: Any) -> Any:
-    """Of integers: the product with a power of two."""
-    import torch
-
-    if not isinstance(x, torch.Tensor):
-        return NotImplemented
-    return x * (2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype))
-
-
 def clamp(func: Any, x: Any, min: Any = None, max: Any = None) -> Any:
-    """A whole number and a fraction as bounds of a float tensor: both as fractions."""
+    """A fraction as a bound, beside a whole number or of whole numbers: all as fractions."""
+    import torch
+
     kinds = {type(b) for b in (min, max) if isinstance(b, (int, float)) and not isinstance(b, bool)}
-    if kinds != {int, float} or not x.dtype.is_floating_point:
+    if float not in kinds or (kinds == {float} and x.dtype.is_floating_point) or x.dtype.is_complex:
         return NotImplemented
-    return func(x, float(min), float(max))
+    if any(isinstance(b, torch.Tensor) or is_symbolic(b) for b in (min, max)):
+        return NotImplemented
+    wide = x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())
+    return func(wide, *(None if b is None else float(b) for b in (min, max)))
 
 
 def fake_quantize(func: Any, x: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
@@ -343,3 +325,13 @@ def fake_quantize(func: Any, x: Any, scale: Any, zero_point: Any, quant_min: int
         return NotImplemented
     steps = torch.round(x * (1.0 / scale)) + zero_point
     return (steps.clamp(quant_min, quant_max) - zero_point) * scale
+
+
+def fake_quantize_by_channel(
+    func: Any, x: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
+) -> Any:
+    """The same with a step for each place of an axis, as weights of -127 to 127 have it."""
+    if (quant_min, quant_max) in QUANTIZE_LINEAR:
+        return NotImplemented
+    along = [-1 if a == axis % x.dim() else 1 for a in range(x.dim())]
+    return fake_quantize(func, x, scale.view(along), zero_point.view(along), quant_min, quant_max)

@@ -27,6 +27,7 @@ from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.replacement import build_replacement
+from trtconv.rewrite.graph.sayable import obstacle
 from trtconv.rewrite.graph.splice import splice, write_back
 
 # Rounds that are always allowed. More only while they neither come back to a graph that was there nor make it grow.
@@ -203,6 +204,10 @@ def _try(graph: Graph, rule: Rule, match: Found, prover: Prover | None, record: 
     new = build_replacement(graph, f"{root.output}/{rule.name}", match.build)
     if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
         raise rule_error(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
+    unsayable = obstacle(new.nodes, graph.opset)
+    if unsayable:
+        record.skipped.append(Skipped(rule.name, root.name, unsayable, root.origin))
+        return
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED
     if prover is not None and not rule.unproved:
         fragment = cut(graph, match.nodes, new)

@@ -1,0 +1,1 @@
+"""Round twenty-one: by a session that had not read the code; the counts are of its first run."""

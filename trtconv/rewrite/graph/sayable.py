@@ -1,0 +1,35 @@
+"""Whether ONNX can say a replacement in the opset of the graph around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+
+from trtconv.rewrite.graph.index import DEFAULT_DOMAINS
+
+
+def obstacle(nodes: Iterable[onnx.NodeProto], opset: int) -> str:
+    """The first node that the opset does not have, in words with the cure; empty where it has all."""
+    for node in nodes:
+        since = _since(node) if node.domain in DEFAULT_DOMAINS and not _is_of(node, opset) else 0
+        if since:
+            return (
+                f"it writes {node.op_type} as ONNX has it since opset {since}, and the graph has opset {opset}: export "
+                f"it with opset {max(since, 13)} or later, or convert it with onnx.version_converter"
+            )
+    return ""
+
+
+def _since(node: onnx.NodeProto) -> int:
+    """The first opset that has an operator in the node's form; 0 for one that no opset has, which is another error."""
+    return next((o for o in range(1, onnx.defs.onnx_opset_version() + 1) if _is_of(node, o)), 0)
+
+
+def _is_of(node: onnx.NodeProto, opset: int) -> bool:
+    try:
+        schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=opset, domain="")
+    except onnx.defs.SchemaError:
+        return False
+    counts = schema.min_input <= len(node.input) <= schema.max_input and len(node.output) <= schema.max_output
+    return counts and all(attribute.name in schema.attributes for attribute in node.attribute)
