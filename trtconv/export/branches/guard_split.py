@@ -70,9 +70,10 @@ class GuardCut:
 
 
 def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
-    """A guard in torch's message that fails at some sizes of the space, in its region; of several one of few dims.
+    """A guard in torch's message that fails at some sizes of the space, in its region.
 
-    The others often fail with it: of one window, what is asked of windows. Raises NoConditionError.
+    Of several the one from which all others follow (`H < W`, whose bounds of H and W torch states as well), or one of
+    few dims. The others often fail with it: of one window, what is asked of windows. Raises NoConditionError.
     """
     try:
         failing = [g for g in dict.fromkeys(unproved_guards(text)) if g.fails_at(space, region) is not None]
@@ -80,11 +81,19 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
         raise NoConditionError(f"the condition {error} cannot be read") from error
     if not failing:
         raise NoConditionError("the branch does not depend on a condition on sizes")
-    guard = min(failing, key=lambda g: len(g.names))
+    guard = next((g for g in failing if len(g.names) > 1 and _implies_others(g, failing, space, region)), None)
+    guard = guard or min(failing, key=lambda g: len(g.names))
     failing_sizes = list(guard.failing(space, region))
     # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
     chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
     return GuardCut(guard, tuple(chosen.items()), len(failing_sizes) == 1 and len(guard.names) == 1)
+
+
+def _implies_others(guard: Guard, failing: list[Guard], space: ShapeSpace, region: Region) -> bool:
+    try:
+        return all(g.fails_at(space, (*region, (guard, True))) is None for g in failing if g is not guard)
+    except ValueError:
+        return False
 
 
 def condition_nodes(
