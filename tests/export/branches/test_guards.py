@@ -169,3 +169,45 @@ def test_the_shorter_of_two_sides_becomes_an_if(write_module, export):
         side = 12 * max(h, w) // min(h, w)
         (out,) = runner({"x": np.ones((1, 3, h, w), np.float32)}).values()
         assert out.shape == (1, 3, *((side, 12) if w <= h else (12, side)))
+
+
+def test_a_single_size_is_one_within_a_region_too():
+    space, region = parse_space(["H=2:7:14 W=2:7:14"]), ((Guard("W - 1 != 1", ("W",)), True),)
+    axis = "L['x'].size()[2]"
+    line = "  - Not all values of H = {0} in the specified range H <= 14 satisfy the generated guard ({0} - 1) != 1."
+    cut = find_guard(line.format(axis), space, region)
+    assert cut.only
+    other = cut.other_space(space)
+    assert (other["H"].min, other["H"].max, other["W"].max) == (2, 2, 14)
+
+
+SLOPES = """
+class Slopes(nn.Module):
+    def forward(self, x):
+        dx = F.pad(x[..., 1:] - x[..., :-1], (0, 1, 0, 0), mode="replicate")
+        dy = F.pad(x[..., 1:, :] - x[..., :-1, :], (0, 0, 0, 1), mode="replicate")
+        return dx * dy
+
+
+class Windows(nn.Module):
+    def forward(self, x):
+        blurred = F.conv2d(x, torch.ones(3, 1, 5, 5), groups=3)
+        return F.conv2d(F.pad(blurred, [1] * 4, "replicate"), torch.ones(2, 3, 3, 3))
+
+
+def make(name="Slopes"):
+    return globals()[name]().eval()
+"""
+
+
+@pytest.mark.parametrize(("name", "low"), [("Slopes", 2), ("Windows", 5)])
+def test_two_dims_that_leave_one_element_at_their_lowest_size(write_module, export, name, low):
+    """torch takes a size of 1 for a case of its own, once for each dim; the lowest may be the one that is traced."""
+    source = write_module(SLOPES.replace('name="Slopes"', f'name="{name}"'))
+    space = f"N=1:1:2 H={low}:9:17 W={low}:8:15"
+    result = export(f"{source}:make", ["x:float32[N,3,H,W]"], space, exporter="dynamo")
+    runner = OnnxRuntimeRunner(result.model)
+    for h, w in ((low, low), (low, 15), (17, low), (17, 15), (low + 1, low)):
+        x = np.random.default_rng(h).standard_normal((1, 3, h, w)).astype(np.float32)
+        (out,) = runner({"x": x}).values()
+        assert out.shape == ((1, 3, h, w) if name == "Slopes" else (1, 2, h - 4, w - 4))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.guards import Guard, Region, unproved_guards
+from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards
 
 if TYPE_CHECKING:
     import onnx
@@ -66,7 +66,8 @@ class GuardCut:
         """The space in which to export the other side: one size of the dim where it fails there alone."""
         if not self.only:
             return space
-        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in self.elsewhere)))
+        own = [(n, v) for n, v in self.elsewhere if n in self.guard.names]
+        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in own)))
 
 
 def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
@@ -86,7 +87,10 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
     failing_sizes = list(guard.failing(space, region))
     # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
     chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
-    return GuardCut(guard, tuple(chosen.items()), len(failing_sizes) == 1 and len(guard.names) == 1)
+    own = {tuple(sizes[n] for n in guard.names) for sizes in failing_sizes}
+    # A region adds its dims to the sizes, and only the first of so many are given.
+    only = len(guard.names) == 1 and len(own) == 1 and len(failing_sizes) < MOST_FAILING
+    return GuardCut(guard, tuple(chosen.items()), only)
 
 
 def _implies_others(guard: Guard, failing: list[Guard], space: ShapeSpace, region: Region) -> bool:
