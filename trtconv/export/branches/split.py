@@ -79,8 +79,7 @@ class Cut:
 def find_cut(text: str, space: ShapeSpace) -> Cut:
     """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim.
 
-    A dim of few sizes may have one that torch takes for a constant, or the lowest of many may be one: that size is then
-    a part of its own.
+    One of few sizes, or the lowest of many, may be one that torch takes for a constant: it is then a part of its own.
     """
     bounds: dict[str, dict[str, int]] = {}
     for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):

@@ -108,10 +108,10 @@ def new_tensor(func: Any, like: Any, data: Any, dtype: Any = None, device: Any =
     """`x.new_tensor([[w - 1, h - 1]])` likewise, in the type of x and on its device."""
     import torch
 
-    kind, place = dtype or like.dtype, device or like.device
+    kind, device = dtype or like.dtype, device or like.device
     if isinstance(data, (torch.SymInt, torch.SymFloat)) and is_symbolic(data):
-        return _stacked(data, kind, place)
-    return tensor_of(func, data, kind, place)
+        return _stacked(data, kind, device)
+    return tensor_of(func, data, kind, device)
 
 
 def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
