@@ -20,7 +20,10 @@ INTRODUCTION = """\
 is `networks/packages/`. Each network is exported, rewritten for TensorRT-RTX, compared with the module in ONNX Runtime
 at sizes that no room looked at, built with TensorRT-RTX (no GPU is needed), and rewritten for TensorRT 8.6. `equal`
 means that every room's proof and that comparison passed. That comparison is by the noise floor of its own runs, and by
-a distance that knows nothing of the rooms: at most 1e-3 of an output's root mean square.
+a distance that knows nothing of the rooms: at most 1e-3 of an output's root mean square. Rows of near ties (two scores
+that part by less than their rounding) may be another's if the module itself gives just those where it computes the same
+otherwise: with another number of threads, beside its inputs and weights by one rounding unit, or in FP64
+(`networks/judge.py`). How many there were stands beside the outcome.
 `python -m networks.construct PACKAGE FILE.jsonl` makes each network and runs it once, in seconds.
 
 How it was run:
@@ -83,9 +86,11 @@ def _row(name: str, outcome: dict[str, Any]) -> str:
     seconds = outcome["seconds"]
     rules = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in outcome.get("rewrites", {}).items())
     exporter = f"{outcome['exporter']}, {outcome['opset']}" if outcome.get("opset") else outcome.get("exporter", "")
+    flips = outcome.get("own_flips", 0)
+    own = f" ({flips} rows as the module gives them itself in another run)" if flips else ""
     idle = f" (proves nothing: {', '.join(outcome['idle_outputs'][:3])})" if outcome.get("idle_outputs") else ""
     cells = [
-        name.split("/")[1], outcome["status"] + idle, f"{sum(seconds.values()):.0f}", _seconds(seconds, "export"),
+        name.split("/")[1], outcome["status"] + idle + own, f"{sum(seconds.values()):.0f}", _seconds(seconds, "export"),
         _seconds(seconds, "rewrite"), str(outcome.get("peak_mib") or ""), exporter, str(outcome.get("nodes") or ""),
         rules, _cell(outcome.get("rtx", ""), 120), _cell(outcome.get("rewrite_8_6", ""), 120),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint
-from trtconv.export.module.operator_lines import named_line
+from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
 from trtconv.proof.comparison import describe_failure
@@ -47,6 +47,10 @@ CUT_FLOATS = (
 FIXED_SIZE = (
     "that line makes a plain number of a size, and the file keeps it: compute it with + - * // % on x.shape, hold "
     "what depends on the size in a tensor and index it, or fix the size with --dynamic"
+)
+EMPTY = (
+    "a tensor without elements comes out of that line there, which exporters and ONNX Runtime compute otherwise than "
+    "torch: give ranges with --dynamic in which it has some, or pad what it is cut from"
 )
 GIVES_NAN = (
     "the module itself gives NaN there, at inputs as they are served: keep divisions from 0 / 0 (an epsilon in the "
@@ -141,7 +145,9 @@ def _difference_error(
         hint = IN_WHOLE_NUMBERS
     elif not line and _at_another_size(job, wrong) and rounds_sizes(attempts[0]):
         hint = CUT_FLOATS
-    elif not line and (fixed := fixed_size_line(job, wrong, paths)):
+    elif not line and (empty := _empty_line(job, wrong)):
+        line, hint = empty, EMPTY
+    elif not line and (fixed := fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong)):
         line, hint = fixed, FIXED_SIZE
     message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
     return AccuracyError(message, hint=hint, details=details, where=line)
@@ -177,6 +183,27 @@ def fixed_size_line(job: ExportTask, wrong: ProofVerdict, paths: SizePaths | Non
         return None
     lines = (paths or size_paths(job)).lines
     return lines[0] if lines else None
+
+
+def _empty_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
+    """`net.py:12`: the first line that makes an empty tensor where a file fails or gives another shape, if none does
+    at the traced size.
+    """
+    first = job.samples.items[0].inputs
+    shaped = wrong.failure is not None and wrong.failure.max_abs is None
+    if wrong.at is None or not shaped or not _at_another_size(job, wrong) or empty_line(job.runner, first):
+        return None
+    return empty_line(job.runner, job.make(wrong.at))
+
+
+def _number_line(attempts: list[Attempt], job: ExportTask, wrong: ProofVerdict) -> str | None:
+    """`net.py:12`: the first line at which the recording that is wrong made a number of a size: `math.log(t + 1)`."""
+    recorded = next((a.plain_numbers for a in attempts if a.verdict is wrong), {})
+    if not recorded or not _at_another_size(job, wrong):
+        return None
+    of_values = value_exits(job.runner, [job.samples.items[0].inputs])
+    lines = [frame for frame in recorded if frame not in of_values]
+    return format_frame(lines[0], job.request.source.base) if lines else None
 
 
 def _at_another_size(job: ExportTask, wrong: ProofVerdict) -> bool:

@@ -5,7 +5,8 @@ import pytest
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
-from trtconv.export.branches.guards import hold_everywhere, in_words, unproved_guards
+from trtconv.export.branches.guard_split import find_guard
+from trtconv.export.branches.guards import Guard, bounds_several, hold_everywhere, in_words, unproved_guards
 from trtconv.export.exporters.attempt import requirements
 
 TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
@@ -127,3 +128,86 @@ def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
     path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.diff(dim=1).cumsum(1)\n")
     result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:9:20")
     assert any("joined by an If" in note for note in result.notes)
+
+
+def test_bounds_of_several_dims_hold_where_the_condition_does_from_which_they_follow():
+    axis = "L['x'].size()[{}]"
+    line = "  - Not all values of {} = {} in the specified range 30 <= {} <= 100 satisfy the generated guard {}\n"
+    heights = line.format("H", axis.format(1), "H", f"30 <= {axis.format(1)} and {axis.format(1)} <= 99")
+    widths = line.format("W", axis.format(2), "W", f"31 <= {axis.format(2)} and {axis.format(2)} <= 100")
+    fixes = "Suggested fixes:\n  H = Dim('H', min=30, max=99)\n  W = Dim('W', min=31, max=100)\n\n"
+    text, space = f"{heights}{widths}{fixes}", parse_space(["H=30:64:100 W=30:64:100"])
+    assert bounds_several(text)
+    assert not hold_everywhere(text, space)
+    wider = Guard("W > H", ("W", "H"))
+    assert hold_everywhere(text, space, ((wider, True),))
+    assert not hold_everywhere(text, space, ((wider, False),))
+    both = f"{text.partition('Suggested')[0]}{line.format('W', axis.format(2), 'W', 'W > H')}"
+    assert find_guard(both, space).guard == wider
+
+
+SHORTER_SIDE = """
+class Resize(nn.Module):
+    def forward(self, x):
+        h, w = x.shape[-2:]
+        short, long = (w, h) if w <= h else (h, w)
+        new_short, new_long = 12, int(12 * long / short)
+        nw, nh = (new_short, new_long) if w <= h else (new_long, new_short)
+        return F.interpolate(x, size=(nh, nw), mode="bilinear", align_corners=False)
+
+
+def make():
+    return Resize().eval()
+"""
+
+
+def test_the_shorter_of_two_sides_becomes_an_if(write_module, export):
+    """torchvision's Resize: torch states bounds of H and W that follow from `w <= h`, and not that condition."""
+    result = export(f"{write_module(SHORTER_SIDE)}:make", ["x:float32[N,3,H,W]"], "N=1:1:2 H=10:20:31 W=10:24:31")
+    runner = OnnxRuntimeRunner(result.model)
+    for h, w in ((10, 31), (31, 10), (20, 20), (21, 20), (20, 21), (13, 17)):
+        side = 12 * max(h, w) // min(h, w)
+        (out,) = runner({"x": np.ones((1, 3, h, w), np.float32)}).values()
+        assert out.shape == (1, 3, *((side, 12) if w <= h else (12, side)))
+
+
+def test_a_single_size_is_one_within_a_region_too():
+    space, region = parse_space(["H=2:7:14 W=2:7:14"]), ((Guard("W - 1 != 1", ("W",)), True),)
+    axis = "L['x'].size()[2]"
+    line = "  - Not all values of H = {0} in the specified range H <= 14 satisfy the generated guard ({0} - 1) != 1."
+    cut = find_guard(line.format(axis), space, region)
+    assert cut.only
+    other = cut.other_space(space)
+    assert (other["H"].min, other["H"].max, other["W"].max) == (2, 2, 14)
+
+
+SLOPES = """
+class Slopes(nn.Module):
+    def forward(self, x):
+        dx = F.pad(x[..., 1:] - x[..., :-1], (0, 1, 0, 0), mode="replicate")
+        dy = F.pad(x[..., 1:, :] - x[..., :-1, :], (0, 0, 0, 1), mode="replicate")
+        return dx * dy
+
+
+class Windows(nn.Module):
+    def forward(self, x):
+        blurred = F.conv2d(x, torch.ones(3, 1, 5, 5), groups=3)
+        return F.conv2d(F.pad(blurred, [1] * 4, "replicate"), torch.ones(2, 3, 3, 3))
+
+
+def make(name="Slopes"):
+    return globals()[name]().eval()
+"""
+
+
+@pytest.mark.parametrize(("name", "low"), [("Slopes", 2), ("Windows", 5)])
+def test_two_dims_that_leave_one_element_at_their_lowest_size(write_module, export, name, low):
+    """torch takes a size of 1 for a case of its own, once for each dim; the lowest may be the one that is traced."""
+    source = write_module(SLOPES.replace('name="Slopes"', f'name="{name}"'))
+    space = f"N=1:1:2 H={low}:9:17 W={low}:8:15"
+    result = export(f"{source}:make", ["x:float32[N,3,H,W]"], space, exporter="dynamo")
+    runner = OnnxRuntimeRunner(result.model)
+    for h, w in ((low, low), (low, 15), (17, low), (17, 15), (low + 1, low)):
+        x = np.random.default_rng(h).standard_normal((1, 3, h, w)).astype(np.float32)
+        (out,) = runner({"x": x}).values()
+        assert out.shape == ((1, 3, h, w) if name == "Slopes" else (1, 2, h - 4, w - 4))

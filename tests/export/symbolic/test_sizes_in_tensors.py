@@ -51,3 +51,23 @@ def test_bits_of_sizes_are_arithmetic(export, write_module, tmp_path):
         (padded,) = session.run(None, {"x": np.ones((1, 2, h, w), np.float32)})
         assert padded.shape == (1, 2, -(-h // 8) * 8, -(-w // 4) * 4)
         assert padded[0, 0, 0, 0] == h % 4
+
+
+NEW = """
+class Net(nn.Module):
+    def forward(self, x):
+        h, w = x.shape[-2:]
+        corner, share = x.new_tensor([[w - 1, h - 1]]), x.new_tensor(h)
+        return x * corner.view(1, 2, 1, 1) / share, x.new_tensor([h / w, 0.5], dtype=torch.float64), x.new_tensor(3)
+"""
+
+
+def test_new_tensors_of_sizes_stay_sizes(export, write_module, tmp_path):
+    write_module(NEW)
+    export("net.py:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=3:8:17 W=3:12:17", exporter="dynamo")
+    session = ort.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    for h, w in ((3, 4), (8, 17), (13, 5)):
+        scaled, ratio, three = session.run(None, {"x": np.ones((1, 2, h, w), np.float32)})
+        np.testing.assert_allclose(scaled[0, :, 0, 0], [(w - 1) / h, (h - 1) / h], rtol=1e-6)
+        np.testing.assert_allclose(ratio, [h / w, 0.5], rtol=1e-7)
+        assert three == 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.guards import Guard, Region, unproved_guards
+from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards
 
 if TYPE_CHECKING:
     import onnx
@@ -66,13 +66,15 @@ class GuardCut:
         """The space in which to export the other side: one size of the dim where it fails there alone."""
         if not self.only:
             return space
-        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in self.elsewhere)))
+        own = [(n, v) for n, v in self.elsewhere if n in self.guard.names]
+        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in own)))
 
 
 def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
-    """A guard in torch's message that fails at some sizes of the space, in its region; of several one of few dims.
+    """A guard in torch's message that fails at some sizes of the space, in its region.
 
-    The others often fail with it: of one window, what is asked of windows. Raises NoConditionError.
+    Of several the one from which all others follow (`H < W`, whose bounds of H and W torch states as well), or one of
+    few dims. The others often fail with it: of one window, what is asked of windows. Raises NoConditionError.
     """
     try:
         failing = [g for g in dict.fromkeys(unproved_guards(text)) if g.fails_at(space, region) is not None]
@@ -80,11 +82,22 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
         raise NoConditionError(f"the condition {error} cannot be read") from error
     if not failing:
         raise NoConditionError("the branch does not depend on a condition on sizes")
-    guard = min(failing, key=lambda g: len(g.names))
+    guard = next((g for g in failing if len(g.names) > 1 and _implies_others(g, failing, space, region)), None)
+    guard = guard or min(failing, key=lambda g: len(g.names))
     failing_sizes = list(guard.failing(space, region))
     # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
     chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
-    return GuardCut(guard, tuple(chosen.items()), len(failing_sizes) == 1 and len(guard.names) == 1)
+    own = {tuple(sizes[n] for n in guard.names) for sizes in failing_sizes}
+    # A region adds its dims to the sizes, and only the first of so many are given.
+    only = len(guard.names) == 1 and len(own) == 1 and len(failing_sizes) < MOST_FAILING
+    return GuardCut(guard, tuple(chosen.items()), only)
+
+
+def _implies_others(guard: Guard, failing: list[Guard], space: ShapeSpace, region: Region) -> bool:
+    try:
+        return all(g.fails_at(space, (*region, (guard, True))) is None for g in failing if g is not guard)
+    except ValueError:
+        return False
 
 
 def condition_nodes(

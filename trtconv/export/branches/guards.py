@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
@@ -22,6 +23,8 @@ _GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
+# `  H = Dim('H', min=30, max=99)`: what a guard of the message says of it as well.
+_BOUNDED = re.compile(r"^\s*(?P<name>\w+) = Dim\('(?P=name)'(?:, (?:min|max)=\d+)+\)$")
 # `  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')`: an expression of sizes by its own name, which bounds nothing.
 BOUNDS_NOTHING = re.compile(r"^\s*(?P<name>.+?) = Dim\('(?P=name)'\)$", re.MULTILINE)
 _PREFIX = re.compile(r"\b(?:math|torch)\.(?=[a-z_]+\()")
@@ -89,7 +92,7 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
         for size, name in names.items():
             guard = guard.replace(size, name)
         identifiers = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
-        guards.append(Guard(guard, tuple(w for w in identifiers if w not in FUNCTIONS)))
+        guards.append(Guard(guard, tuple(w for w in identifiers if w not in FUNCTIONS and not iskeyword(w))))
     # A fix would prove the guards on its dim, which may hold without it: `2*((H - 1)//8) < 1 + (H - 1)//4` at any H.
     dims_of_guards = {name for guard in guards for name in guard.names}
     return (*guards, *(fix for fix in _of_fixes(text) if not dims_of_guards.intersection(fix.names)))
@@ -106,11 +109,24 @@ def _of_fixes(text: str) -> list[Guard]:
 
 
 def _all_read(text: str) -> bool:
-    """False when torch suggests something besides multiples: a fixed size, a bound."""
+    """False when torch suggests something besides multiples and bounds that a guard says too: a fixed size."""
+    guarded = {name for guard in unproved_guards(text) for name in guard.names}
+    bounded = [_BOUNDED.match(line) for line in _fixes(text)]
+    return all(
+        _MULTIPLE.match(line) or (bound is not None and bound["name"] in guarded)
+        for line, bound in zip(_fixes(text), bounded, strict=True)
+    )
+
+
+def _fixes(text: str) -> list[str]:
     _, _, fixes = text.partition("Suggested fixes:")
     fixes = BOUNDS_NOTHING.sub("", fixes.partition("\n\n")[0])
-    lines = [line for line in fixes.splitlines() if "=" in line and not line.strip().startswith("_")]
-    return all(_MULTIPLE.match(line) for line in lines)
+    return [line for line in fixes.splitlines() if "=" in line and not line.strip().startswith("_")]
+
+
+def bounds_several(text: str) -> bool:
+    """True when torch suggests bounds of several dims: they may follow from one condition on them, as from H < W."""
+    return sum(_BOUNDED.match(line) is not None for line in _fixes(text)) > 1
 
 
 def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:

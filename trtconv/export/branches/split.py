@@ -79,7 +79,7 @@ class Cut:
 def find_cut(text: str, space: ShapeSpace) -> Cut:
     """Read torch.export's suggested fixes. Raises CannotSplitError when they are not one bound of one dim.
 
-    A dim of few sizes may have one that torch takes for a constant: that size is then a part of its own.
+    One of few sizes, or the lowest of many, may be one that torch takes for a constant: it is then a part of its own.
     """
     bounds: dict[str, dict[str, int]] = {}
     for name, values in re.findall(r"^\s*(\w+) = Dim\('\w+'((?:, (?:min|max)=\d+)+)\)", text, re.MULTILINE):
@@ -96,7 +96,8 @@ def find_cut(text: str, space: ShapeSpace) -> Cut:
             return Cut(dim_name, limits["min"] * scale - 1)
     fixed = SPECIALIZED.search(text)
     name = fixed["name"].removesuffix("_unit") if fixed else ""
-    if fixed and name in space and 1 < len(space[name].values()) <= FEW:
+    # At its lowest size a dim less a window is 1, which torch takes for a case of its own: traced there, it is fixed.
+    if fixed and name in space and (1 < len(space[name].values()) <= FEW or int(fixed["size"]) == space[name].min):
         size = int(fixed["size"])
         return Cut(name, size if size == space[name].min else size - 1)
     raise CannotSplitError("the branch does not depend on the size of one dim alone")

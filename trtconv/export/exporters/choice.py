@@ -21,6 +21,7 @@ from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
+from trtconv.export.module.noise.near_ties import told_ties
 from trtconv.export.refusal import export_error, rounds_sizes, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
@@ -99,7 +100,8 @@ def choose(job: ExportTask) -> ChosenExport:
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             doubts = _doubts(job, result)
-            notes = (*attempt_lines, *result.candidate.notes, *infinities, *doubts)
+            ties = told_ties(result.candidate.model, job.samples.items)
+            notes = (*attempt_lines, *result.candidate.notes, *infinities, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.export.branches.guards import fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.branches.guards import bounds_several, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
@@ -101,10 +101,31 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
         return run(hinted_shapes(trace))
     except UserError as error:
         # Hints let a guard pass that named dims would have to imply; it holds, and the file is compared as every other.
-        stepped = any(r.multiple > 1 for _, r in trace.space.dims)
-        if stepped or not hold_everywhere(str(error), trace.space, trace.region):
+        if any(r.multiple > 1 for _, r in trace.space.dims):
             raise
-        return run(hinted_shapes(trace))
+        if hold_everywhere(str(error), trace.space, trace.region):
+            return run(hinted_shapes(trace))
+        if bounds_several(str(error)) and (joint := _joint_condition(run, trace, str(error))) is not None:
+            raise joint from error
+        raise
+
+
+def _joint_condition(run: Callable[[Any], Any], trace: Trace, bounds: str) -> Exception | None:
+    """torch's error for a condition on several dims from which the `bounds` of each follow; None where there is none.
+
+    Of `h < w` torch says only that H has to stay under the largest W, and W over the smallest H.
+    """
+    from torch._dynamo.exc import UserError
+
+    try:
+        run(hinted_shapes(trace))
+    except UserError as error:
+        joint = [g for g in unproved_guards(str(error)) if len(g.names) > 1]
+        follow = any(hold_everywhere(bounds, trace.space, (*trace.region, (g, True))) for g in joint)
+        return error if follow else None
+    except Exception:  # noqa: BLE001 - whatever the module raises; the first error says what is wrong
+        return None
+    return None
 
 
 def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:

@@ -38,17 +38,36 @@ def named_line(runner: ModuleRunner, inputs: Mapping[str, Array], texts: Iterabl
     return _first_line(runner, inputs, spoken_of) if names else None
 
 
-def _first_line(runner: ModuleRunner, inputs: Mapping[str, Array], matches: Callable[[Any], bool]) -> str | None:
+def empty_line(runner: ModuleRunner, inputs: Mapping[str, Array]) -> str | None:
+    """`net.py:12`: the first line at which an operator gives a tensor without elements; None where none does."""
+    import torch
+
+    def is_empty(result: Any) -> bool:
+        return isinstance(result, torch.Tensor) and result.numel() == 0
+
+    return _first_line(runner, inputs, lambda _: True, is_empty)
+
+
+def _first_line(
+    runner: ModuleRunner,
+    inputs: Mapping[str, Array],
+    matches: Callable[[Any], bool],
+    gives: Callable[[Any], bool] | None = None,
+) -> str | None:
+    """The first line at which an operator that `matches` is called, or gives such a result."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     lines: list[Frame] = []
 
     class Watch(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if not lines and matches(func):
-                frame = innermost_user_frame(_frames())
-                lines.extend([frame] if frame is not None else [])
-            return func(*args, **(kwargs or {}))
+            frame = innermost_user_frame(_frames()) if not lines and matches(func) else None
+            if frame is not None and gives is None:
+                lines.append(frame)
+            result = func(*args, **(kwargs or {}))
+            if frame is not None and gives is not None and gives(result):
+                lines.append(frame)
+            return result
 
     # A run that fails has told what it came by.
     with suppress(TrtconvError), Watch():

@@ -106,6 +106,7 @@ def handlers() -> dict[str, Handler]:
         "stft": short_time.stft, "istft": short_time.istft,
         "amax": numerics.extreme_of_all, "amin": numerics.extreme_of_all,
         "full": sizes.full, "squeeze": sizes.squeeze, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
+        "new_tensor": sizes.new_tensor,
         "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
         "lstm": fixed_length(recurrent.lstm),
     }  # fmt: skip

@@ -104,6 +104,16 @@ def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> An
     return _stacked(data, dtype, device)
 
 
+def new_tensor(func: Any, like: Any, data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """`x.new_tensor([[w - 1, h - 1]])` likewise, in the type of x and on its device."""
+    import torch
+
+    kind, device = dtype or like.dtype, device or like.device
+    if isinstance(data, (torch.SymInt, torch.SymFloat)) and is_symbolic(data):
+        return _stacked(data, kind, device)
+    return tensor_of(func, data, kind, device)
+
+
 def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
     """`torch.full` of a number that comes from sizes and is not what FP32 gives for it."""
     import torch

@@ -86,12 +86,11 @@ def probe_boundaries(
     return Boundaries((*feeds, *more), len(every), (*missed, *left))
 
 
-def _with_outputs(model: onnx.ModelProto, decisions: Sequence[Decision]) -> onnx.ModelProto:
-    """The part of the model that leads to the operands, which are its outputs."""
+def leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """The part of the model that leads to the values of these names, which are its outputs."""
     import onnx
 
     graph = model.graph
-    names = list(dict.fromkeys(v for d in decisions for v in d.values))
     needed, nodes = set(names), []
     for node in reversed(graph.node):
         if needed & set(node.output):
@@ -119,7 +118,7 @@ class _Probe:
     ) -> None:
         self._model, self._open, self._decisions = model, open_model, decisions
         self._base, self._bounds = base, bounds
-        self._run = open_model(_with_outputs(model, decisions))
+        self._run = open_model(leading_to(model, list(dict.fromkeys(v for d in decisions for v in d.values))))
 
     def _of(self, decisions: Sequence[Decision]) -> _Probe:
         """The same of fewer decisions, for which less of the graph has to run."""

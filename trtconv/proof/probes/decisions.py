@@ -61,6 +61,15 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
     return tuple(decisions)
 
 
+def depend_on_values(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of the main graph that an input's values reach, and not its sizes alone, in its order."""
+    feeding = {v.name for v in graph.input} - {t.name for t in graph.initializer}
+    for node in graph.node:
+        if node.op_type not in BLIND and any(i in feeding for i in node.input):
+            feeding.update(node.output)
+            yield node
+
+
 def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: set[str]) -> Iterator[Decision]:
     first = node.input[0]
     if node.op_type in ROUNDING and first in floats:
