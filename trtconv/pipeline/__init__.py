@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.driver import probe_cuda
-from trtconv.core.artifacts import beside
 from trtconv.core.errors import (
     AccuracyError,
     InvalidRequestError,
@@ -28,6 +26,7 @@ from trtconv.core.text.brief import brief_repr
 from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
 from trtconv.pipeline.live_module import module_of
+from trtconv.pipeline.report_files import reported_if_it_fails, write_report
 from trtconv.pipeline.stages import Stages
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.original import MODULE
@@ -168,25 +167,6 @@ def within_budget(
     if over:
         raise OverBudgetError(over[0].message, hint=over[0].hint, details=[f.message for f in over[1:]])
     return judged if engine.comparisons else engine
-
-
-@contextmanager
-def reported_if_it_fails(report: CheckReport, engine: Path) -> Iterator[None]:
-    """Write the report when the block fails; what comes after the block writes it with what the engine came to."""
-    try:
-        yield
-    except TrtconvError:
-        write_report(report, engine)
-        raise
-
-
-def write_report(report: CheckReport, engine: Path) -> Path:
-    """Write the report of a conversion, as JSON and as one HTML file, beside the engine; returns the HTML's path."""
-    from trtconv.check.reporters import write_reports
-
-    html = beside(engine, ".report.html")
-    write_reports(report, json=beside(engine, ".report.json"), html=html)
-    return html
 
 
 def keep_if_equal(report: CheckReport, artifact: Path, original: str = MODULE) -> None:
