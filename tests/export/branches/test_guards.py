@@ -171,6 +171,15 @@ def test_the_shorter_of_two_sides_becomes_an_if(write_module, export):
         assert out.shape == (1, 3, *((side, 12) if w <= h else (12, side)))
 
 
+def test_a_branch_on_two_sizes_becomes_an_if(write_module, export):
+    source = write_module(BRANCH.format(condition="x.shape[2] > x.shape[3]"))
+    result = export(f"{source}:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:40 W=16:24:40")
+    runner = OnnxRuntimeRunner(result.model)
+    for height, width in ((16, 40), (40, 16), (24, 24), (25, 24), (24, 25)):
+        (out,) = runner({"x": np.full((1, 3, height, width), 3.0, np.float32)}).values()
+        assert (out == (9.0 if height > width else 4.0)).all()
+
+
 def test_a_single_size_is_one_within_a_region_too():
     space, region = parse_space(["H=2:7:14 W=2:7:14"]), ((Guard("W - 1 != 1", ("W",)), True),)
     axis = "L['x'].size()[2]"

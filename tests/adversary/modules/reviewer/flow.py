@@ -73,7 +73,7 @@ def float_of_sizes(self, x):
     )
 
 
-@forward(IMAGE, dims=HW, refused="depends on the size")
+@forward(IMAGE, dims=HW)
 def tall_is_turned(self, x):
     return x.transpose(2, 3) if x.shape[2] > x.shape[3] else x
 
