@@ -68,6 +68,34 @@ def test_whole_numbers_and_other_types_are_left_to_torch(symbolic):
     assert shortened(torch.Tensor.add, (floats, doubles), {}, True) is NotImplemented
 
 
+def test_what_has_values_is_left_to_torch(symbolic):
+    weight, x = nn.Parameter(torch.full((2, 7), 3.0)), symbolic((2, 7), [D, S])
+    assert shortened(torch.Tensor.mul, (weight, 2.0), {}, True) is NotImplemented
+    assert shortened(F.softmax, (weight, 1), {}, True) is NotImplemented
+    with x.fake_mode:
+        number = torch.tensor(3.0)
+    assert number.constant is not None
+    assert shortened(torch.Tensor.mul, (number, 2), {}, True) is NotImplemented
+
+
+class ByANumber(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.limit = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, x):
+        if x.shape[1] > (torch.tensor(3.0) * 4).item():
+            return x * 2
+        return x - self.limit
+
+
+def test_a_number_that_is_computed_without_inputs_decides_as_it_does_in_a_run(tmp_path):
+    specs, space = [parse_tensor("x:float32[N,T]")], parse_space(["N=2", "T=4:4:20"])
+    found = explore_sizes(ModuleRunner(ByANumber().eval(), specs), specs, space, [{"N": 2, "T": 4}], tmp_path)
+    assert (found.paths, found.obstacle, found.followed) == (2, "", 17)
+    assert {4, 13} <= {p["T"] for p in found.points}
+
+
 def test_a_sum_is_shortened_only_where_the_sizes_are_the_same_expressions(symbolic):
     x, y = symbolic((2, 5), [D, D]), symbolic((2, 5), [D, D])
     assert shortened(torch.Tensor.add, (x, x), {}, True) is x

@@ -49,10 +49,19 @@ def shortened(func: Any, args: tuple[Any, ...], keywords: dict[str, Any], shared
         return resized(*args, **keywords)
     if func is torch.nn.functional.linear and not keywords:
         return projected(*args)
+    if not args or not _without_values(args[0]):
+        return NotImplemented
     if keeps_shape(func, args, keywords) or is_elementwise(func, args, keywords):
         # A tensor like it has the strides of a result: those of what is dense, else none but its own.
         return args[0] if shared else torch.empty_like(args[0])
     return NotImplemented
+
+
+def _without_values(tensor: Any) -> bool:
+    """True for a tensor of sizes alone. A weight has values, and so has `torch.tensor(3.0)`, which `.item()` reads."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor) and tensor.constant is None
 
 
 def normalised(
