@@ -81,3 +81,20 @@ def test_bytes_beside_int32(function, differing):
     u = torch.tensor([[0, 1, 5, 44, 255, 200]], dtype=torch.uint8)
     i = torch.tensor([[-3, 1, 5, 44, 2**31 - 1, 2**31 - 1]], dtype=torch.int32)
     assert not differing(function, u, i if function is not of_bytes else i.clamp(max=1000))
+
+
+def beside_a_longest(x, lengths):
+    longest = lengths.amax()
+    return (
+        x == longest, x != longest, longest == x, x > longest + 7, longest >= x, x == lengths[:1],
+        longest == 40000, torch.where(x == longest, 1.0, 0.5),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+@pytest.mark.parametrize("longest", [40000, 2**32 + 7, -3])
+def test_what_has_no_axes_is_compared_in_the_type_of_what_has(dtype, longest, differing):
+    ends = torch.iinfo(dtype)
+    wrapped = torch.tensor(longest).to(dtype).item()
+    x = torch.tensor([ends.min, ends.max, 0, 7, wrapped], dtype=dtype)
+    assert not differing(beside_a_longest, x, torch.tensor([longest, longest - 5]))

@@ -1,11 +1,15 @@
-"""The instructions of Python that the user's code executes in a run."""
+"""The instructions of Python that the user's code executes in a run.
+
+Python calls a trace function for every function that is entered, and torch enters thousands of its own for one operator
+on symbolic sizes. Those are not watched: what an operator does is no step of the user's.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +43,26 @@ def steps_taken() -> Iterator[dict[Step, int]]:
         return step
 
     before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        yield steps
-    finally:
-        sys.settrace(before)
+    with _unwatched_operators():
+        sys.settrace(enter)
+        try:
+            yield steps
+        finally:
+            sys.settrace(before)
+
+
+def _unwatched_operators() -> AbstractContextManager[Any]:
+    """Without the trace function while torch works on an operator."""
+    from torch.overrides import TorchFunctionMode
+
+    class Unwatched(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            watching = sys.gettrace()
+            sys.settrace(None)
+            try:
+                return func(*args, **(kwargs or {}))
+            finally:
+                sys.settrace(watching)
+
+    unwatched: AbstractContextManager[Any] = Unwatched()
+    return unwatched

@@ -149,13 +149,12 @@ def _running_sum(plain: Form) -> Form:
 
 def _compare(plain: Form) -> Form:
     def compare(graph: Any, x: Any, other: Any) -> Any:
-        """A number that the type of a tensor does not hold is wrapped to it, as torch does: a byte of 0 equals 256."""
-        import torch
-
-        number, kind = values.number_of(other), values.kind_of(x)
-        narrow = values.dtype_of(kind) in (torch.uint8, torch.int8, torch.int16, torch.int32)
-        if narrow and type(number) is int and x.type().dim() != 0:
-            other = values.cast(graph, other, kind)
+        """Whole numbers are compared in the type that torch gives the two: what has no axes, a number or a size, is
+        wrapped to the type of a tensor that has some. A byte of 0 equals 256.
+        """
+        kind = values.common_kind(x, other)
+        if kind is not None and all(values.is_whole(v) for v in (x, other)):
+            x, other = (values.cast(graph, v, kind) for v in (x, other))
         return plain(graph, x, other)
 
     return compare

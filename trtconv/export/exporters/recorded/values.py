@@ -61,6 +61,19 @@ def result_kind(graph: Any, *operands: Any) -> Any:
     return JitScalarType.from_dtype(torch.result_type(*map(_stand_in, operands)))
 
 
+def common_kind(one: Any, other: Any) -> Any:
+    """The element type in which torch computes with two values of which one has axes; None where none is known to.
+
+    Without axes in either, a constant may be a number or a tensor, which counts differently.
+    """
+    import torch
+    from torch.onnx._internal.torchscript_exporter._type_utils import JitScalarType
+
+    if None in (kind_of(one), kind_of(other)) or all(v.type().dim() == 0 for v in (one, other)):
+        return None
+    return JitScalarType.from_dtype(torch.result_type(_stand_in(one), _stand_in(other)))
+
+
 def _stand_in(value: Any) -> Any:
     """What counts for the type of a result as the value does: a tensor of its type, with dims or without, a number.
 
@@ -97,3 +110,11 @@ def is_float(value: Any) -> bool:
     """True for a value of fractions."""
     dtype = dtype_of(kind_of(value))
     return dtype is not None and dtype.is_floating_point
+
+
+def is_whole(value: Any) -> bool:
+    """True for a value of whole numbers, which booleans are not."""
+    import torch
+
+    dtype = dtype_of(kind_of(value))
+    return dtype is not None and not (dtype.is_floating_point or dtype.is_complex or dtype == torch.bool)
