@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Values between the layers that are held for the faults' points, in bytes.
 MOST_BYTES_HELD = 1 << 29
+# So many faults are tried beyond the time too, until it is over by this factor: one or two tell nothing.
+LEAST_FAULTS, PATIENCE = 8, 2.5
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class PowerRequest:
     """What to try. `open_model` makes a model runnable; `compare` is the check's own comparison.
 
     `again` gives all samples once more, for faults that the few `samples` did not show; None leaves them missed.
-    `seconds` is the time after which no further fault is begun. `least_change` as in PowerResult.
+    `seconds` is the time after which no further fault is begun, once there are a few. `least_change` as in PowerResult.
     """
 
     model: onnx.ModelProto
@@ -71,7 +73,7 @@ def measure_power(request: PowerRequest) -> PowerResult:
     tried: list[TriedFault] = []
     missed: dict[int, tuple[Fault, Edit]] = {}
     for fault in faults:
-        if tried and time.monotonic() - started > request.seconds:
+        if tried and _is_over(time.monotonic() - started, request.seconds, len(tried)):
             break
         edit = fault.edit()
         verdict = trial.judge(fault, edit)
@@ -86,6 +88,10 @@ def measure_power(request: PowerRequest) -> PowerResult:
     return PowerResult(
         tuple(tried), trial.labels, request.seed, time.monotonic() - started, request.least_change, complete
     )
+
+
+def _is_over(elapsed: float, seconds: float, count: int) -> bool:
+    return elapsed > seconds and (count >= LEAST_FAULTS or elapsed > PATIENCE * seconds)
 
 
 def _outcome(verdict: _Verdict, least: float) -> str:
