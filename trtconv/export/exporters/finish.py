@@ -40,8 +40,8 @@ def finish(
 ) -> None:
     """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
 
-    `floors` names the Divs that stand for Python's `//`. `exact` are sizes that the
-    file computes in FP32, where Python has more bits.
+    `floors` names the Divs that stand for Python's `//`. `exact` are sizes that the file computes in FP32, where Python
+    has more bits.
     """
     model = load_model(path)
     _put_weights_in_one_file(model, path)

@@ -15,13 +15,17 @@ def _feed(value, dtype, t=40):
     return lambda: {"x": np.zeros((1, t, 3), np.float32), "i": values}
 
 
-@attack("x:float32[N,T,3]", "i:int16[N,T]=-32768:32767", dims="N=1:1:2 T=4:40:60", feeds=(_feed(-25536, np.int16),))
-class ShortEqualsSize(nn.Module):
-    """torch takes 40000 in int16, where it is -25536; the file compares in int64."""
+class BesideAGru(nn.Module):
+    """A recurrence, for which a module is recorded."""
 
     def __init__(self):
         super().__init__()
         self.gru = nn.GRU(3, 3, batch_first=True)
+
+
+@attack("x:float32[N,T,3]", "i:int16[N,T]=-32768:32767", dims="N=1:1:2 T=4:40:60", feeds=(_feed(-25536, np.int16),))
+class ShortEqualsSize(BesideAGru):
+    """torch takes 40000 in int16, where it is -25536; the file compares in int64."""
 
     def forward(self, x, i):
         return self.gru(x)[0], i == x.shape[1] * 1000
@@ -34,24 +38,16 @@ class ShortEqualsSize(nn.Module):
     dims="N=1:1:2 T=4:40:60",
     feeds=(lambda: {**_feed(-25536, np.int16)(), "lengths": np.array([40000])},),
 )
-class ShortEqualsLongest(nn.Module):
+class ShortEqualsLongest(BesideAGru):
     """The same with the largest of int64 lengths, a tensor without axes."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, i, lengths):
         return self.gru(x)[0], i == lengths.max()
 
 
 @attack("x:float32[N,T,3]", "i:uint8[N,T]=0:255", dims="N=1:1:2 T=4:40:60", feeds=(_feed(240, np.uint8, 4),))
-class ByteEqualsSizeLess(nn.Module):
+class ByteEqualsSizeLess(BesideAGru):
     """4 - 20 is 240 in bytes."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, i):
         return self.gru(x)[0], i[:, 0] == x.shape[1] - 20
@@ -64,11 +60,7 @@ class ByteEqualsSizeLess(nn.Module):
     dims="N=1:1:2 T=4:40:60",
     feeds=(lambda: {**_feed(7, np.int32)(), "lengths": np.array([2**32 + 7])},),
 )
-class IntEqualsLongest(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
-
+class IntEqualsLongest(BesideAGru):
     def forward(self, x, i, lengths):
         return self.gru(x)[0], i == lengths.amax()
 
@@ -80,12 +72,8 @@ class IntEqualsLongest(nn.Module):
     dims="N=1:1:2 T=4:40:60",
     feeds=(lambda: {**_feed(7, np.int32)(), "lengths": np.array([2**32 - 1])},),
 )
-class MaximumWithLongest(nn.Module):
+class MaximumWithLongest(BesideAGru):
     """Maximum, where and masked_fill with the same."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, i, lengths):
         m = lengths.amax()
@@ -99,24 +87,16 @@ class MaximumWithLongest(nn.Module):
     dims="N=1:1:2 T=4:40:60",
     feeds=(lambda: {**_feed(7, np.int32)(), "lengths": np.array([2999999999])},),
 )
-class MoreThanLongest(nn.Module):
+class MoreThanLongest(BesideAGru):
     """An order: torch wraps, so most are larger than 2999999999."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, i, lengths):
         return self.gru(x)[0], i > lengths.amax() + 7
 
 
 @attack("x:float32[N,T,3]", "lengths:int64[N]=0:200", dims="N=1:1:2 T=4:40:60", feeds=())
-class BytesOfMaskEqualLongest(nn.Module):
+class BytesOfMaskEqualLongest(BesideAGru):
     """A count in bytes that is made within."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, lengths):
         c = (x * 50).to(torch.int8)
@@ -124,12 +104,8 @@ class BytesOfMaskEqualLongest(nn.Module):
 
 
 @attack("x:float32[N,T,3]", "i:int16[N,T]=-32768:32767", dims="N=1:1:2 T=4:40:60", feeds=(_feed(-25536, np.int16),))
-class SumWithEqualsSize(nn.Module):
+class SumWithEqualsSize(BesideAGru):
     """The comparison flows on into an output that varies."""
-
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
 
     def forward(self, x, i):
         t = x.shape[1]
@@ -143,10 +119,6 @@ class SumWithEqualsSize(nn.Module):
     dims="N=1:1:2 T=4:40:60",
     feeds=(lambda: {**_feed(7, np.int32)(), "lengths": np.array([2**32 + 7])},),
 )
-class MaskWhereEqualToLongest(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(3, 3, batch_first=True)
-
+class MaskWhereEqualToLongest(BesideAGru):
     def forward(self, x, i, lengths):
         return self.gru(x)[0].masked_fill((i == lengths.amax())[..., None], 9.0)

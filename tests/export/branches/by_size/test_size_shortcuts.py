@@ -72,6 +72,7 @@ def test_what_has_values_is_left_to_torch(symbolic):
     weight, x = nn.Parameter(torch.full((2, 7), 3.0)), symbolic((2, 7), [D, S])
     assert shortened(torch.Tensor.mul, (weight, 2.0), {}, True) is NotImplemented
     assert shortened(F.softmax, (weight, 1), {}, True) is NotImplemented
+    assert shortened(F.batch_norm, (weight, torch.zeros(7), torch.ones(7)), {}, True) is NotImplemented
     with x.fake_mode:
         number = torch.tensor(3.0)
     assert number.constant is not None

@@ -43,14 +43,14 @@ def shortened(func: Any, args: tuple[Any, ...], keywords: dict[str, Any], shared
     name = getattr(func, "__name__", "")
     if shared and (name in RESHAPING or (name == "__set__" and args and isinstance(args[0], torch.Tensor))):
         raise ReshapedInPlaceError
-    if func is torch.nn.functional.batch_norm:
-        return normalised(shared, *args, **keywords)
     if func is torch.nn.functional.interpolate:
         return resized(*args, **keywords)
     if func is torch.nn.functional.linear and not keywords:
         return projected(*args)
     if not args or not _without_values(args[0]):
         return NotImplemented
+    if func is torch.nn.functional.batch_norm:
+        return normalised(shared, *args, **keywords)
     if keeps_shape(func, args, keywords) or is_elementwise(func, args, keywords):
         # A tensor like it has the strides of a result: those of what is dense, else none but its own.
         return args[0] if shared else torch.empty_like(args[0])
@@ -121,14 +121,14 @@ def projected(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def keeps_shape(func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """True for an activation or normalisation of floats: a tensor like the first argument stands for the result."""
+    """True for an activation or normalisation of floats: a tensor like the first argument, a tensor, has its shape."""
     import torch
 
     name = getattr(func, "__name__", "")
     if name not in _KEEPING or not _is_torchs(func, name) or "dtype" in keywords or keywords.get("out") is not None:
         return False
     others = (*args[1:], *keywords.values())
-    if not args or not isinstance(args[0], torch.Tensor) or not args[0].is_floating_point():
+    if not args[0].is_floating_point():
         return False
     if name in ("softmax", "log_softmax"):
         return not any(isinstance(v, torch.dtype) for v in others)
@@ -143,14 +143,14 @@ def keeps_shape(func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> b
 
 
 def is_elementwise(func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """True for a sum or product of floats whose result has the shape and type of the first argument."""
+    """True for a sum or product of floats whose result has the shape and type of the first argument, a tensor."""
     import torch
 
     name = getattr(func, "__name__", "")
     if name not in _ELEMENTWISE or not _is_torchs(func, name) or len(args) != 2 or keywords:
         return False
     one, other = args
-    if not isinstance(one, torch.Tensor) or not one.is_floating_point():
+    if not one.is_floating_point():
         return False
     if type(other) in (int, float):
         return True
