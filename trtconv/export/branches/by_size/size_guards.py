@@ -44,8 +44,8 @@ class SizeGuard:
     def is_of_dims(self) -> bool:
         """False where a size is in it that is computed from values."""
         parts = (self.expression, *(meaning for _, meaning in self.definitions))
-        known = {dim.symbol for dim in self.dims}.union(symbol for symbol, _ in self.definitions)
-        return all(part.free_symbols <= known for part in parts)
+        symbols = {dim.symbol for dim in self.dims}.union(symbol for symbol, _ in self.definitions)
+        return all(part.free_symbols <= symbols for part in parts)
 
     def holds(self, grids: Mapping[str, Array]) -> Array:
         """Where it holds among joint sizes, int64 arrays by dim that broadcast; raises UnreadableError."""

@@ -201,9 +201,9 @@ def _learn(search: _Search, run: SizeRun) -> None:
 
 def _take_in(search: _Search, guard: SizeGuard, sizes: Mapping[str, int]) -> None:
     """Note what a new guard says of the joint sizes; some at which it fails are run next."""
-    known = set(search.conditions.values())
+    conditions = set(search.conditions.values())
     condition = search.conditions[guard.expression, guard.value] = _evaluated(search, guard)
-    if condition is not None and condition not in known:
+    if condition is not None and condition not in conditions:
         _queue_failing(search, condition, sizes)
 
 
