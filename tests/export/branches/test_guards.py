@@ -220,3 +220,13 @@ def test_two_dims_that_leave_one_element_at_their_lowest_size(write_module, expo
         x = np.random.default_rng(h).standard_normal((1, 3, h, w)).astype(np.float32)
         (out,) = runner({"x": x}).values()
         assert out.shape == ((1, 3, h, w) if name == "Slopes" else (1, 2, h - 4, w - 4))
+
+
+def test_a_headline_behind_the_last_guard_is_no_part_of_it():
+    """torch joins two complaints without a line break; Swin v2 was refused with a condition that "cannot be read"."""
+    text = (
+        "Constraints violated (W)!\n  - Not all values of W = L['x'].size()[3] in the specified range 64 <= W <= 160 "
+        "satisfy the generated guard 32*(L['x'].size()[3] // 4) > 32.Specializations unexpectedly required (H, W)! "
+        'For more information, run with TORCH_LOGS="+dynamic".\n'
+    )
+    assert [g.text for g in unproved_guards(text)] == ["32*(W // 4) > 32"]

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 # `  - Not all values of T = L['x'].size()[1] in the specified range 40 <= T <= 200 satisfy the generated guard ... .`
-_GUARD = re.compile(r"^\s*- Not all values of .* satisfy the generated guard (?P<guard>.+?)\.?$", re.MULTILINE)
+# A second headline may follow the last one without a line break.
+_GUARD = re.compile(
+    r"^\s*- Not all values of .* satisfy the generated guard (?P<guard>.+?)\.?(?:Specializations unexpectedly .*)?$",
+    re.MULTILINE,
+)
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
