@@ -90,7 +90,7 @@ def handlers() -> dict[str, Handler]:
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": writes.index_reduce, "put": writes.put, "mode": order.mode,
         "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,
-        "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
+        "chunk": order.chunk, "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
         "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
