@@ -56,7 +56,7 @@ def short_side_and_crop(self, x):
         size = (new_long, 20) if w <= h else (20, new_long)
         x = F.interpolate(x, size=size, mode="bilinear", align_corners=False)
     h, w = x.shape[-2:]
-    top, left = int(round((h - 16) / 2.0)), int(round((w - 16) / 2.0))
+    top, left = round((h - 16) / 2.0), round((w - 16) / 2.0)
     return x[:, :, top : top + 16, left : left + 16]
 
 
