@@ -24,10 +24,12 @@ from trtconv.export.symbolic import (
     linear_algebra,
     numerics,
     order,
+    recorded,
     recurrent,
     short_time,
     sizes,
 )
+from trtconv.export.symbolic.decomposed import lacks_form, recorded_steps
 from trtconv.export.symbolic.indexing import writes
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
@@ -54,7 +56,13 @@ def handlers() -> dict[str, Handler]:
         **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
-        "__setitem__": complex_parts.set_item(writes.set_item), "__getitem__": complex_parts.get_item,
+        "__setitem__": complex_parts.set_item(recorded.set_item(writes.set_item)),
+        "__getitem__": complex_parts.get_item(recorded.get_item),
+        "diff": recorded.diff, "layer_norm": recorded.layer_norm, "rms_norm": recorded.rms_norm,
+        "nansum": recorded.nansum, "nanmean": recorded.nanmean, "bilinear": recorded.bilinear,
+        "slice_scatter": recorded.slice_scatter, "dist": recorded.dist, "addmv": recorded.addmv,
+        "addbmm": recorded.addbmm, "diag_embed": recorded.diag_embed,
+        "diag": recorded.diag, "trace": recorded.trace,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
         "diagonal": order.diagonal, "remainder": numerics.remainder,
@@ -193,7 +201,7 @@ def symbolic_functions() -> Iterator[None]:
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:
                 return result
-            result = func(*args, **named)
+            result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result
