@@ -24,13 +24,13 @@ from trtconv.export.symbolic import (
     linear_algebra,
     numerics,
     order,
-    recorded,
     recurrent,
     short_time,
     sizes,
 )
-from trtconv.export.symbolic.decomposed import lacks_form, recorded_steps
 from trtconv.export.symbolic.indexing import writes
+from trtconv.export.symbolic.recording import written_out
+from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -56,13 +56,13 @@ def handlers() -> dict[str, Handler]:
         **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
-        "__setitem__": complex_parts.set_item(recorded.set_item(writes.set_item)),
-        "__getitem__": complex_parts.get_item(recorded.get_item),
-        "diff": recorded.diff, "layer_norm": recorded.layer_norm, "rms_norm": recorded.rms_norm,
-        "nansum": recorded.nansum, "nanmean": recorded.nanmean, "bilinear": recorded.bilinear,
-        "slice_scatter": recorded.slice_scatter, "dist": recorded.dist, "addmv": recorded.addmv,
-        "addbmm": recorded.addbmm, "diag_embed": recorded.diag_embed,
-        "diag": recorded.diag, "trace": recorded.trace,
+        "__setitem__": complex_parts.set_item(written_out.set_item(writes.set_item)),
+        "__getitem__": complex_parts.get_item(written_out.get_item),
+        "diff": written_out.diff, "layer_norm": written_out.layer_norm, "rms_norm": written_out.rms_norm,
+        "nansum": written_out.nansum, "nanmean": written_out.nanmean, "bilinear": written_out.bilinear,
+        "slice_scatter": written_out.slice_scatter, "dist": written_out.dist, "addmv": written_out.addmv,
+        "addbmm": written_out.addbmm, "diag_embed": written_out.diag_embed,
+        "diag": written_out.diag, "trace": written_out.trace,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
         "diagonal": order.diagonal, "remainder": numerics.remainder,

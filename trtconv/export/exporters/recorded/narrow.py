@@ -16,8 +16,8 @@ POINTWISE = ("maximum", "minimum", "relu", "clamp", "clamp_min", "clamp_max")
 def forms(opset: int) -> dict[str, Form]:
     """The forms by aten's names."""
     makers: tuple[tuple[Callable[[Form], Form], tuple[str, ...]], ...] = (
-        (_reduced, REDUCED), (_reduced_or_of_two, OF_TWO), (_place, PLACES), (_pointwise, POINTWISE), (_filled, ("masked_fill",)),
-        (_chosen, ("where",)),
+        (_reduced, REDUCED), (_reduced_or_of_two, OF_TWO), (_place, PLACES), (_pointwise, POINTWISE),
+        (_filled, ("masked_fill",)), (_chosen, ("where",)),
     )  # fmt: skip
     return {name: make(values.plain_form(name, opset)) for make, names in makers for name in names}
 

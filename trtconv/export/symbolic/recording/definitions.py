@@ -1,8 +1,8 @@
 """Functions that torch's recording exporter has no ONNX form of, recorded as the functions that torch defines them by.
 
 The recorder writes one node for `torch.isclose`, and the exporter has nothing for it. torch itself says what most such
-functions are: a composition in C++, whose steps are then recorded each by itself, or a reference in Python. Sizes that
-C++ reads are numbers there: what depends on one is written out by hand, in `trtconv.export.symbolic.recorded`.
+functions are: a composition in C++, whose steps are then recorded each by itself, or a reference in Python. A size is a
+number in C++: what depends on one is written out by hand (`trtconv.export.symbolic.recording.written_out`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def recorded_steps(mode: Any, func: Function, name: str, args: Sequence[Any], na
     if overload is not None and (torch.Tag.nondeterministic_seeded in overload.tags or not _gives_tensors(overload)):
         return func(*args, **named)
     if overload is not None and overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-        return overload.decompose(*args, **named)
+        # A mode, of whomever, would be asked again, and record the operator as a whole.
+        with torch._C.DisableTorchFunction():
+            return overload.decompose(*args, **named)
     reference = _reference(name)
     if reference is None:
         return func(*args, **named)
@@ -47,7 +49,7 @@ def recorded_steps(mode: Any, func: Function, name: str, args: Sequence[Any], na
 
 def _gives_tensors(overload: Any) -> bool:
     """False for a question about a tensor, such as `is_contiguous`, which is no step of the file's."""
-    return any("Tensor" in str(given.type) for given in overload._schema.returns)
+    return any("Tensor" in str(value.type) for value in overload._schema.returns)
 
 
 def _reference(name: str) -> Function | None:
@@ -55,8 +57,8 @@ def _reference(name: str) -> Function | None:
     import torch._refs.special
 
     spaces = (torch._refs.special,) if name.startswith("special_") else (torch._refs, torch._refs.special)
-    found = (getattr(space, name.removeprefix("special_"), None) for space in spaces)
-    return next((reference for reference in found if reference is not None), None)
+    definitions = (getattr(space, name.removeprefix("special_"), None) for space in spaces)
+    return next((reference for reference in definitions if reference is not None), None)
 
 
 def _overload(name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Any:

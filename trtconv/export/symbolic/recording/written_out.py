@@ -177,13 +177,13 @@ def _counted_from_the_start(x: Any, index: Any) -> tuple[Any, ...] | None:
     whole = [isinstance(p, torch.Tensor) and p.dtype in (torch.int64, torch.int32) and p.dim() > 0 for p in parts]
     if sum(whole) < 2:
         return None
-    taken = [0 if p is None or p is Ellipsis else _axes_taken(p) for p in parts]
+    counts = [0 if p is None or p is Ellipsis else _axes_taken(p) for p in parts]
     axis, counted = 0, []
-    for part, numbers, axes in zip(parts, whole, taken, strict=True):
+    for part, numbers, axes in zip(parts, whole, counts, strict=True):
         if numbers:
             part = torch.where(part < 0, part + x.shape[axis], part)
         counted.append(part)
-        axis += x.dim() - sum(taken) if part is Ellipsis else axes
+        axis += x.dim() - sum(counts) if part is Ellipsis else axes
     return tuple(counted)
 
 
