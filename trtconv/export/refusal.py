@@ -20,6 +20,7 @@ from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
+from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
 from trtconv.proof.points import SamplePoint
@@ -111,6 +112,11 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             hint=refusal.hint or "no file was written; see the lines above for what each exporter gave",
             details=details,
         )
+    for attempt in attempts:
+        if isinstance(attempt.error, CaughtErrorInRecordingError):
+            caught = attempt.error
+            where = format_frame(caught.frame, base)
+            return UnsupportedError(caught.message, hint=caught.hint, details=details, where=where)
     error = attempts[0].error
     assert error is not None
     cause = unnamed_cause(a.error for a in attempts)

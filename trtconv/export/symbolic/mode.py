@@ -31,6 +31,7 @@ from trtconv.export.symbolic import (
 from trtconv.export.symbolic.indexing import writes
 from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
+from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -189,7 +190,7 @@ def symbolic_functions() -> Iterator[None]:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    table, bound = handlers(), SizeBound()
+    table, bound, errors = handlers(), SizeBound(), RecordedErrors()
     # Another function has the first one's name, and all attributes have the second one's.
     renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
 
@@ -197,14 +198,16 @@ def symbolic_functions() -> Iterator[None]:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named: Mapping[str, Any] = kwargs or {}
             name = renamed.get(func, getattr(func, "__name__", ""))
-            args, named = with_exact_floats(name, args, named)
-            result = handled(table, name, func, args, named)
-            if result is not NotImplemented:
-                return result
-            result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
+            with errors.noted():
+                args, named = with_exact_floats(name, args, named)
+                result = handled(table, name, func, args, named)
+                if result is not NotImplemented:
+                    return result
+                result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result
 
     with convolution.unchecked_output_size(), SymbolicFunctions():
         yield
+    errors.require_none()
