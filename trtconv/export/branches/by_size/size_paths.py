@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,14 @@ from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.by_size.instructions import Step, steps_taken
-from trtconv.export.branches.by_size.size_run import OUT_OF_TIME, SizeGuard, SizeRun, copy_structure, run_symbolic
+from trtconv.export.branches.by_size.named_sizes import NamedSizes
+from trtconv.export.branches.by_size.size_guards import SizeGuard, guard_of
+from trtconv.export.branches.by_size.size_masks import SizeMask, joined, listed
+from trtconv.export.branches.by_size.size_run import OUT_OF_TIME, SizeRun, copy_structure, run_symbolic
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, format_frame
-from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
+from trtconv.export.sizes.evaluate import UnreadableError
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes, size_grids, sizes_where
 from trtconv.proof.size_arithmetic import MOST_EVALUATED
 
@@ -38,6 +42,7 @@ TOO_MANY_PATHS = f"it takes more than the {MOST_RUNS} paths that are run"
 # Blocks of joint sizes that are sorted whatever they take.
 LEAST_GRIDS = 8
 Sizes = dict[str, int]
+Condition = SizeGuard | SizeMask
 
 
 @dataclass(frozen=True)
@@ -78,14 +83,16 @@ class _Search:
     base: Sizes
     effort: Effort
     waiting: list[Sizes] = field(default_factory=list)
-    conditions: dict[str, bool] = field(default_factory=dict)
+    # What each guard is, by its expression and answer; None for one that holds at all joint sizes.
+    conditions: dict[Any, Condition | None] = field(default_factory=dict)
     # For each path the decisions that do not hold everywhere.
-    regions: list[tuple[SizeGuard, ...]] = field(default_factory=list)
+    regions: list[tuple[Condition, ...]] = field(default_factory=list)
     points: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
     lines: dict[Frame, None] = field(default_factory=dict)
     tables: dict[Frame, None] = field(default_factory=dict)
     obstacles: dict[str, None] = field(default_factory=dict)
     steps: Mapping[Step, int] = field(default_factory=dict)
+    names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
 
     @property
@@ -145,13 +152,25 @@ def _follow_waiting(search: _Search) -> None:
         if any(_takes(region, sizes) for region in search.regions):
             continue
         search.runs += 1
-        with search.runner.caches.emptied():
-            module = copy_structure(search.runner.module)
         with ExitStack() as stack:
             if search.runs == 1:
                 search.steps = stack.enter_context(steps_taken())
-            run = run_symbolic(module, search.runner, search.specs, sizes, search.effort)
+            run = run_symbolic(
+                partial(_fresh, search.runner),
+                search.runner,
+                search.specs,
+                search.space,
+                sizes,
+                search.names,
+                search.effort,
+            )
         _learn(search, run)
+
+
+def _fresh(runner: ModuleRunner) -> Any:
+    """The module as it is before its first call."""
+    with runner.caches.emptied():
+        return copy_structure(runner.module)
 
 
 def _learn(search: _Search, run: SizeRun) -> None:
@@ -159,11 +178,15 @@ def _learn(search: _Search, run: SizeRun) -> None:
     sizes = dict(run.sizes)
     search.points.setdefault(tuple(sizes.items()), sizes)
     open_decisions = []
-    for decision in run.decisions:
-        if _decides(search, decision, sizes):
-            open_decisions.append(decision)
-            if decision.line is not None:
-                search.lines[decision.line] = None
+    for expression, value, line in run.answers:
+        key = expression, value
+        if key not in search.conditions:
+            _take_in(search, guard_of(expression, value, run.symbols, search.names.definitions), sizes)
+        condition = search.conditions[key]
+        if condition is not None:
+            open_decisions.append(condition)
+            if line is not None:
+                search.lines[line] = None
     for named in sizes_of_keys(list(run.text_keys), search.space, sizes):
         search.points.setdefault(tuple(named.items()), named)
     if run.lookup is not None:
@@ -173,59 +196,68 @@ def _learn(search: _Search, run: SizeRun) -> None:
     elif run.obstacle:
         search.obstacles[run.obstacle] = None
     else:
-        search.regions.append(tuple(open_decisions))
+        search.regions.append(joined(open_decisions))
 
 
-def _decides(search: _Search, decision: SizeGuard, sizes: Mapping[str, int]) -> bool:
-    """False for a condition that holds at all joint sizes; sizes at which it fails are put into the queue once."""
-    key = str(decision.condition.subs({s: _named(n) for s, n in decision.dims}))
-    if key in search.conditions:
-        return search.conditions[key]
-    search.conditions[key] = True
-    if len(decision.dims) != len(decision.condition.free_symbols):
+def _take_in(search: _Search, guard: SizeGuard, sizes: Mapping[str, int]) -> None:
+    """Note what a new guard says of the joint sizes; some at which it fails are run next."""
+    conditions = set(search.conditions.values())
+    condition = search.conditions[guard.expression, guard.value] = _evaluated(search, guard)
+    if condition is not None and condition not in conditions:
+        _queue_failing(search, condition, sizes)
+
+
+def _evaluated(search: _Search, guard: SizeGuard) -> Condition | None:
+    """The guard as a mask where that is short; itself where it is long or cannot be evaluated."""
+    if not guard.is_of_dims:
         search.obstacles["it decides by a size that is computed from values"] = None
-        return True
-    if count_sizes(search.space, decision.names) > MOST_EVALUATED:
+        return guard
+    if count_sizes(search.space, guard.names) > MOST_EVALUATED:
         search.obstacles["a condition on too many sizes to evaluate it at all of them"] = None
-        return True
+        return guard
+    try:
+        mask = listed(guard, search.space)
+        if mask is not None:
+            return None if mask.allowed.all() else mask
+        for grids in size_grids(search.space, guard.names):
+            if not guard.holds(grids).all():
+                return guard
+            if search.effort.spent:
+                search.obstacles[OUT_OF_TIME] = None
+                return guard
+    except UnreadableError as error:
+        search.obstacles[f"a condition that cannot be evaluated: {error}"[:160]] = None
+        return guard
+    return None
+
+
+def _queue_failing(search: _Search, condition: Condition, sizes: Mapping[str, int]) -> None:
+    """Run next where a condition fails: at its first, a middle and its last joint sizes."""
     failing: list[Sizes] = []
     try:
-        for grids in size_grids(search.space, decision.names):
-            failing += sizes_where(~_holds(decision, grids), grids, 3)
+        for grids in size_grids(search.space, condition.names):
+            failing += sizes_where(~condition.holds(grids), grids, 3)
             if search.effort.spent:
                 search.obstacles[OUT_OF_TIME] = None
                 break
-    except UnreadableError as error:
-        search.obstacles[f"a condition that cannot be evaluated: {error}"[:160]] = None
-        return True
-    search.conditions[key] = bool(failing)
+    except (UnreadableError, KeyError):
+        # The obstacle is noted already.
+        return
     chosen = failing if len(failing) <= 3 else [failing[0], failing[len(failing) // 2], failing[-1]]
     for part in chosen:
         for others in (sizes, search.base):
             point = {**others, **part}
             search.points.setdefault(tuple(point.items()), point)
             search.waiting.append(point)
-    return bool(failing)
 
 
-def _named(name: str) -> Any:
-    import sympy  # type: ignore[import-untyped]
-
-    return sympy.Symbol(name, integer=True, positive=True)
-
-
-def _holds(decision: SizeGuard, grids: Mapping[str, Array]) -> Array:
-    values = {symbol: grids[name] for symbol, name in decision.dims}
-    return evaluate_symbolic(decision.condition, values).astype(bool)
-
-
-def _takes(region: Sequence[SizeGuard], sizes: Mapping[str, int]) -> bool:
+def _takes(region: Sequence[Condition], sizes: Mapping[str, int]) -> bool:
     """True when these sizes take the path."""
     import numpy as np
 
     grids = {n: np.asarray(v, np.int64) for n, v in sizes.items()}
     try:
-        return all(bool(_holds(d, grids)) for d in region)
+        return all(bool(d.holds(grids)) for d in region)
     except UnreadableError:
         return False
 
@@ -245,7 +277,7 @@ def _sort_sizes(search: _Search) -> tuple[int, list[Sizes]]:
             inside = np.ones(shape, bool)
             try:
                 for decision in region:
-                    inside &= _holds(decision, grids)
+                    inside &= decision.holds(grids)
             except UnreadableError:
                 continue
             covered |= inside

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.effort import Effort
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.branches.by_size.named_sizes import NamedSizes
+from trtconv.export.branches.by_size.recording_env import (
+    recording_env,
+    symbolic_dim,
+    symbolic_size,
+    without_algebra,
+)
+from trtconv.export.branches.by_size.size_guards import SymbolicDim
 from trtconv.export.branches.by_size.size_shortcuts import shortened
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
@@ -32,32 +41,21 @@ if TYPE_CHECKING:
 
 # What torch says where a size is the key of a dictionary.
 UNHASHABLE = "unhashable type: non-nested SymInt"
+Answer = bool | int | float
 OUT_OF_TIME = "the time ran out"
-
-
-@dataclass(frozen=True)
-class SizeGuard:
-    """A condition that held in a run, by named dims, and the user's line that asked (None: a library did)."""
-
-    condition: Any
-    dims: tuple[tuple[Any, str], ...]
-    line: Frame | None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The dims in it, each once."""
-        return tuple(dict.fromkeys(name for _, name in self.dims))
 
 
 @dataclass(frozen=True)
 class SizeRun:
     """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
 
-    `text_keys` are the keys within reach of lines that put a size into a text.
+    `answers` are the expressions that torch asked about, with the value and the user's line (None: a library asked),
+    `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text.
     """
 
     sizes: tuple[tuple[str, int], ...]
-    decisions: tuple[SizeGuard, ...]
+    answers: tuple[tuple[Any, Answer, Frame | None], ...]
+    symbols: Mapping[Any, SymbolicDim]
     lookup: Any = None
     obstacle: str = ""
     text_keys: tuple[Key, ...] = ()
@@ -77,24 +75,32 @@ def copy_structure(module: nn.Module) -> nn.Module:
 
 
 def run_symbolic(
-    module: nn.Module, runner: ModuleRunner, specs: Sequence[TensorSpec], sizes: Mapping[str, int], effort: Effort
+    fresh: Callable[[], nn.Module],
+    runner: ModuleRunner,
+    specs: Sequence[TensorSpec],
+    space: ShapeSpace,
+    sizes: Mapping[str, int],
+    names: NamedSizes,
+    effort: Effort,
 ) -> SizeRun:
-    """Run the module on fake tensors of these sizes, its dynamic dims symbolic, until the effort is spent.
+    """Run a fresh copy of the module on fake tensors of these sizes, its dims symbolic, until the effort is spent.
 
     Each call into torch is a step of it. A run that ends early is made again without results that share an argument's
     tensor: such a tensor has the argument's strides, and is given another shape where the argument is.
     """
-    run = _run_symbolic(copy_structure(module), runner, specs, sizes, effort, shared=True)
+    run = _run_symbolic(fresh(), runner, specs, space, sizes, names, effort, shared=True)
     if not run.obstacle or run.obstacle == OUT_OF_TIME:
         return run
-    return _run_symbolic(module, runner, specs, sizes, effort, shared=False)
+    return _run_symbolic(fresh(), runner, specs, space, sizes, names, effort, shared=False)
 
 
 def _run_symbolic(
     module: nn.Module,
     runner: ModuleRunner,
     specs: Sequence[TensorSpec],
+    space: ShapeSpace,
     sizes: Mapping[str, int],
+    names: NamedSizes,
     effort: Effort,
     *,
     shared: bool,
@@ -102,25 +108,15 @@ def _run_symbolic(
     import torch
     from torch._dispatch.python import enable_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
-    env = _recording_env()
+    env = recording_env()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    symbols: dict[Any, str] = {}
-    tensors = []
-    for spec in specs:
-        kinds = [DimDynamic.DYNAMIC if isinstance(d, str) else DimDynamic.STATIC for d in spec.dims]
-        # A fake tensor costs no memory, whatever its sizes.
-        with FakeTensorMode():
-            plain = torch.empty(spec.shape(sizes), dtype=_dtype(spec))
-        fake = mode.from_tensor(
-            plain, symbolic_context=StatelessSymbolicContext(dynamic_sizes=kinds), static_shapes=False
-        )
-        for size, dim in zip(fake.shape, spec.dims, strict=True):
-            expression = getattr(getattr(size, "node", None), "expr", None)
-            if isinstance(dim, str) and expression is not None and expression.is_Symbol:
-                symbols[expression] = dim
-        tensors.append(fake)
+    # Results of other operators at these sizes: with symbols a look costs more than the operator.
+    mode.cache_enabled = False
+    dims = {n: symbolic_dim(env, n, space[n], sizes[n]) for n in space}
+    symbols = {dim.symbol: dim for dim in dims.values()}
+    with mode:
+        tensors = [torch.empty([symbolic_size(env, d, dims) for d in s.dims], dtype=_dtype(s)) for s in specs]
     lookup, obstacle = None, ""
     text_keys: dict[Key, None] = {}
     try:
@@ -133,6 +129,7 @@ def _run_symbolic(
             # Operators that C++ takes apart (pad, upsample) would want numbers for sizes.
             enable_python_dispatcher(),
             one_convolution(),
+            without_algebra(env, names),
             _watched(effort, shared),
             redirect_stdout(StringIO()),
         ):
@@ -143,7 +140,14 @@ def _run_symbolic(
             lookup = _user_frame(error)
         if lookup is None:
             obstacle = _obstacle(error)
-    return SizeRun(tuple(sizes.items()), _decisions(env, symbols), lookup, obstacle, tuple(text_keys))
+    return SizeRun(
+        tuple(sizes.items()),
+        tuple((e, *answer) for e, answer in env.answers.items()),
+        symbols,
+        lookup,
+        obstacle,
+        tuple(text_keys),
+    )
 
 
 @contextmanager
@@ -169,34 +173,6 @@ def sizes_in_text(keys: dict[Key, None]) -> Iterator[None]:
         for name in ("__repr__", "__str__", "__format__"):
             stack.enter_context(mock.patch.object(torch.SymInt, name, writing(getattr(torch.SymInt, name))))
         yield
-
-
-def _decisions(env: Any, symbols: Mapping[Any, str]) -> tuple[SizeGuard, ...]:
-    lines = env.lines
-    decisions: dict[str, SizeGuard] = {}
-    for index, guard in enumerate(env.guards):
-        used = tuple((s, symbols[s]) for s in sorted(guard.expr.free_symbols, key=str) if s in symbols)
-        decisions.setdefault(str(guard.expr), SizeGuard(guard.expr, used, lines.get(index)))
-    return tuple(decisions.values())
-
-
-def _recording_env() -> Any:
-    """A ShapeEnv that takes 0 and 1 for sizes like others, and notes the user's line of every guard."""
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-    class RecordingEnv(ShapeEnv):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__(duck_shape=False, specialize_zero_one=False)
-            self.lines: dict[int, Frame | None] = {}
-
-        def evaluate_expr(self, *args: Any, **kwargs: Any) -> Any:
-            before = len(self.guards)
-            answer = super().evaluate_expr(*args, **kwargs)
-            if len(self.guards) > before:
-                self.lines[before] = _asking_line()
-            return answer
-
-    return RecordingEnv()
 
 
 class OutOfTimeError(Exception):
@@ -242,19 +218,6 @@ def one_convolution() -> Iterator[None]:
     backend = torch._C._ConvBackend.Slow2d
     with mock.patch.object(torch._C, "_select_conv_backend", return_value=backend):
         yield
-
-
-def _asking_line() -> Frame | None:
-    """The user's line when it asks itself; None for a decision inside an operator, which every exporter knows."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not is_library(name):
-            return name, frame.f_lineno
-        if "/torch/_ops" in name or "/torch/_subclasses/" in name or "/torch/_refs/" in name:
-            return None
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
 
 
 def _user_frame(error: BaseException) -> Any:

@@ -1,0 +1,108 @@
+"""torch's `ShapeEnv`, as one run by sizes needs it: every question about a size is answered by number and recorded.
+
+torch's own looks first whether an answer holds for all sizes, by algebra, which is most of the time of a run with
+symbols. Here the recorded conditions are evaluated at all joint sizes, so that the algebra would find nothing new.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from trtconv.export.branches.by_size.named_sizes import NamedSizes, named_sizes
+from trtconv.export.branches.by_size.size_guards import SymbolicDim
+from trtconv.export.module.user_code import Frame, is_library
+
+# The comparisons of a SymNode by the name of their sympy class.
+COMPARISONS = {"_eq": "Eq", "_ne": "Ne", "_lt": "Lt", "_le": "Le", "_gt": "Gt", "_ge": "Ge"}
+
+
+def recording_env() -> Any:
+    """A ShapeEnv that takes 0 and 1 for sizes like others, and keeps `answers`: {expression: (value, line)}."""
+    import sympy  # type: ignore[import-untyped]
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    class RecordingEnv(ShapeEnv):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(duck_shape=False, specialize_zero_one=False)
+            self.answers: dict[Any, tuple[bool | int | float, Frame | None]] = {}
+
+        def evaluate_expr(self, expression: Any, hint: Any = None, *args: Any, **options: Any) -> Any:
+            if isinstance(expression, (bool, int, float)) or expression.is_number or not expression.free_symbols:
+                return super().evaluate_expr(expression, hint, *args, **options)
+            if type(hint) not in (bool, int, float):
+                # A size that is computed from values.
+                before = len(self.guards)
+                answer = super().evaluate_expr(expression, hint, *args, **options)
+                for guard in self.guards[before:]:
+                    self.answers.setdefault(guard.expr, (True, _asking_line()))
+                return answer
+            if expression not in self.answers and not ShapeEnv._suppress_guards_tls():
+                self.answers[expression] = (hint, _asking_line())
+            return sympy.sympify(hint)
+
+    return RecordingEnv()
+
+
+@contextmanager
+def without_algebra(env: Any, names: NamedSizes) -> Iterator[None]:
+    """Within, comparisons of sizes of this env are not simplified, and long sizes are named."""
+    import sympy
+    from torch.fx.experimental.sym_node import SymNode
+
+    def comparing(method: str, original: Any) -> Any:
+        relation = getattr(sympy, COMPARISONS[method])
+
+        def compare(node: Any, other: Any) -> Any:
+            if node.shape_env is not env or type(node.hint) is not int or type(other.hint) is not int:
+                return original(node, other)
+            left, right = node.expr, other.expr
+            if left == right or (left.is_number and right.is_number):
+                return original(node, other)
+            holds = getattr(node.hint, f"__{method[1:]}__")(other.hint)
+            return SymNode(relation(left, right, evaluate=False), env, bool, holds)
+
+        return compare
+
+    with ExitStack() as stack:
+        for method in COMPARISONS:
+            stack.enter_context(mock.patch.object(SymNode, method, comparing(method, getattr(SymNode, method))))
+        stack.enter_context(named_sizes(env, names))
+        yield
+
+
+def symbolic_dim(env: Any, name: str, sizes: Any, size: int) -> SymbolicDim:
+    """A dim of a run at `size`, over its range (a DimRange)."""
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic
+    from torch.utils._sympy.value_ranges import ValueRanges
+
+    multiple = sizes.multiple
+    source = ConstantSource(f"__dim_{name}")
+    symbol = env.create_symbol(size // multiple, source, DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
+    env.var_to_range[symbol] = ValueRanges(sizes.min // multiple, sizes.max // multiple)
+    return SymbolicDim(symbol, name, multiple)
+
+
+def symbolic_size(env: Any, dim: int | str, dims: Mapping[str, SymbolicDim]) -> Any:
+    """The size of a dim of a spec: its number, or a SymInt."""
+    if isinstance(dim, int):
+        return dim
+    symbolic = dims[dim]
+    return env.create_symintnode(symbolic.symbol, hint=int(env.backed_var_to_val[symbolic.symbol])) * symbolic.multiple
+
+
+def _asking_line() -> Frame | None:
+    """The user's line when it asks itself; None for a decision inside an operator, which every exporter knows."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name):
+            return name, frame.f_lineno
+        if "/torch/_ops" in name or "/torch/_subclasses/" in name or "/torch/_refs/" in name:
+            return None
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
