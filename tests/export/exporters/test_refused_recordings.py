@@ -46,7 +46,10 @@ def test_an_empty_tensor_is_found_where_there_is_one():
     assert empty_line(runner, {"x": np.ones((3, 3), np.float32)}) is None
 
 
-CATCHES = f"{HEAD}        try:\n            y = y{{step}}\n        except {{kind}}:\n            y = y * 2\n        return y + 1\n"
+CATCHES = (
+    f"{HEAD}        try:\n            y = y{{step}}\n        except {{kind}}:\n            y = y * 2\n"
+    "        return y + 1\n"
+)
 
 
 @pytest.mark.parametrize(
