@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
@@ -81,7 +82,12 @@ def meets_floats_of_sizes(graph: onnx.GraphProto) -> bool:
 
 
 def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
-    """True when numbers that come from shapes alone go through floats back into whole ones.
+    """True when numbers that come from shapes alone go through floats back into whole ones."""
+    return next(rounding_nodes(graph), None) is not None
+
+
+def rounding_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes by which numbers that come from shapes alone go through floats back into whole ones.
 
     A Resize by a scale that is a power of two rounds nothing.
     """
@@ -89,12 +95,11 @@ def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
     for node in walk_nodes(graph.node):
         if node.op_type == "Resize":
             if _scaled(node, values.constants, values.floating):
-                return True
+                yield node
             continue
         cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
         if values.add(node) and values.reads_floats(node) and cuts:
-            return True
-    return False
+            yield node
 
 
 def _scaled(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto | None], floating: set[str]) -> bool:
