@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
+from trtconv.core.model.provenance import origin_of
 from trtconv.export.branches.by_size.number_paths import line_astray, with_runs_by_number
 from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.causes import unnamed_cause
@@ -19,7 +20,8 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
-from trtconv.export.sizes.float_sizes import computes_sizes_in_floats
+from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_nodes
+from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
 from trtconv.proof.points import SamplePoint
@@ -90,6 +92,10 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     base = job.request.source.base
     details = [a.describe() for a in attempts]
     wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
+    rounded = next((a.verdict for a in attempts if a.way.splits and a.verdict and _is_rounded_size(a)), None)
+    if rounded is not None:
+        # Both sides of the fork are in that file, and it is wrong for another reason.
+        return _difference_error(attempts, job, rounded, paths)
     fork, at, by_size = _fork(job, wrongs)
     if fork is not None:
         here = str(job.samples.items[0].point)
@@ -111,6 +117,11 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             hint=refusal.hint or "no file was written; see the lines above for what each exporter gave",
             details=details,
         )
+    for attempt in attempts:
+        if isinstance(attempt.error, CaughtErrorInRecordingError):
+            caught = attempt.error
+            where = format_frame(caught.frame, base)
+            return UnsupportedError(caught.message, hint=caught.hint, details=details, where=where)
     error = attempts[0].error
     assert error is not None
     cause = unnamed_cause(a.error for a in attempts)
@@ -139,10 +150,10 @@ def _difference_error(
     line, hint = reading_line(job, wrong), _difference_hint(job, wrong)
     if line:
         hint = READS_A_VALUE
-    if any(
-        v.failure is not None and v.failure.max_abs is None and rounds_sizes(a) for v, a in _wrong_attempts(attempts)
-    ):
-        hint = IN_WHOLE_NUMBERS
+    rounding = next((a for a in attempts if _is_rounded_size(a)), None)
+    if rounding is not None and rounding.candidate is not None:
+        nodes = rounding_nodes(load_model(rounding.candidate.model).graph)
+        line, hint = line or origin_of(next(nodes)).source or None, IN_WHOLE_NUMBERS
     elif not line and _at_another_size(job, wrong) and rounds_sizes(attempts[0]):
         hint = CUT_FLOATS
     elif not line and (empty := _empty_line(job, wrong)):
@@ -210,8 +221,10 @@ def _at_another_size(job: ExportTask, wrong: ProofVerdict) -> bool:
     return wrong.at is not None and wrong.at.values == "random" and wrong.at.dims != job.sizes
 
 
-def _wrong_attempts(attempts: list[Attempt]) -> list[tuple[ProofVerdict, Attempt]]:
-    return [(a.verdict, a) for a in attempts if a.verdict is not None]
+def _is_rounded_size(attempt: Attempt) -> bool:
+    """True where a file gave another shape and computes sizes in FP32."""
+    failure = attempt.verdict.failure if attempt.verdict is not None else None
+    return failure is not None and failure.max_abs is None and rounds_sizes(attempt)
 
 
 def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:

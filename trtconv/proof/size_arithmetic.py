@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids
@@ -56,12 +58,17 @@ def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space
 
 
 class SizeArithmetic:
-    """Values of the main graph that follow from the shapes of its inputs and from constants."""
+    """Values that follow from the shapes of a graph's inputs and from constants, those in bodies by their names.
+
+    A body's own inputs, as the number of a turn, are no sizes, and a name that two bodies give is neither.
+    """
 
     def __init__(self, graph: onnx.GraphProto, specs: Sequence[TensorSpec]) -> None:
-        self._makers = {name: node for node in graph.node for name in node.output}
-        fed = {i.name for i in graph.input}
-        self._constants = {t.name: t for t in graph.initializer if t.name not in fed}
+        nodes = list(walk_nodes(graph.node))
+        times = Counter(name for node in nodes for name in node.output)
+        self._makers = {name: node for node in nodes for name in node.output if times[name] == 1}
+        fed = {i.name for g in graphs_of(graph) for i in g.input}
+        self._constants = {t.name: t for g in graphs_of(graph) for t in g.initializer if t.name not in fed}
         self._specs = {s.name: s for s in specs}
 
     def dims(self, name: str) -> frozenset[str]:
@@ -167,6 +174,9 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
     if op == "Concat":
         return [e for part in inputs for e in part]
     if op == "Gather":
+        if any(np.ndim(i) for i in inputs[1]):
+            # Another entry for each size.
+            raise NotSizesError
         return [inputs[0][int(i)] for i in inputs[1]]
     if op == "Slice" and len(inputs) > 2 and all(len(part) == 1 for part in inputs[1:]):
         step = int(inputs[4][0]) if len(inputs) > 4 else 1

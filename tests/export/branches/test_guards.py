@@ -126,7 +126,7 @@ def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
     assert not hold_everywhere(text.replace("fixes:", "fixes:\n  T = 9"), parse_space(["T=3:9:20"]))
     assert not requirements("Constraints violated (T)!\n" + text)
     path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.diff(dim=1).cumsum(1)\n")
-    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:9:20")
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:9:20", exporter="dynamo")
     assert any("joined by an If" in note for note in result.notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trtconv.core.errors import AccuracyError
+from trtconv.core.errors import AccuracyError, UnsupportedError
 from trtconv.export.module.operator_lines import empty_line
 from trtconv.export.module.runner import ModuleRunner
 
@@ -44,3 +44,19 @@ def test_an_empty_tensor_is_found_where_there_is_one():
     assert line is not None
     assert line.endswith(f":{Shifted.forward.__code__.co_firstlineno + 1}")
     assert empty_line(runner, {"x": np.ones((3, 3), np.float32)}) is None
+
+
+CATCHES = (
+    f"{HEAD}        try:\n            y = y{{step}}\n        except {{kind}}:\n            y = y * 2\n"
+    "        return y + 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [(".narrow(2, 0, 9)", "RuntimeError"), ("[:, :, [7]]", "IndexError"), (".view(7, 7)", "BaseException")],
+)
+def test_an_error_that_the_module_catches_is_a_refusal_and_does_not_end_the_process(write_module, export, step, kind):
+    with pytest.raises(UnsupportedError, match="which the module catches") as caught:
+        export(f"{write_module(CATCHES.format(step=step, kind=kind))}:Net", ["x:float32[N,T,4]"], "N=1:1:2 T=4:9:30")
+    assert caught.value.where == "net.py:16"

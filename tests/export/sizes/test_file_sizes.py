@@ -6,6 +6,7 @@ from onnx import TensorProto, parser
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.sizes.file_sizes import differing_sizes
+from trtconv.export.sizes.float_sizes import rounding_nodes
 
 SPECS = (parse_tensor("x:float32[N,4,H,W]"),)
 SPACE = parse_space(["N=1:1:4", "H=1:64:1100", "W=1:64:1100"])
@@ -40,3 +41,25 @@ def test_a_value_that_comes_from_data_is_left_alone():
     graph = graph_of("r = ReduceMax<keepdims=0>(x) m = Mul(r, factor) y = Cast<to=7>(m)", "float factor = {0.7}")
     assert graph.input[0].type.tensor_type.elem_type == TensorProto.FLOAT
     assert differing_sizes(graph, SPECS, SPACE) == []
+
+
+SIDES = """
+    s = Shape(x) h = Gather(s, two) w = Gather(s, three) p = Mul(h, w) f = Cast<to=1>(p) taller = Less(w, h)
+    y = If (taller) <
+        then_branch = high () => (int64 high/y) { high/m = Mul(f, factor) high/y = Cast<to=7>(high/m) },
+        else_branch = low () => (int64 low/y) { low/y = Identity(p) }
+    >
+"""
+
+
+def test_the_sides_of_an_if_are_looked_at():
+    graph = graph_of(SIDES.replace("high/", "high_").replace("low/", "low_"), f"{NAMES}, float factor = {{0.7}}")
+    assert differing_sizes(graph, SPECS, SPACE)
+    (node,) = rounding_nodes(graph)
+    assert node.output[0] == "high_y"
+
+
+def test_what_is_looked_up_by_a_size_is_left_alone():
+    body = "s = Shape(x) h = Gather(s, two) r = Gather(table, h) f = Cast<to=1>(r) m = Mul(f, factor) y = Cast<to=7>(m)"
+    table = "int64[5] table = {1, 2, 3, 4, 5}"
+    assert differing_sizes(graph_of(body, f"{NAMES}, {table}, float factor = {{0.7}}"), SPECS, SPACE) == []

@@ -11,6 +11,7 @@ from trtconv.backends.onnxruntime.half_emulation import casts_to_halves, emulate
 from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
+from trtconv.backends.onnxruntime.wide_extremes import has_extremes, with_exact_extremes
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.model.wire import without_weights
 from trtconv.core.processors import granted_processors
@@ -108,7 +109,7 @@ class OnnxRuntimeRunner:
 def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
     in another form: products of bytes that would saturate, divisions that would end the process, BF16, which it has no
-    kernels for, and, if `exact`, sigmoids far below zero, and, if `rounded`, FP16.
+    kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero, and, if `rounded`, FP16.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -119,8 +120,8 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     # Each of these looks for names of operators.
     words = without_weights(data)
     bytewise, divisions, sigmoids = multiplies_bytes(words), divides(words), exact and has_sigmoids(words)
-    halves = casts_to_halves(words, rounded)
-    if not (bytewise or divisions or sigmoids or halves):
+    halves, extremes = casts_to_halves(words, rounded), has_extremes(words)
+    if not (bytewise or divisions or sigmoids or halves or extremes):
         return as_it_is
     import onnx
     from google.protobuf.message import DecodeError
@@ -137,7 +138,8 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
         with_unsigned_weights(changed)
     guarded = divisions and with_guarded_divisions(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
-    if not (halves or bytewise or guarded or composed):
+    chosen = extremes and with_exact_extremes(changed)
+    if not (halves or bytewise or guarded or composed or chosen):
         return as_it_is
     return bytes(changed.SerializeToString())
 

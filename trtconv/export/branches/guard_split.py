@@ -1,18 +1,22 @@
-"""A branch on a condition other than a bound of one dim (`H % 2 == 0`, `H == 44`): both sides, and an If on it."""
+"""A branch on a condition other than a bound of one dim (`H % 2 == 0`, `W / H > 1.5`): both sides, and an If on it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards
+from trtconv.export.branches.turning_sizes import NoTableError, TurningSizes, turning_sizes
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "Add",
@@ -101,17 +105,24 @@ def _implies_others(guard: Guard, failing: list[Guard], space: ShapeSpace, regio
 
 
 def condition_nodes(
-    cut: GuardCut, specs: tuple[TensorSpec, ...], graph: onnx.GraphProto, result: str
+    cut: GuardCut, specs: tuple[TensorSpec, ...], space: ShapeSpace, graph: onnx.GraphProto, result: str
 ) -> list[onnx.NodeProto]:
     """Nodes that compute the guard from the inputs' shapes into the boolean scalar `result`.
 
-    Raises NoConditionError for an operation that ONNX lacks.
+    One on fractions of sizes, which Python computes in FP64, is looked up. Raises NoConditionError for a guard that
+    can be neither written nor looked up.
     """
     writer = _Writer(specs, graph)
     try:
         last = writer.value(ast.parse(cut.guard.text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise NoConditionError(cut.guard.text) from error
+    except NoConditionError as reason:
+        writer = _Writer(specs, graph)
+        try:
+            last = writer.looked_up(turning_sizes(cut.guard, space))
+        except NoTableError as error:
+            raise NoConditionError(f"{reason} ({error})") from error
     writer.nodes[-1].output[0] = result
     assert last
     return writer.nodes
@@ -139,6 +150,21 @@ class _Writer:
             return self.operation(CALLS[tree.func.id], *(self.value(a) for a in tree.args))
         raise NoConditionError(f"{ast.unparse(tree)} is not a condition that ONNX can compute")
 
+    def looked_up(self, turns: TurningSizes) -> str:
+        """Whether the size has passed an odd number of those at which the guard turns."""
+        import onnx
+
+        size, table = self.size(turns.dim), self.array(turns.table)
+        row = self.constant(0)
+        if turns.by is not None:
+            # Inside an If that stands before its condition is known, another size may come here.
+            first, step, last = turns.rows
+            index = self.node("Div", self.node("Sub", self.size(turns.by), self.constant(first)), self.constant(step))
+            row = self.node("Min", self.node("Max", index, row), self.constant(last))
+        passed = self.node("LessOrEqual", self.node("Gather", table, row), size)
+        count = self.node("ReduceSum", self.node("Cast", passed, to=onnx.TensorProto.INT64), keepdims=0)
+        return self.node("Equal", self.node("Mod", count, self.constant(2)), self.constant(1))
+
     def operation(self, op: str, *inputs: str) -> str:
         if op == "NotEqual":
             return self.node("Not", self.node("Equal", *inputs))
@@ -161,9 +187,16 @@ class _Writer:
             self.graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [], [value]))
         return name
 
-    def node(self, op: str, *inputs: str) -> str:
+    def array(self, values: Array) -> str:
+        import onnx
+
+        name = f"trtconv_turns_{len(self.graph.initializer)}"
+        self.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+        return name
+
+    def node(self, op: str, *inputs: str, **attributes: int) -> str:
         import onnx
 
         name = f"trtconv_guard_{len(self.nodes)}"
-        self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name))
+        self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name, **attributes))
         return name

@@ -27,6 +27,13 @@ _GUARD = re.compile(
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
+# `  - solving the guards generated for T = L['x'].size()[1] resulted in a specialized value of 11.`: of guards that
+# torch cannot solve it takes the traced size for the only one; where they hold everywhere, it is not.
+_SOLVED = re.compile(
+    r"^\s*- solving the guards generated for (?P<name>\w+) = .* specialized value of \d+", re.MULTILINE
+)
+# `  W = H` under "Suggested fixes".
+_EQUAL = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<other>[A-Za-z]\w*)$", re.MULTILINE)
 # `  H = Dim('H', min=30, max=99)`: what a guard of the message says of it as well.
 _BOUNDED = re.compile(r"^\s*(?P<name>\w+) = Dim\('(?P=name)'(?:, (?:min|max)=\d+)+\)$")
 # `  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')`: an expression of sizes by its own name, which bounds nothing.
@@ -103,21 +110,29 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
 
 
 def _of_fixes(text: str) -> list[Guard]:
-    """`H = 2*_H - 1` among torch's suggested fixes, as the condition `(H - (-1)) % 2 == 0`."""
+    """`H = 2*_H - 1` among torch's suggested fixes, as the condition `(H - (-1)) % 2 == 0`; `W = H` as `W == H`."""
     _, _, fixes = text.partition("Suggested fixes:")
     guards = []
     for match in _MULTIPLE.finditer(fixes):
         offset = (match["offset"] or "0").replace(" ", "")
         guards.append(Guard(f"({match['name']} - ({offset})) % {match['times']} == 0", (match["name"],)))
+    for match in _EQUAL.finditer(fixes):
+        guards.append(Guard(f"{match['name']} == {match['other']}", (match["name"], match["other"])))
     return guards
 
 
 def _all_read(text: str) -> bool:
-    """False when torch suggests something besides multiples and bounds that a guard says too: a fixed size."""
+    """False when torch suggests something besides multiples, equal sizes, and bounds that a guard says too: a fixed
+    size that does not come from the guards.
+    """
     guarded = {name for guard in unproved_guards(text) for name in guard.names}
+    solved = [re.compile(rf"\s*{m['name']} = \d+$") for m in _SOLVED.finditer(text) if m["name"] in guarded]
     bounded = [_BOUNDED.match(line) for line in _fixes(text)]
     return all(
-        _MULTIPLE.match(line) or (bound is not None and bound["name"] in guarded)
+        _MULTIPLE.match(line)
+        or _EQUAL.match(line)
+        or any(one.match(line) for one in solved)
+        or (bound is not None and bound["name"] in guarded)
         for line, bound in zip(_fixes(text), bounded, strict=True)
     )
 

@@ -335,7 +335,7 @@ def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> lis
     import onnx
 
     if isinstance(cut, GuardCut):
-        return condition_nodes(cut, trace.specs, graph, "trtconv_is_low")
+        return condition_nodes(cut, trace.specs, trace.space, graph, "trtconv_is_low")
     spec = next(s for s in trace.specs if cut.dim in s.dims)
     make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
     # A side may have been joined itself, so the constants are called after their cut.

@@ -8,9 +8,10 @@ from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
-from trtconv.export.branches.guards import guarded_sizes
+from trtconv.export.branches.guards import guarded_sizes, unproved_guards
 from trtconv.export.branches.plain_numbers import numbers_in_words
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
+from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
@@ -46,7 +47,10 @@ WAYS = (
 # Paths by size of which the reference keeps a sample.
 MOST_PATHS = 8
 # What torch.export says when Python's own functions on numbers got a size.
-SIZE_LOST = ("Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise")
+SIZE_LOST = (
+    "Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise",
+    "SplitToSequence",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -175,13 +179,14 @@ def rounded_sizes(attempt: Attempt, job: ExportTask) -> list[dict[str, int]]:
 
 def suspect_sizes(attempts: list[Attempt], space: ShapeSpace) -> list[dict[str, int]]:
     """Sizes at which an earlier file was wrong, and those next to which dynamo saw a branch: the last of one side and
-    the first of the other.
+    the first of the other, and those at which a last bit decides.
     """
     candidates: list[dict[str, int]] = []
     for before in attempts:
         if before.verdict is not None and before.verdict.at is not None:
             candidates.append(before.verdict.at.sizes)
         candidates += guarded_sizes(str(before.error), space)
+        candidates += [t for guard in unproved_guards(str(before.error)) for t in near_ties(guard, space)]
         try:
             cut = find_cut(str(before.error), space)
         except CannotSplitError:

@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 from trtconv.export.exporters.finish import Origins, finish
+from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
@@ -18,31 +19,41 @@ NEWEST_OPSET = 20
 
 
 def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
-    """Export to `output`. Raises what torch raises."""
-    import torch
-
+    """Export to `output`, at a newer opset than the default where an operator needs one. Raises what torch raises."""
     started = time.monotonic()
     chosen = min(opset or DEFAULT_OPSET, NEWEST_OPSET)
+    try:
+        _record(trace, output, chosen)
+    except NewerOpsetError:
+        if opset is not None:
+            raise
+        chosen = SINCE
+        _record(trace, output, chosen)
+    finish(output, trace, _origins(output, trace))
+    return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+
+
+def _record(trace: Trace, output: Path, opset: int) -> None:
+    import torch
+
     names = [s.name for s in trace.specs]
     axes = {
         s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
     }
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
-    with torch.no_grad(), recorded_forms(chosen), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+    with torch.no_grad(), recorded_forms(opset), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
         torch.onnx.export(
             _recorded(trace),
             trace.inputs,
             str(output),
             dynamo=False,
-            opset_version=chosen,
+            opset_version=opset,
             verbose=True,
             input_names=names,
             output_names=list(trace.outputs),
             dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
         )
-    finish(output, trace, _origins(output, trace))
-    return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
 
 
 def _recorded(trace: Trace) -> Any:

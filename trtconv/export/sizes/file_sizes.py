@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
@@ -29,10 +30,13 @@ MOST_FOUND = 4
 def differing_sizes(
     graph: onnx.GraphProto, specs: Sequence[TensorSpec], space: ShapeSpace, seconds: float = SECONDS
 ) -> list[dict[str, int]]:
-    """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on."""
+    """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on.
+
+    Sides of an If are looked at over the whole space.
+    """
     arithmetic = SizeArithmetic(graph, specs)
     effort, differing = Effort(seconds, LEAST_GRIDS), list[dict[str, int]]()
-    for node in graph.node:
+    for node in walk_nodes(graph.node):
         if not _rounds(node):
             continue
         try:

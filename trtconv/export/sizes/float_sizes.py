@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.export.sizes.intervals import INTEGERS
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ class _ShapeValues:
     """What comes from shapes alone in a graph, whole or floating, taken in node by node."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
-        self.constants: dict[str, onnx.TensorProto | None] = {t.name: t for t in graph.initializer}
+        held = (t for g in graphs_of(graph) for t in g.initializer)
+        self.constants: dict[str, onnx.TensorProto | None] = {t.name: t for t in held}
         self.whole: set[str] = set()
         self.floating: set[str] = set()
 
@@ -60,12 +63,12 @@ def _cast_type(node: onnx.NodeProto) -> int:
 def meets_floats_of_sizes(graph: onnx.GraphProto) -> bool:
     """True when values are compared or rounded with numbers computed from shapes that FP32 rounds more than once.
 
-    A quotient of sizes is rounded once; a decimal was before it is multiplied. Bodies are not looked at.
+    A quotient of sizes is rounded once; a decimal was before it is multiplied.
     """
     values = _ShapeValues(graph)
     inexact: set[str] = set()
     touched: set[str] = set()
-    for node in graph.node:
+    for node in walk_nodes(graph.node):
         if values.add(node):
             scaled = node.op_type in ARITHMETIC and any(_is_decimal(values.constants.get(i)) for i in node.input)
             if node.output[0] in values.floating and (scaled or any(i in inexact for i in node.input)):
@@ -79,20 +82,24 @@ def meets_floats_of_sizes(graph: onnx.GraphProto) -> bool:
 
 
 def computes_sizes_in_floats(graph: onnx.GraphProto) -> bool:
-    """True when numbers that come from shapes alone go through floats back into whole ones, in bodies not looked at.
+    """True when numbers that come from shapes alone go through floats back into whole ones."""
+    return next(rounding_nodes(graph), None) is not None
+
+
+def rounding_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes by which numbers that come from shapes alone go through floats back into whole ones.
 
     A Resize by a scale that is a power of two rounds nothing.
     """
     values = _ShapeValues(graph)
-    for node in graph.node:
+    for node in walk_nodes(graph.node):
         if node.op_type == "Resize":
             if _scaled(node, values.constants, values.floating):
-                return True
+                yield node
             continue
         cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
         if values.add(node) and values.reads_floats(node) and cuts:
-            return True
-    return False
+            yield node
 
 
 def _scaled(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto | None], floating: set[str]) -> bool:

@@ -54,13 +54,17 @@ def concatenate(func: Any, tensors: Any, dim: int = 0) -> Any:
     return torch.view_as_complex(func([torch.view_as_real(t) for t in tensors], _before_parts(dim)).contiguous())
 
 
-def get_item(func: Any, x: Any, index: Any) -> Any:
-    """`x[index]` of a complex tensor."""
-    import torch
+def get_item(otherwise: Handler) -> Handler:
+    """`x[index]` of a complex tensor; of real ones it is done `otherwise`."""
 
-    if not _is_complex(x):
-        return NotImplemented
-    return torch.view_as_complex(func(torch.view_as_real(x), _with_parts(index)).contiguous())
+    def handle(func: Any, x: Any, index: Any) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x, index)
+        return torch.view_as_complex(func(torch.view_as_real(x), _with_parts(index)).contiguous())
+
+    return handle
 
 
 def set_item(otherwise: Handler) -> Handler:

@@ -29,6 +29,9 @@ from trtconv.export.symbolic import (
     sizes,
 )
 from trtconv.export.symbolic.indexing import writes
+from trtconv.export.symbolic.recording import written_out
+from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
+from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -54,7 +57,13 @@ def handlers() -> dict[str, Handler]:
         **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
-        "__setitem__": complex_parts.set_item(writes.set_item), "__getitem__": complex_parts.get_item,
+        "__setitem__": complex_parts.set_item(written_out.set_item(writes.set_item)),
+        "__getitem__": complex_parts.get_item(written_out.get_item),
+        "diff": written_out.diff, "layer_norm": written_out.layer_norm, "rms_norm": written_out.rms_norm,
+        "nansum": written_out.nansum, "nanmean": written_out.nanmean, "bilinear": written_out.bilinear,
+        "slice_scatter": written_out.slice_scatter, "dist": written_out.dist, "addmv": written_out.addmv,
+        "addbmm": written_out.addbmm, "diag_embed": written_out.diag_embed,
+        "diag": written_out.diag, "trace": written_out.trace,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
         "diagonal": order.diagonal, "remainder": numerics.remainder,
@@ -90,7 +99,7 @@ def handlers() -> dict[str, Handler]:
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": writes.index_reduce, "put": writes.put, "mode": order.mode,
         "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,
-        "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
+        "chunk": order.chunk, "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
         "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
@@ -181,7 +190,7 @@ def symbolic_functions() -> Iterator[None]:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    table, bound = handlers(), SizeBound()
+    table, bound, errors = handlers(), SizeBound(), RecordedErrors()
     # Another function has the first one's name, and all attributes have the second one's.
     renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
 
@@ -189,14 +198,16 @@ def symbolic_functions() -> Iterator[None]:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named: Mapping[str, Any] = kwargs or {}
             name = renamed.get(func, getattr(func, "__name__", ""))
-            args, named = with_exact_floats(name, args, named)
-            result = handled(table, name, func, args, named)
-            if result is not NotImplemented:
-                return result
-            result = func(*args, **named)
+            with errors.noted():
+                args, named = with_exact_floats(name, args, named)
+                result = handled(table, name, func, args, named)
+                if result is not NotImplemented:
+                    return result
+                result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result
 
     with convolution.unchecked_output_size(), SymbolicFunctions():
         yield
+    errors.require_none()

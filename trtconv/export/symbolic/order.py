@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from trtconv.export.symbolic.numerics import lerp
-from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, minimum
+from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, minimum
 
 
 class ValuesIndices(NamedTuple):
@@ -247,6 +247,21 @@ def tensor_split(
         return NotImplemented
     whole, rest = length // sections, length % sections
     starts = [i * whole + minimum(rest, i) for i in range(sections)] + [length]
+    return tuple(x.narrow(dim, a, b - a) for a, b in itertools.pairwise(starts))
+
+
+def chunk(func: Any, x: Any, chunks: int, dim: int = 0) -> Any:
+    """Parts of a dynamic axis as views of their own, which may be written to: the exporters split a copy.
+
+    All but the last are as long as each other. torch gives fewer parts where the axis is short.
+    """
+    length = x.shape[dim]
+    if not isinstance(chunks, int) or chunks < 2 or not is_symbolic(length):
+        return NotImplemented
+    each = floor_ratio(length + chunks - 1, chunks)
+    if floor_ratio(length + each - 1, each) != chunks:
+        return NotImplemented
+    starts = [i * each for i in range(chunks)] + [length]
     return tuple(x.narrow(dim, a, b - a) for a, b in itertools.pairwise(starts))
 
 

@@ -21,7 +21,9 @@ OPSET = 17
 def differing(request: pytest.FixtureRequest) -> Callable[..., list[int]]:
     """Which outputs of a function differ in its file, in type or value; the function as it is, and as a script."""
 
-    def run(function: Callable[..., tuple[Any, ...]], *inputs: torch.Tensor, tolerance: float = 0.0) -> list[int]:
+    def run(
+        function: Callable[..., tuple[Any, ...]], *inputs: torch.Tensor, tolerance: float = 0.0, opset: int = OPSET
+    ) -> list[int]:
         part = torch.jit.script(function) if request.param == "scripted" else function
 
         class Net(nn.Module):
@@ -32,9 +34,9 @@ def differing(request: pytest.FixtureRequest) -> Callable[..., list[int]]:
         names = [f"in{i}" for i in range(len(inputs))]
         axes = {n: {a: f"{n}_{a}" for a in range(t.dim())} for n, t in zip(names, inputs, strict=True)}
         file = io.BytesIO()
-        with recorded_forms(OPSET):
+        with recorded_forms(opset):
             torch.onnx.export(
-                net, inputs, file, dynamo=False, opset_version=OPSET, input_names=names, dynamic_axes=axes
+                net, inputs, file, dynamo=False, opset_version=opset, input_names=names, dynamic_axes=axes
             )
         session = onnxruntime.InferenceSession(file.getvalue())
         feed = {n: t.numpy() for n, t in zip(names, inputs, strict=True)}

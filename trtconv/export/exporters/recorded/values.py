@@ -74,6 +74,25 @@ def common_kind(one: Any, other: Any) -> Any:
     return JitScalarType.from_dtype(torch.result_type(_stand_in(one), _stand_in(other)))
 
 
+def promoted_kind(*operands: Any) -> Any:
+    """The element type in which torch computes with these values; None where that of one is not known."""
+    from functools import reduce
+
+    import torch
+    from torch.onnx._internal.torchscript_exporter._type_utils import JitScalarType
+
+    if None in map(kind_of, operands):
+        return None
+    stand_ins = [_stand_in(v) for v in operands]
+    if len(stand_ins) == 1:
+        return kind_of(operands[0])
+    if not any(isinstance(v, torch.Tensor) for v in stand_ins):
+        return None
+    first, *others = sorted(stand_ins, key=lambda v: not isinstance(v, torch.Tensor))
+    dtypes = reduce(lambda x, y: torch.empty((1,), dtype=torch.result_type(x, y)), others, first)
+    return JitScalarType.from_dtype(dtypes.dtype)
+
+
 def _stand_in(value: Any) -> Any:
     """What counts for the type of a result as the value does: a tensor of its type, with dims or without, a number.
 
@@ -104,6 +123,20 @@ def cast_to(graph: Any, value: Any, dtype: Any) -> Any:
     from torch.onnx._internal.torchscript_exporter._type_utils import JitScalarType
 
     return cast(graph, value, JitScalarType.from_dtype(dtype))
+
+
+def is_none(value: Any) -> bool:
+    """True for an argument that was not given."""
+    return value is None or bool(value.node().mustBeNone())
+
+
+def is_tensor(value: Any) -> bool:
+    """True for a tensor: neither a number of the code, nor a list, nor nothing."""
+    import torch
+
+    if is_none(value) or number_of(value) is not None:
+        return False
+    return isinstance(value.type(), torch.TensorType)
 
 
 def is_float(value: Any) -> bool:

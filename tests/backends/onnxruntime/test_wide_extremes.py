@@ -1,0 +1,49 @@
+"""The larger and the smaller of int64 numbers whose upper halves are equal, in a graph and in the sides of an If."""
+
+import numpy as np
+import onnx
+import pytest
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.backends.onnxruntime.wide_extremes import with_exact_extremes
+
+NUMBERS = np.array([[-6164040000, -(2**33), 3_000_000_000, 5, -1, 0, 2**41, -(2**63), 2**63 - 1]])
+HEAD = '<ir_version: 9, opset_import: ["" : 18]> g (int64[1,K] x, int64[1,K] y) => (int64[1,K] out)'
+
+
+def outcome(body, initializers=""):
+    model = onnx.parser.parse_model(f"{HEAD} <{initializers}> {{ {body} }}" if initializers else f"{HEAD} {{ {body} }}")
+    runner = OnnxRuntimeRunner(model.SerializeToString())
+    return lambda x, y: runner({"x": x, "y": y})["out"]
+
+
+@pytest.mark.parametrize(
+    ("body", "numpy"),
+    [
+        ("out = Max(x, y)", np.maximum),
+        ("out = Min(x, y)", np.minimum),
+        ("z = Neg(y) out = Max(x, z, y)", lambda x, y: np.maximum(np.maximum(x, -y), y)),
+    ],
+)
+def test_of_two_and_more(body, numpy):
+    run = outcome(body)
+    for shift in range(NUMBERS.size):
+        other = np.roll(NUMBERS, shift, axis=1)
+        np.testing.assert_array_equal(run(NUMBERS, other), numpy(NUMBERS, other))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-(2**33), 2**40), (5, 100), (2_500_000_000, 2_600_000_000)])
+def test_clips(low, high):
+    bounds = f"int64 low = {{{low}}}, int64 high = {{{high}}}"
+    for body, expected in (
+        ("s = Add(x, y) out = Clip(x, low, high)", np.clip(NUMBERS, low, high)),
+        ("out = Clip(x, low)", np.maximum(NUMBERS, low)),
+        ("out = Clip(x, , high)", np.minimum(NUMBERS, high)),
+    ):
+        np.testing.assert_array_equal(outcome(body, bounds)(NUMBERS, NUMBERS * 0), expected)
+
+
+def test_floats_and_models_without_int64_among_their_inputs_stay():
+    text = '<ir_version: 9, opset_import: ["" : 18]> g ({kind}[K] x) => ({kind}[K] out) {{ out = Max(x, x) }}'
+    assert not with_exact_extremes(onnx.parser.parse_model(text.format(kind="float")))
+    assert with_exact_extremes(onnx.parser.parse_model(text.format(kind="int64")))

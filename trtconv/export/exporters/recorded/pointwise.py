@@ -1,0 +1,64 @@
+"""Functions element by element that torch's recording exporter does not write, or not of all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trtconv.export.exporters.recorded import values
+
+Form = Callable[..., Any]
+
+
+def forms() -> dict[str, Form]:
+    """The forms by aten's names."""
+    return {
+        **dict.fromkeys(("trunc", "fix"), trunc), "frac": frac, "exp2": exp2, "threshold": threshold,
+        "heaviside": heaviside, "addcmul": _scaled_sum("Mul"), "addcdiv": _scaled_sum("Div"),
+    }  # fmt: skip
+
+
+def trunc(graph: Any, x: Any) -> Any:
+    """x without its fraction; NaN is kept."""
+    if values.is_whole(x):
+        return graph.op("Identity", x)
+    zero = values.cast(graph, values.constant(graph, 0.0), values.kind_of(x))
+    return graph.op("Where", graph.op("Less", x, zero), graph.op("Ceil", x), graph.op("Floor", x))
+
+
+def frac(graph: Any, x: Any) -> Any:
+    """What `trunc` takes away; NaN of an infinity, as in torch."""
+    return graph.op("Sub", x, trunc(graph, x))
+
+
+def exp2(graph: Any, x: Any) -> Any:
+    """2 to the power of x; of whole numbers as fractions."""
+    kind = values.result_kind(graph)
+    return graph.op("Pow", values.cast(graph, values.constant(graph, 2.0), kind), values.cast(graph, x, kind))
+
+
+def threshold(graph: Any, x: Any, limit: Any, value: Any) -> Any:
+    """x above the limit, and the value elsewhere; NaN is not below it."""
+    kind = values.kind_of(x)
+    limit, value = (values.cast(graph, v, kind) for v in (limit, value))
+    return graph.op("Where", graph.op("LessOrEqual", x, limit), value, x)
+
+
+def heaviside(graph: Any, x: Any, at_zero: Any) -> Any:
+    """1 above zero, `at_zero` there, and 0 elsewhere, of NaN too."""
+    kind = values.kind_of(x)
+    zero, one = (values.cast(graph, values.constant(graph, n), kind) for n in (0.0, 1.0))
+    step = graph.op("Where", graph.op("Greater", x, zero), one, zero)
+    return graph.op("Where", graph.op("Equal", x, zero), at_zero, step)
+
+
+def _scaled_sum(operator: str) -> Form:
+    def form(graph: Any, x: Any, first: Any, second: Any, scale: Any) -> Any:
+        """x + scale * first * second (addcmul), or by the second (addcdiv), in the type of the result."""
+        kind = values.result_kind(graph)
+        x, first, second = (values.cast(graph, v, kind) for v in (x, first, second))
+        if values.number_of(scale) != 1:
+            first = graph.op("Mul", values.cast(graph, scale, kind), first)
+        return graph.op("Add", x, graph.op(operator, first, second))
+
+    return form
