@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from trtconv.export.symbolic import division, numerics, order, short_time
-from trtconv.export.symbolic.indexing import writes
+from trtconv.export.symbolic.indexing import sums
 from trtconv.export.symbolic.mode import symbolic_functions
 
 X = torch.tensor([[1.0, -math.inf, 2.0, math.inf, 0.5], [-math.inf, -math.inf, 3.0, 100.0, -2.0]])
@@ -108,7 +108,7 @@ def test_lerp_beside_infinities():
 def test_put_and_roll():
     x = torch.arange(12.0).view(3, 4)
     index, values = torch.tensor([0, -1, 0]), torch.tensor([1.0, 2.0, 4.0])
-    torch.testing.assert_close(writes.put(None, x, index, values, True), x.put(index, values, accumulate=True))
+    torch.testing.assert_close(sums.put(None, x, index, values, True), x.put(index, values, accumulate=True))
     shift = torch.tensor(-5)
     assert torch.equal(order.roll(None, x, (shift, 1), (1, 0)), x.roll((-5, 1), (1, 0)))
 

@@ -33,13 +33,17 @@ def divide(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None, o
     if _of_integers(x, other):
         return _cut_off(x, other) if rounding_mode == "trunc" else torch.floor_divide(x, other)
     if rounding_mode == "trunc":
-        return NotImplemented
+        # The recording exporter goes through int64, and 1e20 does not fit.
+        return torch.trunc(torch.div(x, other)) if torch.jit.is_tracing() and _of_floats(x, other) else NotImplemented
     return _floored(x, other) if _of_floats(x, other) else NotImplemented
 
 
 def divide_in_place(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """x.div_(other, rounding_mode="floor")."""
-    return floor_divide_in_place(func, x, other) if rounding_mode == "floor" else NotImplemented
+    if rounding_mode == "floor":
+        return floor_divide_in_place(func, x, other)
+    quotient = divide(func, x, other, rounding_mode=rounding_mode) if rounding_mode == "trunc" else NotImplemented
+    return quotient if quotient is NotImplemented else x.copy_(quotient)
 
 
 def _of_integers(x: Any, other: Any) -> bool:

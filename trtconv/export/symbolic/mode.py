@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from trtconv.core.errors import TrtconvError
@@ -28,8 +28,9 @@ from trtconv.export.symbolic import (
     short_time,
     sizes,
 )
-from trtconv.export.symbolic.indexing import writes
+from trtconv.export.symbolic.indexing import sums, writes
 from trtconv.export.symbolic.recording import written_out
+from trtconv.export.symbolic.recording.aliases import RecordedAliases
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
 from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.resampling import resize
@@ -97,7 +98,9 @@ def handlers() -> dict[str, Handler]:
         "logaddexp2": numerics.logaddexp2, "fmax": numerics.fmax, "fmin": numerics.fmin, "signbit": numerics.signbit,
         "sign": numerics.sign, "sgn": numerics.sign,
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
-        "index_reduce": writes.index_reduce, "put": writes.put, "mode": order.mode,
+        "index_reduce": writes.index_reduce, "put": sums.put, "index_add": sums.index_add,
+        "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
+        "mode": order.mode,
         "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,
         "chunk": order.chunk, "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
@@ -190,7 +193,7 @@ def symbolic_functions() -> Iterator[None]:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    table, bound, errors = handlers(), SizeBound(), RecordedErrors()
+    table, bound, errors, aliases = handlers(), SizeBound(), RecordedErrors(), RecordedAliases()
     # Another function has the first one's name, and all attributes have the second one's.
     renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
 
@@ -200,10 +203,15 @@ def symbolic_functions() -> Iterator[None]:
             name = renamed.get(func, getattr(func, "__name__", ""))
             with errors.noted():
                 args, named = with_exact_floats(name, args, named)
-                result = handled(table, name, func, args, named)
-                if result is not NotImplemented:
-                    return result
-                result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
+                call = partial(self.call, func, name, args, named)
+                return aliases.follow(func, name, args, named, call)
+
+        def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
+            result = handled(table, name, func, args, named)
+            if result is not NotImplemented:
+                aliases.note_copies(name, args, result)
+                return result
+            result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from trtconv.export.symbolic.sizes import is_symbolic
@@ -29,7 +30,17 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
     view = x[(*before, *[slice(None)] * mask.dim(), *parts[masks[0] + 1 :])]
     axis = sum(part is None or isinstance(part, slice) for part in before)
     mask = mask.reshape([*mask.shape, *([1] * (view.dim() - axis - mask.dim()))])
+    if torch.jit.is_tracing():
+        # The recorder follows what is written into a tensor or its slices, and into no view of either.
+        if len(parts) == 1:
+            return x.masked_fill_(mask, value)
+        return func(x, _of_whole_axes(parts, masks[0], mask), view.masked_fill(mask, value))
     return view.masked_fill_(mask, value)
+
+
+def _of_whole_axes(parts: Sequence[Any], at: int, mask: Any) -> tuple[Any, ...]:
+    """The index with all of the mask's axes in its place."""
+    return (*parts[:at], *[slice(None)] * mask.dim(), *parts[at + 1 :])
 
 
 def detached(func: Any, x: Any) -> Any:
@@ -69,9 +80,3 @@ def index_reduce(
     if written is not NotImplemented:
         return written
     return x.scatter_reduce(axis, spread, source, reduce, include_self=include_self)
-
-
-def put(func: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    """Elements written by their index in the flat tensor, which may count from the end."""
-    flat = x.reshape(-1)
-    return flat.index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)

@@ -1,0 +1,171 @@
+"""What is written in place in a recorded run reaches every tensor of the same memory, also where no sample shows it."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from trtconv.core.errors import UnsupportedError
+from trtconv.export.exporters.recorded.operators import recorded_forms
+from trtconv.export.symbolic.mode import symbolic_functions
+from trtconv.export.symbolic.recording.aliases import gives_views
+
+
+def recorded(function, *inputs, opset=17):
+    """What the file of a function gives at other values than it was recorded with, beside the function itself."""
+
+    class Recorded(nn.Module):
+        def forward(self, *tensors):
+            with symbolic_functions():
+                return function(*tensors)
+
+    names = [f"in{i}" for i in range(len(inputs))]
+    axes = {n: dict.fromkeys(range(t.dim())) for n, t in zip(names, inputs, strict=True)}
+    axes = {n: {a: f"{n}_{a}" for a in which} for n, which in axes.items()}
+    file = io.BytesIO()
+    with torch.no_grad(), recorded_forms(opset):
+        # As on samples that no mask takes in.
+        dull = tuple(torch.zeros_like(t[:1]) for t in inputs)
+        torch.onnx.export(
+            Recorded(), dull, file, dynamo=False, opset_version=opset, input_names=names, dynamic_axes=axes
+        )
+    session = onnxruntime.InferenceSession(file.getvalue())
+    feed = {n: t.numpy() for n, t in zip(names, inputs, strict=True)}
+    outputs = session.run(None, {v.name: feed[v.name] for v in session.get_inputs()})
+    with torch.no_grad():
+        expected = function(*inputs)
+    return outputs[0], expected.numpy()
+
+
+def writes_mask(y):
+    y[y > 2] = 0.5
+    return y
+
+
+def writes_mask_beside_slices(y):
+    y[y[:, :, 0] > 1, 0] = -3.0
+    return y
+
+
+def writes_mask_through_a_slice(y):
+    y[:, 1:][y[:, 1:] > 1] = 0.0
+    return y
+
+
+def writes_mask_in_the_last_axis(y):
+    y[..., 0][y[..., 0] > 0] = 7.0
+    return y
+
+
+def fills_a_transposed_view(y):
+    y.transpose(1, 2).masked_fill_(y.transpose(1, 2) > 1, -1.0)
+    return y
+
+
+def clamps_a_flat_view(y):
+    y.view(-1).clamp_(max=0.5)
+    return y
+
+
+def clamps_a_slice_of_a_transposed_view(y):
+    y.transpose(1, 2)[:, :2].clamp_(max=0.25)
+    return y
+
+
+def clamps_a_narrowed_view(y):
+    y.narrow(1, 0, 2).clamp_(max=0.25)
+    return y
+
+
+def multiplies_permuted(y):
+    y.permute(2, 0, 1)[1].mul_(3.0)
+    return y
+
+
+def thresholds_within_a_function(y):
+    F.threshold(y.unsqueeze(0).squeeze(0), 0.5, -2.0, inplace=True)
+    return y
+
+
+def adds_to_data(y):
+    y.data.add_(2.0)
+    return y
+
+
+def writes_the_base_behind_a_view(y):
+    view = y.transpose(1, 2)
+    y.clamp_(max=0.5)
+    return view * 2
+
+
+def writes_one_view_and_reads_another(y):
+    first, second = y[:, 1:], y.flatten(1)
+    first.mul_(-1.0)
+    return second + 1
+
+
+def writes_a_chunk(y):
+    y.chunk(2, -1)[1].relu_()
+    return y
+
+
+FUNCTIONS = (
+    writes_mask, writes_mask_beside_slices, writes_mask_through_a_slice, writes_mask_in_the_last_axis,
+    fills_a_transposed_view, clamps_a_flat_view, clamps_a_slice_of_a_transposed_view, clamps_a_narrowed_view,
+    multiplies_permuted, thresholds_within_a_function, adds_to_data, writes_the_base_behind_a_view,
+    writes_one_view_and_reads_another, writes_a_chunk,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_every_tensor_of_the_memory_sees_it(function):
+    x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0)) * 2
+    actual, expected = recorded(lambda x: function(x.clone()), x)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert not np.array_equal(expected, x.numpy())
+
+
+def test_sums_at_one_index():
+    index = torch.tensor([0, 2, 0, -1, 2])
+    x = torch.arange(20.0).reshape(5, 4)
+    cases = (
+        lambda x, i: torch.zeros_like(x).index_add(0, i, x, alpha=2),
+        lambda x, i: torch.zeros_like(x).index_add_(0, i, x),
+        lambda x, i: torch.zeros_like(x).index_put((i,), x, accumulate=True),
+        lambda x, i: torch.zeros_like(x).index_put_((i, i), x[:, 0], accumulate=True),
+        lambda x, i: torch.zeros_like(x).put(i, x[:, 1], accumulate=True),
+    )
+    for case in cases:
+        if case is cases[0] or case is cases[1]:
+            actual, expected = recorded(case, x, index.clamp(min=0))
+        else:
+            actual, expected = recorded(case, x, index)
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_quotients_beyond_whole_numbers():
+    x = torch.tensor([1e20, -1e20, 7.5, -7.5, float("inf")])
+    actual, expected = recorded(lambda x: torch.div(x, 3.0, rounding_mode="trunc"), x)
+    np.testing.assert_array_equal(actual, expected)
+    actual, expected = recorded(lambda x: x.clone().div_(3.0, rounding_mode="trunc"), x)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_a_view_that_is_none_is_not_written():
+    def write(y):
+        torch.diagonal(y, dim1=1, dim2=2).relu_()
+        return y
+
+    with pytest.raises(UnsupportedError, match="written into diagonal"):
+        recorded(lambda x: write(x.clone()), torch.randn(2, 4, 4))
+
+
+def test_views_are_told_by_torchs_schemas():
+    assert all(gives_views(name) for name in ("diagonal", "Tensor.unfold", "chunk", "squeeze", "transpose"))
+    assert not any(gives_views(name) for name in ("roll", "sort", "clamp", "where", "no_such_operator"))

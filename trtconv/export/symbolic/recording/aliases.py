@@ -1,0 +1,199 @@
+"""What is written in place while a run is recorded, told to every other tensor of the same memory.
+
+torch's tracer gives the tensor that is written a new value in the graph, and no other: behind `y.mT.relu_()` the
+recorded `y` is as before, and the exporter follows slices alone. Here each view is known by its parent and the call
+that made it. What is written into a view is put back into its parents, and the other views are taken from them anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from trtconv.core.errors import UnsupportedError
+
+Call = Callable[[], Any]
+# Calls whose result has the parent's elements in the parent's order.
+SAME_ORDER = frozenset(
+    ("view", "reshape", "flatten", "ravel", "unflatten", "unsqueeze", "squeeze", "view_as", "reshape_as", "detach",
+     "alias", "contiguous", "Tensor.data")
+)  # fmt: skip
+# Calls that undo themselves.
+SELF_INVERSE = frozenset(("transpose", "swapaxes", "swapdims", "t", "adjoint"))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A tensor that shares its memory with `parent`: result number `index` of `call`."""
+
+    tensor: weakref.ref[Any] | None
+    parent: Any
+    function: Callable[..., Any]
+    name: str
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any]
+    call: Call
+    index: int
+
+
+@dataclass
+class RecordedAliases:
+    """The views of one recorded run, by the identity of their tensors and in the order in which they were made."""
+
+    views: dict[int, View] = field(default_factory=dict)
+    # Tensors that stand for views, and have memory of their own.
+    copies: dict[int, tuple[weakref.ref[Any], str]] = field(default_factory=dict)
+
+    def note_copies(self, name: str, args: Sequence[Any], result: Any) -> None:
+        """Watch what a handler gave in place of a view of one of the arguments."""
+        if not gives_views(name):
+            return
+        memory = {_memory(t) for t in _tensors(args)}
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if _is_tensor(tensor) and _memory(tensor) not in memory:
+                key = id(tensor)
+                self.copies[key] = weakref.ref(tensor, self._forget(key)), name
+
+    def follow(
+        self, function: Callable[..., Any], name: str, args: Sequence[Any], named: Mapping[str, Any], call: Call
+    ) -> Any:
+        """The result of a call; afterwards each tensor of memory that it wrote has its new value in the graph.
+
+        Raises UnsupportedError where the call writes into a tensor that stands for a view and is none.
+        """
+        import torch
+
+        operands = list(_tensors((*args, *named.values())))
+        versions = [_version(t) for t in operands]
+        result = call()
+        recorded = torch.jit.is_tracing()
+        for tensor, version in zip(operands, versions, strict=True):
+            if _version(tensor) == version:
+                continue
+            if id(tensor) in self.copies:
+                raise UnsupportedError(
+                    f"what is written into {self.copies[id(tensor)][1]}(...) never reaches its tensor in a file",
+                    hint="write into the tensor itself, as by an index, torch.where or index_put",
+                )
+            if recorded:
+                self._tell_others(tensor)
+        if not recorded:
+            return result
+        self._note_views(View(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
+        return result
+
+    def _note_views(self, origin: View, operands: Sequence[Any], result: Any) -> None:
+        memory = {_memory(t): t for t in reversed(operands)}
+        for index, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
+            if not _is_tensor(tensor) or any(tensor is t for t in operands):
+                continue
+            parent = memory.get(_memory(tensor))
+            if parent is not None:
+                key = id(tensor)
+                reference = weakref.ref(tensor, self._forget(key))
+                self.views[key] = replace(origin, tensor=reference, parent=parent, index=index)
+
+    def _forget(self, key: int) -> Callable[[Any], None]:
+        def forget(_: Any) -> None:
+            self.views.pop(key, None)
+            self.copies.pop(key, None)
+
+        return forget
+
+    def _tell_others(self, written: Any) -> None:
+        """Put what was written into the parents, and take every other view of that memory anew."""
+        current, root = {id(written)}, written
+        while (view := self.views.get(id(root))) is not None:
+            _set_value(view.parent, _put_back(view, root))
+            root = view.parent
+            current.add(id(root))
+        for key, view in list(self.views.items()):
+            # In the order in which they were made: a parent before its views.
+            tensor = view.tensor() if view.tensor is not None else None
+            if key in current or tensor is None or not self._descends(view, root):
+                continue
+            again = view.call()
+            _set_value(tensor, again[view.index] if isinstance(again, (tuple, list)) else again)
+
+    def _descends(self, view: View, root: Any) -> bool:
+        parent = view.parent
+        while parent is not root and id(parent) in self.views:
+            parent = self.views[id(parent)].parent
+        return parent is root
+
+
+@cache
+def gives_views(name: str) -> bool:
+    """True for an operator of aten whose result is a view of its first argument, by torch's own schemas."""
+    import torch
+
+    packet = getattr(torch.ops.aten, name.rpartition(".")[2], None)
+    if packet is None or name.startswith("_"):
+        return False
+    schemas = [getattr(packet, overload)._schema for overload in packet.overloads()]
+    infos = [value.alias_info for schema in schemas for value in schema.returns]
+    return any(info is not None and not info.is_write for info in infos)
+
+
+def _put_back(view: View, tensor: Any) -> Any:
+    """The parent with the elements of a view of it replaced, as a tensor of its own."""
+    import torch
+
+    parent, index = view.parent, view.arguments[0] if view.arguments else None
+    if view.name in SAME_ORDER:
+        return tensor.reshape(parent.shape)
+    if view.name in SELF_INVERSE:
+        return view.function(tensor, *view.arguments, **view.named)
+    if view.name == "__getitem__" and _is_basic(index):
+        written = parent.clone()
+        written[index] = tensor
+        return written
+    # Where each element of the view lies in the parent, by taking the same view of the parent's numbers.
+    flat = torch.ones_like(parent, dtype=torch.int64).reshape(-1)
+    numbers = (flat.cumsum(0) - 1).reshape(parent.shape)
+    places = _same_view(view, numbers)
+    return parent.reshape(-1).scatter(0, places.reshape(-1), tensor.reshape(-1)).reshape(parent.shape)
+
+
+def _same_view(view: View, numbers: Any) -> Any:
+    taken = view.function(numbers, *view.arguments, **view.named)
+    return taken[view.index] if isinstance(taken, (tuple, list)) else taken
+
+
+def _is_basic(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return not any(_is_tensor(part) or isinstance(part, (list, bool)) for part in parts)
+
+
+def _set_value(tensor: Any, other: Any) -> None:
+    """Let the graph's value of one tensor be that of another."""
+    import torch
+
+    torch._C._set_value_trace(tensor, torch._C._get_value_trace(other))
+
+
+def _tensors(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if _is_tensor(value):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from (part for part in value if _is_tensor(part))
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _version(tensor: Any) -> int:
+    return 0 if tensor.is_inference() else int(tensor._version)
+
+
+def _memory(tensor: Any) -> int:
+    import torch
+
+    return 0 if tensor.layout is not torch.strided else int(tensor.untyped_storage()._cdata)
