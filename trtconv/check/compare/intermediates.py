@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     import numpy as np
     import onnx
 
+    from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# So many intermediate tensors are held at once; their sizes are those of the smallest sample.
+# Intermediate tensors that are held at once: so many first, then as many as are about that many bytes.
 PART = 128
+MOST_HELD = 256 << 20
 # A picture of the errors is not worth running a model with more weights than that (bytes of the file) twice.
 MOST_BYTES_FOR_A_PICTURE = 256 << 20
 
@@ -73,10 +76,14 @@ def tensor_differences(
     arithmetic = arithmetic_of(subject)
     differences: list[TensorDifference] = []
     try:
-        for start in range(0, len(shared), PART):
-            names = shared[start : start + PART]
-            expected = tensor_values(models[0], names, sample.inputs)
-            actual = expected if unchanged else tensor_values(models[1], names, sample.inputs)
+        runners = [_with_outputs(model, shared) for model in models[: 1 if unchanged else 2]]
+        start, width = 0, PART
+        while start < len(shared):
+            names = shared[start : start + width]
+            expected = runners[0](sample.inputs, names)
+            actual = expected if unchanged else runners[1](sample.inputs, names)
+            size = sum(array.nbytes for array in expected.values()) / len(names)
+            start, width = start + width, max(PART, int(MOST_HELD / max(size, 1.0)))
             for name in names:
                 if expected[name].dtype.kind == "f" and actual[name].dtype.kind == "f":
                     result = _compare_tensor(name, sample, expected[name], actual[name], tolerance, arithmetic)
@@ -111,6 +118,11 @@ def _difference(makers: Mapping[str, onnx.NodeProto], name: str, result: OutputC
 
 def tensor_values(model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Values of any tensors of a model at some inputs, in ONNX Runtime. Raises TrtconvError when it cannot run."""
+    return _with_outputs(model, names)(inputs, names)
+
+
+def _with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> OnnxRuntimeRunner:
+    """A session in which these tensors are outputs as well. Raises TrtconvError for a model that it does not take."""
     import onnx
 
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -120,7 +132,7 @@ def tensor_values(model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[
     present = {o.name for o in wider.graph.output}
     # ONNX Runtime infers the type of an output that states none.
     wider.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    return OnnxRuntimeRunner(wider.SerializeToString())(inputs, names)
+    return OnnxRuntimeRunner(wider.SerializeToString())
 
 
 def first_difference(differences: Iterable[TensorDifference]) -> Finding | None:

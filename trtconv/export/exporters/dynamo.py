@@ -16,6 +16,7 @@ from trtconv.export.branches.guards import bounds_several, fails_somewhere, hold
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
+from trtconv.export.exporters.memory_layouts import without_layout_guards
 from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.exporters.unit_sizes import is_for_units, is_in_multiples, sizes_in_units
@@ -79,7 +80,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), separate_classes(), _whole_stacks(), fixing_lines() as fixing:
+        with torch.no_grad(), separate_classes(), without_layout_guards(), _whole_stacks(), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:
