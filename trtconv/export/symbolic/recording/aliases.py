@@ -26,7 +26,7 @@ SELF_INVERSE = frozenset(("transpose", "swapaxes", "swapdims", "t", "adjoint"))
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class RecordedView:
     """A tensor that shares its memory with `parent`: result number `index` of `call`."""
 
     tensor: weakref.ref[Any] | None
@@ -43,7 +43,7 @@ class View:
 class RecordedAliases:
     """The views of one recorded run, by the identity of their tensors and in the order in which they were made."""
 
-    views: dict[int, View] = field(default_factory=dict)
+    views: dict[int, RecordedView] = field(default_factory=dict)
     # Tensors that stand for views, and have memory of their own.
     copies: dict[int, tuple[weakref.ref[Any], str]] = field(default_factory=dict)
 
@@ -82,10 +82,10 @@ class RecordedAliases:
                 self._tell_others(tensor)
         if not recorded:
             return result
-        self._note_views(View(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
+        self._note_views(RecordedView(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
         return result
 
-    def _note_views(self, origin: View, operands: Sequence[Any], result: Any) -> None:
+    def _note_views(self, origin: RecordedView, operands: Sequence[Any], result: Any) -> None:
         memory = {_memory(t): t for t in reversed(operands)}
         for index, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
             if not _is_tensor(tensor) or any(tensor is t for t in operands):
@@ -118,7 +118,7 @@ class RecordedAliases:
             again = view.call()
             _set_value(tensor, again[view.index] if isinstance(again, (tuple, list)) else again)
 
-    def _descends(self, view: View, root: Any) -> bool:
+    def _descends(self, view: RecordedView, root: Any) -> bool:
         parent = view.parent
         while parent is not root and id(parent) in self.views:
             parent = self.views[id(parent)].parent
@@ -138,7 +138,7 @@ def gives_views(name: str) -> bool:
     return any(info is not None and not info.is_write for info in infos)
 
 
-def _put_back(view: View, tensor: Any) -> Any:
+def _put_back(view: RecordedView, tensor: Any) -> Any:
     """The parent with the elements of a view of it replaced, as a tensor of its own."""
     import torch
 
@@ -158,9 +158,9 @@ def _put_back(view: View, tensor: Any) -> Any:
     return parent.reshape(-1).scatter(0, places.reshape(-1), tensor.reshape(-1)).reshape(parent.shape)
 
 
-def _same_view(view: View, numbers: Any) -> Any:
-    taken = view.function(numbers, *view.arguments, **view.named)
-    return taken[view.index] if isinstance(taken, (tuple, list)) else taken
+def _same_view(view: RecordedView, numbers: Any) -> Any:
+    elements = view.function(numbers, *view.arguments, **view.named)
+    return elements[view.index] if isinstance(elements, (tuple, list)) else elements
 
 
 def _is_basic(index: Any) -> bool:
