@@ -13,10 +13,10 @@ from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.branches.guards import bounds_several, fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.graph_cleanup import clean_up
-from trtconv.export.exporters.memory_layouts import without_layout_guards
 from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.exporters.unit_sizes import is_for_units, is_in_multiples, sizes_in_units
