@@ -18,7 +18,6 @@ QUESTIONS = ("is_contiguous", "is_channels_last_contiguous_2d", "is_channels_las
 def without_layout_guards() -> Iterator[None]:
     """Within, questions about a tensor's layout are answered as at the traced sizes, and are no conditions."""
     import torch._prims_common
-    import torch.fx.passes.shape_prop
 
     with ExitStack() as stack:
         for name in QUESTIONS:
@@ -27,9 +26,6 @@ def without_layout_guards() -> Iterator[None]:
             )
         # Asked in C++, which goes past these names.
         stack.enter_context(mock.patch.object(torch.Tensor, "contiguous", _unguarded(torch.Tensor.contiguous)))
-        # What the tracer notes of each tensor, for nobody.
-        noted = "is_contiguous_for_memory_format_or_false"
-        stack.enter_context(mock.patch.object(torch.fx.passes.shape_prop, noted, return_value=False))
         yield
 
 
