@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.exporters.recorded import bits, floats, integers, narrow, pointwise
+from trtconv.export.exporters.recorded import bits, floats, indices, integers, narrow, pointwise
 
 Form = Callable[..., Any]
 HYPERBOLIC = ("sinh", "cosh", "asinh", "acosh", "atanh")
@@ -19,7 +19,7 @@ def recorded_forms(opset: int) -> Iterator[None]:
     from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
 
     forms = {**_missing(opset), **narrow.forms(opset), **bits.forms(opset), **pointwise.forms()}
-    forms |= {**integers.forms(opset), **floats.forms(opset)}
+    forms |= {**integers.forms(opset), **floats.forms(opset), **indices.forms(opset)}
     for name, form in forms.items():
         # Torch's own forms are registered by opset, and the one of the highest that is not above the file's is taken.
         register_custom_op_symbolic(f"aten::{name}", form, opset)
