@@ -13,13 +13,14 @@ from trtconv.proof.reference import ReferenceSample
 
 NOISE = "n = RandomUniformLike(x)"
 BY_VALUE = f"{NOISE} s = Add(x, n) b = Constant<value_float=5.5>() c = Greater(x, b) y = Where(c, s, x)"
-VALUES = np.linspace(-2, 2, 6, dtype=np.float32)
+# Of six values all three large ones drew within the 1e-5 that is allowed once in twenty runs.
+VALUES = np.linspace(-2, 2, 64, dtype=np.float32)
 
 
 def judged(tmp_path, body, scales=(1.0, 1e4), tolerance=None):
     path = tmp_path / "m.onnx"
     header = '<ir_version: 8, opset_import: ["" : 17]> '
-    onnx.save(onnx.parser.parse_model(f"{header}agraph (float[6] x) => (float[6] y) {{ {body} }}"), path)
+    onnx.save(onnx.parser.parse_model(f"{header}agraph (float[64] x) => (float[64] y) {{ {body} }}"), path)
     points = [SamplePoint(f"at {s}", (), "random") for s in scales]
     samples = [ReferenceSample(p, {"x": VALUES * s}, {"y": VALUES * s}) for p, s in zip(points, scales, strict=True)]
     candidate, verdict = ExportCandidate(path, "dynamo", 18, (), 0.0), ProofVerdict((), None, None, 0.0)
