@@ -168,6 +168,43 @@ def test_several_processes_at_once(tmp_path):
     assert sum(e.engine_bytes for e in cache.entries()) <= 600_000
 
 
+def test_an_entry_that_is_replaced_while_it_is_opened(cache, tmp_path, monkeypatch):
+    """A reader opened the folder of an entry; another process evicts that one and stores a new one by its name."""
+    source = engine(tmp_path, size=1000)
+    key = cache.store(PARTS, source, {"n": 1}).key
+    listdir, replacements = os.listdir, []
+
+    def replace_then_list(path):
+        if isinstance(path, int) and not replacements:
+            replacements.append(path)
+            assert cache.remove(key)
+            cache.store(PARTS, source, {"n": 2})
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", replace_then_list)
+    answer = cache.restore(PARTS, tmp_path / "again.engine")
+    assert replacements
+    assert answer.warning == ""
+    assert answer.entry.payload == {"n": 2}
+
+
+def test_an_entry_that_is_evicted_while_it_is_opened(cache, tmp_path, monkeypatch):
+    key = cache.store(PARTS, engine(tmp_path, size=1000)).key
+    listdir, evictions = os.listdir, []
+
+    def evict_then_list(path):
+        if isinstance(path, int) and not evictions:
+            evictions.append(path)
+            assert cache.remove(key)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", evict_then_list)
+    answer = cache.restore(PARTS, tmp_path / "again.engine")
+    assert evictions
+    assert answer.entry is None
+    assert answer.warning == ""
+
+
 @pytest.mark.parametrize("moment", [0, 4_000_000_000])
 def test_a_clock_that_jumped_loses_no_entry(cache, tmp_path, moment):
     """Entries of 1970, or of a year to come, are as good as any other; the least recent ones still go first."""

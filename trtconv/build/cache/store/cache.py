@@ -205,7 +205,8 @@ class EngineCache:
             return _miss(root, parts)
         except (DamagedEntryError, MalformedEntryError) as error:
             with locked(root):
-                name = set_aside(root, key, inode)
+                # What has no form has no inode here; nobody stores a good one in its stead while the lock is held.
+                name = "" if inode is None and _has_form(root, key) else set_aside(root, key, inode)
             where = f"it was set aside as '{name}'" if name else "it was left where it is"
             warning = f"the cached engine {key[:12]} is damaged ({error}); {where}"
             return Lookup(None, "the cached engine is damaged", warning=warning)
@@ -238,12 +239,15 @@ def _clear_way(root: Path, key: str) -> None:
 
 
 def _discard_entry(root: Path, key: str) -> bool:
+    return _has_form(root, key) and discard(root, key)
+
+
+def _has_form(root: Path, key: str) -> bool:
     try:
         with open_entry(root, key):
-            pass
+            return True
     except (OSError, MalformedEntryError):
         return False
-    return discard(root, key)
 
 
 def _miss(root: Path, parts: Mapping[str, Any]) -> Lookup:

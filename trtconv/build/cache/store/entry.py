@@ -164,33 +164,58 @@ def open_entry(root: Path, key: str) -> Iterator[OpenEntry]:
 
     Raises FileNotFoundError when there is none, MalformedEntryError when what is there is not an entry.
     """
-    folder = root / key
+    descriptor, record, used = _open_named(root / key, key)
     try:
-        descriptor = os.open(folder, _READ | os.O_DIRECTORY)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise MalformedEntryError("it is not a folder that can be read") from error
-    try:
-        _require_own(os.fstat(descriptor), "the folder")
-        names = set(os.listdir(descriptor))
-        if names != FILES:
-            if not os.path.lexists(folder):
-                raise FileNotFoundError(2, "No such file or directory", str(folder))
-            raise MalformedEntryError(_wrong_names(names))
-        for name in sorted(FILES):
-            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            _require_regular(status, name)
-        record, used = _read_record(descriptor)
-        try:
-            fits = cache_key(record.request) == key
-        except (ValueError, RecursionError) as error:
-            raise MalformedEntryError(f"'{RECORD}' has a request that cannot be hashed") from error
-        if not fits:
-            raise MalformedEntryError(f"'{RECORD}' describes another request than its name")
-        yield OpenEntry(key, folder, descriptor, record, used)
+        yield OpenEntry(key, root / key, descriptor, record, used)
     finally:
         os.close(descriptor)
+
+
+def _open_named(folder: Path, key: str) -> tuple[int, EntryRecord, float]:
+    """The folder's descriptor, its record and the time of its last use.
+
+    A folder that lost its name while it was read is being removed, and shows less and less of its files: whether it
+    is an entry is then asked of the one that has the name now.
+    """
+    while True:
+        try:
+            descriptor = os.open(folder, _READ | os.O_DIRECTORY)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise MalformedEntryError("it is not a folder that can be read") from error
+        try:
+            return descriptor, *_read_form(descriptor, key)
+        except BaseException as error:
+            replaced = isinstance(error, (MalformedEntryError, OSError)) and not _has_name(descriptor, folder)
+            os.close(descriptor)
+            if not replaced:
+                raise
+
+
+def _has_name(descriptor: int, folder: Path) -> bool:
+    try:
+        named = os.lstat(folder)
+    except OSError:
+        return False
+    return os.path.samestat(named, os.fstat(descriptor))
+
+
+def _read_form(descriptor: int, key: str) -> tuple[EntryRecord, float]:
+    _require_own(os.fstat(descriptor), "the folder")
+    names = set(os.listdir(descriptor))
+    if names != FILES:
+        raise MalformedEntryError(_wrong_names(names))
+    for name in sorted(FILES):
+        _require_regular(os.stat(name, dir_fd=descriptor, follow_symlinks=False), name)
+    record, used = _read_record(descriptor)
+    try:
+        fits = cache_key(record.request) == key
+    except (ValueError, RecursionError) as error:
+        raise MalformedEntryError(f"'{RECORD}' has a request that cannot be hashed") from error
+    if not fits:
+        raise MalformedEntryError(f"'{RECORD}' describes another request than its name")
+    return record, used
 
 
 def write_entry(
