@@ -13,10 +13,10 @@ import onnx.parser
 import pytest
 
 from tests.backends.onnx_models import conv_net, expand_net, nonzero_net, plugin_net, refused_net, token_net
+from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.backends.tensorrt.plan_header import read_plan_header
 from trtconv.build import build_engine
 from trtconv.build.inspection import engine_facts
-from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.requests import BuildRequest

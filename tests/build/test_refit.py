@@ -1,7 +1,6 @@
 """Which weights an engine is given, and which graphs are not the same."""
 
 import numpy as np
-import onnx
 import pytest
 from onnx import numpy_helper, parser
 

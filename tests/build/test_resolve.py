@@ -196,5 +196,5 @@ def test_two_libraries_of_one_name_are_refused(base, tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "libown.so").write_bytes(folder.encode())
     libraries = (tmp_path / "a" / "libown.so", tmp_path / "b" / "libown.so")
-    with pytest.raises(InvalidRequestError, match="two plugin libraries are called 'libown.so'"):
+    with pytest.raises(InvalidRequestError, match=r"two plugin libraries are called 'libown\.so'"):
         resolve_build(dataclasses.replace(base, plugins=libraries))

@@ -20,7 +20,8 @@ def engine_facts(path: Path, *, layers: bool = False, code: EngineCode = NO_CODE
     """Family, version, size and, from the manifest, everything else; with `layers` the layers where they can be read.
 
     Raises InvalidRequestError when the file is not an engine; or is not the one that its manifest describes, or the
-    manifest or the ledger was edited; or is not the one for which its Triton repository was written. A missing manifest is stated.
+    manifest or the ledger was edited; or is not the one for which its Triton repository was written. A missing
+    manifest is stated.
     """
     header = read_plan_header(path)
     require_packaged(path)

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.precision import AUTO, FP32, HALF_NAMES, QUANTISED, QUANTISED_NAMES, REQUESTED_NAMES, TYPED
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import all_tensors
+from trtconv.core.precision import AUTO, FP32, HALF_NAMES, QUANTISED, QUANTISED_NAMES, REQUESTED_NAMES, TYPED
 
 if TYPE_CHECKING:
     import onnx

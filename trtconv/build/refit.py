@@ -22,8 +22,8 @@ from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.precision import QUANTISED_NAMES, TYPED
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests.build import is_on
-from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.core.text.brief import brief_repr
+from trtconv.core.trust.trust import NO_CODE, EngineCode
 
 if TYPE_CHECKING:
     import numpy as np

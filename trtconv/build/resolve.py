@@ -25,9 +25,9 @@ from trtconv.build.profiles import ProfilePlan, plan_profiles
 from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file
 from trtconv.core.embedded import EmbeddedPlugin
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
-from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.precision import require_capabilities
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
@@ -56,6 +56,7 @@ HASHED_BY_CONTENT: Mapping[str, str] = {
 
 
 def _outside_digest(reason: str) -> Any:
+    """A field that `key_parts` leaves out, and why it may."""
     return field(metadata={"outside_digest": reason})
 
 

@@ -109,11 +109,17 @@ def test_a_damaged_engine_is_built_again(request_, cache):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"engine_sha256": "0" * 64}, "contradicts it in: engine"), ({"engine_bytes": 5}, "contradicts it in: size"),
-     ({"model_files": {"m.onnx": "0" * 64}}, "contradicts it in: model"), ({"precision": "fp16"}, "contradicts it in: precision"),
-     ({"version": "9.9"}, "contradicts it in: backend"), ({"profiles": []}, "contradicts it in: profiles"), ({"space": 5}, "is damaged"),
-     ({"schema": 1}, "not an engine manifest of schema")],
-)  # fmt: skip
+    [
+        ({"engine_sha256": "0" * 64}, "contradicts it in: engine"),
+        ({"engine_bytes": 5}, "contradicts it in: size"),
+        ({"model_files": {"m.onnx": "0" * 64}}, "contradicts it in: model"),
+        ({"precision": "fp16"}, "contradicts it in: precision"),
+        ({"version": "9.9"}, "contradicts it in: backend"),
+        ({"profiles": []}, "contradicts it in: profiles"),
+        ({"space": 5}, "is damaged"),
+        ({"schema": 1}, "not an engine manifest of schema"),
+    ],
+)
 def test_an_entry_whose_manifest_contradicts_it_is_built_again(request_, cache, change, words):
     """All hashes of the entry are right: only what the manifest says is wrong."""
     build_cached(request_, cache=cache)

@@ -14,16 +14,16 @@ from trtconv.build.cache.store.cache import (
 )
 from trtconv.build.cache.store.entry import CacheEntry, cache_key
 from trtconv.build.cache.store.root import VARIABLE
-from trtconv.build.cache.store.survey import RejectedEntry, PruneReport, VerifyReport
+from trtconv.build.cache.store.survey import PruneReport, RejectedEntry, VerifyReport
 
 __all__ = [
     "DEFAULT_LIMIT",
     "VARIABLE",
-    "EngineCache",
     "CacheEntry",
-    "RejectedEntry",
+    "EngineCache",
     "Lookup",
     "PruneReport",
+    "RejectedEntry",
     "VerifyReport",
     "cache_key",
     "default_root",
