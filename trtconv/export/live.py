@@ -66,7 +66,8 @@ def borrowed(module: Any) -> Iterator[None]:
     if not isinstance(module, nn.Module):
         yield
         return
-    modes = [(part, part.training) for part in module.modules()]
+    # A frozen script has no mode.
+    modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
     parameters = [(p, p.data) for p in module.parameters()]
     buffers = [(part, name, b) for part in module.modules() for name, b in part.named_buffers(recurse=False)]
     with torch.random.fork_rng(devices=[]):

@@ -38,6 +38,7 @@ def load_module(source: ModuleSource) -> nn.Module:
     from torch import nn
 
     from trtconv.export.module.exported_program import load_program
+    from trtconv.export.module.scripted_module import callable_module
     from trtconv.export.module.weights import load_weights
 
     torch.manual_seed(source.seed)
@@ -63,7 +64,7 @@ def load_module(source: ModuleSource) -> nn.Module:
     if source.weights is not None:
         load_weights(module, source.base / source.weights)
     _require_values(module, source.spec)
-    return module.cpu()
+    return callable_module(module.cpu())
 
 
 def _require_values(module: nn.Module, spec: str) -> None:
