@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trtconv.tune.room import TuneRequest
 
 # What a conversion tries of its own accord: the kinds of faults once each, within a few seconds.
-FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 2.0
+FAULTS_OF_CONVERT, SECONDS_OF_CONVERT = 20, 1.0
 
 
 def load_config(path: Path | None) -> Config:

@@ -7,7 +7,7 @@ from pathlib import Path
 from trtconv.check.compare.subjects import is_engine
 from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import PRECISION_KEY
 from trtconv.core.precision import FP32, TF32
 from trtconv.core.requests.build import is_on
@@ -23,7 +23,7 @@ def recorded_precision(subject: Path) -> str:
             return read_engine_manifest(subject).precision if manifest_path(subject).exists() else FP32.name
         except InvalidRequestError:
             return FP32.name
-    metadata: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
+    metadata: dict[str, str] = {p.key: p.value for p in load_structure(subject).metadata_props}
     return metadata.get(PRECISION_KEY, FP32.name)
 
 

@@ -10,7 +10,7 @@ from trtconv.check.compare.subjects import Subject, is_engine
 from trtconv.core.artifacts import beside, manifest_path, sha256_file
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.files.artifact_set import EXPORT_AGAIN, MIXED_SET, read_sealed
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding
 from trtconv.proof.joint_sizes import coverage_of
@@ -42,7 +42,7 @@ def recorded_reference(subject: Path) -> str:
         from trtconv.backends.tensorrt.manifest import read_engine_manifest
 
         return read_engine_manifest(subject, verify=False).reference_sha256 if manifest_path(subject).exists() else ""
-    props: dict[str, str] = {p.key: p.value for p in load_model(subject).metadata_props}
+    props: dict[str, str] = {p.key: p.value for p in load_structure(subject).metadata_props}
     return props.get(REFERENCE_KEY, "")
 
 

@@ -84,10 +84,10 @@ def recorded_text(subject: Path, key: str, field: str) -> str:
 
     Raises InvalidRequestError for a manifest that somebody edited.
     """
-    from trtconv.core.model.file import load_model
+    from trtconv.core.model.file import load_structure
 
     if subject.suffix == ".onnx":
-        return next((str(p.value) for p in load_model(subject).metadata_props if p.key == key), "")
+        return next((str(p.value) for p in load_structure(subject).metadata_props if p.key == key), "")
     manifest = manifest_path(subject)
     facts = read_sealed(manifest, "manifest", "build the engine again") if manifest.exists() else {}
     return str(facts.get(field, ""))

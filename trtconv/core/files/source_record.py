@@ -19,6 +19,7 @@ from typing import Any, TypeGuard
 
 from trtconv.core.artifacts import beside, manifest_path, sha256_file
 from trtconv.core.config import toml_reader
+from trtconv.core.files.real_paths import RealPaths
 
 EXPORT_SECTIONS = ("model", "input", "dynamic", "export")
 REWRITE_SECTIONS = (*EXPORT_SECTIONS, "rewrite")
@@ -53,20 +54,21 @@ def user_files(paths: Iterable[str | Path], artifact: Path) -> tuple[Path, ...]:
     outside = tuple(f"{o.rstrip('/')}/" for o in (*_SYSTEM, *installed, own))
     written = {beside(artifact.resolve(), suffix) for suffix in _COMPANIONS}
     chosen: dict[Path, None] = {}
+    real = RealPaths()
     for text in sorted(map(str, paths)):
-        path = _source_of(Path(text))
+        path = _source_of(Path(text), real)
         if path.is_file() and not str(path).startswith(outside) and path not in written:
             chosen[path] = None
     return tuple(chosen)
 
 
-def _source_of(path: Path) -> Path:
+def _source_of(path: Path, real: RealPaths) -> Path:
     if path.suffix == ".pyc":
         try:
             path = Path(importlib.util.source_from_cache(str(path)))
         except ValueError:
             return path
-    return path.resolve()
+    return Path(real.of(str(path)))
 
 
 def record_sources(
@@ -84,12 +86,13 @@ def record_sources(
     own_config = config.resolve() if config is not None else None
     required = set(user_files(named, artifact))
     record: dict[str, Any] = {"files": {}, "outside": {}}
+    near, folder = _near(artifact), artifact.resolve().parent
     for path in (p for p in user_files({*map(str, paths), *map(str, required)}, artifact) if p != own_config):
-        name = _portable(path, artifact)
+        name = _portable(path, folder, near)
         group = "outside" if Path(name).is_absolute() and path not in required else "files"
         record[group][name] = sha256_file(path)
     if own_config is not None:
-        record["config"] = {"path": _portable(own_config, artifact), "sections": _digests(own_config, sections)}
+        record["config"] = {"path": _portable(own_config, folder, near), "sections": _digests(own_config, sections)}
     return record
 
 
@@ -148,10 +151,14 @@ def _digests(config: Path, sections: tuple[str, ...]) -> dict[str, str]:
     return {s: hashlib.sha256(text.encode()).hexdigest() for s, text in texts.items()}
 
 
-def _portable(path: Path, artifact: Path) -> str:
+def _near(artifact: Path) -> tuple[str, ...]:
+    """The folders below which files are named as seen from the artifact."""
     folder = artifact.resolve().parent
-    near = [r for r in (Path.cwd().resolve(), folder, folder.parent) if r != Path(r.anchor)]
-    if any(path.is_relative_to(root) for root in near):
+    return tuple(str(r) for r in (Path.cwd().resolve(), folder, folder.parent) if r != Path(r.anchor))
+
+
+def _portable(path: Path, folder: Path, near: Iterable[str]) -> str:
+    if any(str(path) == root or str(path).startswith(root + os.sep) for root in near):
         return PurePath(os.path.relpath(path, folder)).as_posix()
     return path.as_posix()
 

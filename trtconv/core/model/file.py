@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import onnx
 
 EXTERNAL_ABOVE = 1 << 30
+SMALL_BYTES = 1 << 10
+MOST_STRUCTURES = 4
+_STRUCTURES: dict[tuple[str, int, int, int, int], onnx.ModelProto] = {}
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,25 @@ def load_model(path: Path, *, weights: bool = False) -> onnx.ModelProto:
     if weights:
         load_weights(model, path.parent)
     return model
+
+
+def load_structure(path: Path) -> onnx.ModelProto:
+    """A model as `load_model` gives it, without the content of weights of 1 KiB and more; raises as that does.
+
+    It is read once while the file stays what it is, and shared: whoever wants to change it copies it.
+    """
+    status = require_file(path, "ONNX model").stat()
+    key = (os.path.abspath(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if key not in _STRUCTURES:
+        model = load_model(path)
+        for tensor in all_tensors(model.graph):
+            if len(tensor.raw_data) >= SMALL_BYTES:
+                tensor.ClearField("raw_data")
+        while len(_STRUCTURES) >= MOST_STRUCTURES:
+            # Another thread may have removed it.
+            _STRUCTURES.pop(next(iter(_STRUCTURES)), None)
+        _STRUCTURES[key] = model
+    return _STRUCTURES[key]
 
 
 def load_weights(model: onnx.ModelProto, folder: Path) -> None:
@@ -161,7 +183,7 @@ def move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> Non
 
     with open(target, "wb") as stream:
         for tensor in model.graph.initializer:
-            if len(tensor.raw_data) < 1024:
+            if len(tensor.raw_data) < SMALL_BYTES:
                 continue
             # Aligned to pages so that a reader may map the file.
             stream.seek(-stream.tell() % 4096, os.SEEK_CUR)

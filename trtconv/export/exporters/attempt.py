@@ -15,7 +15,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import out_of_space, unwritable
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -186,7 +186,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
 
 def _require_types(model: Path, outputs: Mapping[str, Array]) -> None:
     """Raise UnsupportedError where an exporter gave an output another type: the values may agree."""
-    for value in load_model(model).graph.output:
+    for value in load_structure(model).graph.output:
         expected, element = outputs.get(value.name), value.type.tensor_type.elem_type
         if expected is None or expected.dtype.kind not in "iubf" or element == 0:
             continue

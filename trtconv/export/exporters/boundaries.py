@@ -33,7 +33,7 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
     if job.request.source.sample is not None:
         return job, attempt
     model = load_model(attempt.candidate.model)
-    if external_files(model) or model.ByteSize() > MOST_BYTES:
+    if external_files(model) or attempt.candidate.model.stat().st_size > MOST_BYTES:
         return job, attempt
     first = job.samples.items[0]
     bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}

@@ -16,6 +16,7 @@ from trtconv.export.branches.guards import bounds_several, fails_somewhere, hold
 from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
+from trtconv.export.exporters.functional import rewritten_by_node
 from trtconv.export.exporters.graph_cleanup import clean_up
 from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
@@ -226,7 +227,7 @@ def to_onnx(
     """The ir.Model of a program, tidied; and the program as it was decomposed, whose names the model has."""
     import torch
 
-    with python_floats() as constants:
+    with python_floats() as constants, rewritten_by_node():
         onnx_program = torch.onnx.export(
             program,
             dynamo=True,

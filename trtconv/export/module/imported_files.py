@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from trtconv.core.files.real_paths import RealPaths
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.user_code import is_library
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 def imported_files(module: nn.Module, source: ModuleSource) -> frozenset[str]:
     """Absolute paths of the user's imported files that the factory or any submodule's class can reach."""
-    files = {str(path.resolve()) for path in source.files}
+    real = RealPaths()
+    files = {real.of(str(path)) for path in source.files}
     places = {spec.rpartition(":")[0] for spec in (source.spec, source.sample or "")}
     open_names = {type(part).__module__ for part in module.modules()}
-    open_names |= {n for n, m in list(sys.modules.items()) if n in places or _file_of(m) in files}
+    open_names |= {n for n, m in list(sys.modules.items()) if n in places or _file_of(m, real) in files}
     visited: set[str] = set()
     reached: set[str] = set()
     while open_names:
@@ -33,7 +34,7 @@ def imported_files(module: nn.Module, source: ModuleSource) -> frozenset[str]:
         # A package's __init__ runs before its modules.
         parent = name.rpartition(".")[0]
         namespace = sys.modules.get(name)
-        file = _file_of(namespace)
+        file = _file_of(namespace, real)
         if namespace is None or not file or is_library(file):
             continue
         reached.add(file)
@@ -41,9 +42,9 @@ def imported_files(module: nn.Module, source: ModuleSource) -> frozenset[str]:
     return frozenset(reached)
 
 
-def _file_of(namespace: ModuleType | None) -> str:
+def _file_of(namespace: ModuleType | None, real: RealPaths) -> str:
     file = getattr(namespace, "__file__", None)
-    return str(Path(file).resolve()) if isinstance(file, str) else ""
+    return real.of(file) if isinstance(file, str) else ""
 
 
 def _named_in(namespace: ModuleType) -> Iterator[str]:

@@ -21,7 +21,7 @@ from trtconv.core.artifacts import beside, manifest_path, read_json
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.ledger.records import RewriteLedger
-from trtconv.core.model.file import load_model, signature
+from trtconv.core.model.file import load_structure, signature
 from trtconv.core.report import CheckReport, OutputComparison
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.sizes import format_bytes
@@ -129,7 +129,7 @@ def _allowed_text(comparison: Any) -> str:
 def _space(subject: Path) -> ShapeSpace:
     graph = graph_of(subject)
     try:
-        return signature(load_model(graph)).space if graph else ShapeSpace()
+        return signature(load_structure(graph)).space if graph else ShapeSpace()
     except TrtconvError:
         return ShapeSpace()
 

@@ -12,7 +12,7 @@ from typing import Any
 from trtconv.check.blame.origins import graph_of
 from trtconv.check.reporters.html.network.data import ENDS, graph_of_model
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.precision import BF16, FP8, FP16, FP32, INT8
 from trtconv.core.report import CheckReport
 
@@ -59,7 +59,7 @@ def _steps(report: CheckReport) -> tuple[list[_Step], str]:
         ], "engine"
     path = graph_of(Path(report.subject))
     try:
-        nodes = graph_of_model(load_model(path), path).nodes if path is not None else ()
+        nodes = graph_of_model(load_structure(path), path).nodes if path is not None else ()
     except TrtconvError:
         return [], ""
     return [

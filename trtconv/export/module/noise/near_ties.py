@@ -9,7 +9,7 @@ import onnx
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.file import external_files, load_model, load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.text.listing import list_first
 from trtconv.proof.points import SamplePoint
@@ -26,9 +26,10 @@ MOST_NAMED = 3
 
 def told_ties(path: Path, samples: Sequence[ReferenceSample]) -> tuple[str, ...]:
     """A note on the rankings of a file that tie within their noise at the cheapest points with random values."""
-    model = load_model(path)
-    if not find_rankings(model.graph) or external_files(model) or model.ByteSize() > MOST_BYTES:
+    structure = load_structure(path)
+    if not find_rankings(structure.graph) or external_files(structure) or path.stat().st_size > MOST_BYTES:
         return ()
+    model = load_model(path)
     random = [s for s in samples if s.point.values == "random"]
     cheapest = sorted(random, key=lambda s: sum(v.nbytes for v in s.inputs.values()))[:MOST_POINTS]
     closest: dict[str, tuple[NearTie, SamplePoint]] = {}

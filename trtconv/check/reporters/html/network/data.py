@@ -12,7 +12,7 @@ from trtconv.core.artifacts import require_file
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import computing_nodes, values_read
-from trtconv.core.model.file import load_model, signature
+from trtconv.core.model.file import load_structure, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 
@@ -59,7 +59,7 @@ class DrawnGraph:
 def read_graph(path: Path, code: EngineCode = NO_CODE) -> DrawnGraph:
     """The graph of an ONNX file or of an engine. Raises what opening the file raises."""
     require_file(path, "model")
-    return _of_engine(path, code) if path.suffix in ENGINE_SUFFIXES else graph_of_model(load_model(path), path)
+    return _of_engine(path, code) if path.suffix in ENGINE_SUFFIXES else graph_of_model(load_structure(path), path)
 
 
 def graph_of_model(model: onnx.ModelProto, path: Path) -> DrawnGraph:
