@@ -167,16 +167,13 @@ def _resized_to_size(overload: str) -> Form:
     return form
 
 
-def _named(overload: str, *names: str) -> Form:
-    """An operator with the same arguments in the same order; `names` are those to pass, all without."""
+def _renamed(packet: str, variant: str) -> Form:
+    """An operator of another name with the same arguments."""
 
     def form(node: Any) -> None:
         import torch
 
-        packet, _, variant = overload.partition(".")
-        arguments = arguments_of(node)
-        chosen = [arguments[n] for n in names] if names else list(node.args)
-        become(node, getattr(getattr(torch.ops.aten, packet), variant), *chosen, **({} if names else node.kwargs))
+        become(node, getattr(getattr(torch.ops.aten, packet), variant), *node.args, **node.kwargs)
 
     return form
 
@@ -201,7 +198,9 @@ FORMS: dict[str, Form] = {
     "aten.adaptive_avg_pool3d.default": _pooled_to_one,
     "aten._upsample_bicubic2d_aa.vec": _resized_to_size("_upsample_bicubic2d_aa"),
     "aten._upsample_bilinear2d_aa.vec": _resized_to_size("_upsample_bilinear2d_aa"),
-    "aten.__and__.Tensor": _named("bitwise_and.Tensor"),
-    "aten.__or__.Tensor": _named("bitwise_or.Tensor"),
-    "aten.__xor__.Tensor": _named("bitwise_xor.Tensor"),
+    **{
+        f"aten.__{name}__.{kind}": _renamed(f"bitwise_{name}", kind)
+        for name in ("and", "or", "xor")
+        for kind in ("Tensor", "Scalar")
+    },
 }

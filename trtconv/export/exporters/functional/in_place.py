@@ -35,6 +35,10 @@ def write_out_of_place(node: Any) -> None:
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
         return
+    if target is torch.ops.aten.detach_.default:
+        # Nothing is written.
+        node.target = torch.ops.aten.detach.default
+        return
     written = node.args[0] if node.args else None
     function = _function(target)
     if function is None or not isinstance(written, torch.fx.Node) or not _has_own_memory(written):
