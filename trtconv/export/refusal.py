@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
-from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_nodes
+from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_dims, rounding_nodes
 from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
@@ -30,6 +30,8 @@ from trtconv.proof.proving import ProofVerdict
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from trtconv.core.tensors import TensorSpec
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,6 +87,13 @@ def size_paths(job: ExportTask) -> SizePaths:
 def rounds_sizes(result: Attempt) -> bool:
     """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
     return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
+
+
+def rounded_dims(result: Attempt, inputs: Sequence[TensorSpec]) -> frozenset[str] | None:
+    """The dims of the sizes that `rounds_sizes` speaks of; none where there are none, None where that is not seen."""
+    if result.candidate is None:
+        return frozenset()
+    return rounding_dims(load_model(result.candidate.model).graph, inputs)
 
 
 def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:

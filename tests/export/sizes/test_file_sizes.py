@@ -1,12 +1,13 @@
 """Sizes that a file computes in floats, at all pairs of the range."""
 
 import numpy as np
+import pytest
 from onnx import TensorProto, parser
 
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.sizes.file_sizes import differing_sizes
-from trtconv.export.sizes.float_sizes import rounding_nodes
+from trtconv.export.sizes.float_sizes import rounding_dims, rounding_nodes
 
 SPECS = (parse_tensor("x:float32[N,4,H,W]"),)
 SPACE = parse_space(["N=1:1:4", "H=1:64:1100", "W=1:64:1100"])
@@ -63,3 +64,20 @@ def test_what_is_looked_up_by_a_size_is_left_alone():
     body = "s = Shape(x) h = Gather(s, two) r = Gather(table, h) f = Cast<to=1>(r) m = Mul(f, factor) y = Cast<to=7>(m)"
     table = "int64[5] table = {1, 2, 3, 4, 5}"
     assert differing_sizes(graph_of(body, f"{NAMES}, {table}, float factor = {{0.7}}"), SPECS, SPACE) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "dims"),
+    [
+        ("s = Shape<start=3, end=4>(x) f = Cast<to=1>(s) m = Mul(f, factor) y = Cast<to=7>(m)", {"W"}),
+        ("r = Relu(x) t = Transpose<perm=[2, 0, 1, 3]>(r) s = Shape<start=0, end=1>(t) f = Cast<to=1>(s) "
+         "m = Mul(f, factor) y = Cast<to=7>(m)", {"H"}),
+        ("p = MaxPool<kernel_shape=[2, 2]>(x) s = Shape<start=2, end=3>(p) f = Cast<to=1>(s) m = Mul(f, factor) "
+         "y = Cast<to=7>(m)", {"H"}),
+        ("s = Shape<start=2>(x) f = Cast<to=1>(s) m = Mul(f, factor) y = Cast<to=7>(m)", {"H", "W"}),
+        ("q = Flatten(x) s = Shape<start=1>(q) f = Cast<to=1>(s) m = Mul(f, factor) y = Cast<to=7>(m)", None),
+        ("s = Shape(x) f = Cast<to=1>(x) m = Mul(f, factor) y = Cast<to=7>(m)", set()),
+    ],
+)  # fmt: skip
+def test_the_dims_that_are_rounded(body, dims):
+    assert rounding_dims(graph_of(body, "float factor = {0.7}"), SPECS) == dims

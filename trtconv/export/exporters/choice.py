@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
@@ -23,7 +24,7 @@ from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
-from trtconv.export.refusal import export_error, rounds_sizes, size_paths
+from trtconv.export.refusal import export_error, rounded_dims, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
@@ -87,7 +88,7 @@ def choose(job: ExportTask) -> ChosenExport:
                 result,
                 paths,
                 [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
-                thorough=way.exporter == "torchscript" or way.splits or paths.astray or rounds_sizes(result),
+                **_what_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
             job = with_paths(job, paths)
@@ -119,6 +120,19 @@ def choose(job: ExportTask) -> ChosenExport:
         if doubtful and not any(w.symbolic and not w.splits for w in waiting):
             return min(doubtful, key=lambda pair: pair[0])[1]
     raise export_error(attempts, job, paths)
+
+
+class _Scan(TypedDict):
+    thorough: bool
+    dims: frozenset[str] | None
+
+
+def _what_to_scan(way: Way, paths: SizePaths, result: Attempt, job: ExportTask) -> _Scan:
+    """Every dim of a file whose trace nobody proved; of one that rounds sizes those that it computes with."""
+    if way.exporter == "torchscript" or way.splits or paths.astray:
+        return {"thorough": True, "dims": None}
+    dims = rounded_dims(result, job.request.inputs)
+    return {"thorough": dims is None or bool(dims), "dims": dims}
 
 
 def _doubts(job: ExportTask, result: Attempt) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ match structure, never a rule that matches a number; batch norms stay apart, for
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 
@@ -14,7 +15,7 @@ def structural_rules() -> list[Any]:
     """onnxscript's rules that remove or join casts, reshapes, transposes, slices and clips exactly."""
     from onnxscript.rewriter.rules import common
 
-    return [
+    rules = [
         common.cast_cast_rule, common.no_op_cast_rule, common.no_op_expand_rule, common.no_op_transpose_rule,
         common.transpose_transpose_rule, common.unsqueeze_unsqueeze_rule, common.reshape_reshape_rule,
         common.flatten_to_reshape_rule, common.squeeze_reshape_1d_rule, common.slice_split_rule,
@@ -26,6 +27,24 @@ def structural_rules() -> list[Any]:
         common.successive_relu_clip_rule, common.min_min_rule, common.max_max_rule,
         common.dropout_zero_rule, common.dropout_inference_rule,
     ]  # fmt: skip
+    return [_tried_at_its_operator(rule) for rule in rules]
+
+
+def _tried_at_its_operator(rule: Any) -> Any:
+    """The rule, tried only at nodes of the operator that its pattern ends with.
+
+    onnxscript finds that out late: for a pattern with two outputs it lists all nodes of the graph first, at each node.
+    """
+    root = rule._target_pattern.output_nodes[0].op_identifier()
+    if root is None:
+        return rule
+    own, try_rewrite = copy.copy(rule), rule.try_rewrite
+
+    def only_there(model: Any, graph: Any, node: Any, **options: Any) -> Any:
+        return try_rewrite(model, graph, node, **options) if node.op_type == root[1] else None
+
+    own.try_rewrite = only_there
+    return own
 
 
 def drop_biases_of_rank_two(model: Any) -> None:

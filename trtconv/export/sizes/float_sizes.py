@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
@@ -11,6 +11,8 @@ from trtconv.export.sizes.intervals import INTEGERS
 
 if TYPE_CHECKING:
     import onnx
+
+    from trtconv.core.tensors import TensorSpec
 
 FLOATS = (1, 10, 11, 16)
 # A last bit decides what these give.
@@ -25,12 +27,24 @@ FLOATS_OF_SIZES = (
 # Bits of a number by which a size of another half of FP32's 24 bits is multiplied without rounding.
 SHORT = 8
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+WINDOWED = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
+SHAPE_KEEPING = frozenset({
+    "BatchNormalization", "Cast", "Clip", "Erf", "Gelu", "HardSwish", "Identity", "InstanceNormalization",
+    "LayerNormalization", "LeakyRelu", "Relu", "Sigmoid", "Softmax", "Tanh",
+})  # fmt: skip
 
 
 class _ShapeValues:
-    """What comes from shapes alone in a graph, whole or floating, taken in node by node."""
+    """What comes from shapes alone in a graph, whole or floating, taken in node by node.
 
-    def __init__(self, graph: onnx.GraphProto) -> None:
+    `dims` names the dims of `specs` that a value is computed from; None where it is computed from other shapes too.
+    """
+
+    def __init__(self, graph: onnx.GraphProto, specs: Sequence[TensorSpec] = ()) -> None:
+        self.dims: dict[str, frozenset[str] | None] = {}
+        self._axes: dict[str, tuple[frozenset[str], ...]] = {
+            s.name: tuple(frozenset([d]) if isinstance(d, str) else frozenset() for d in s.dims) for s in specs
+        }
         held = (t for g in graphs_of(graph) for t in g.initializer)
         self.constants: dict[str, onnx.TensorProto | None] = {t.name: t for t in held}
         self.whole: set[str] = set()
@@ -38,18 +52,47 @@ class _ShapeValues:
 
     def add(self, node: onnx.NodeProto) -> bool:
         """Take in what the node gives; true where that comes from shapes alone."""
+        self._follow_axes(node)
         if node.op_type == "Constant":
             self.constants[node.output[0]] = next((a.t for a in node.attribute if a.name == "value"), None)
             return False
         if node.op_type in ("Shape", "Size"):
             self.whole.add(node.output[0])
+            self.dims[node.output[0]] = self._dims_of(node)
             return True
         inputs = [i for i in node.input if i and i not in self.constants]
         if not inputs or not all(i in self.whole or i in self.floating for i in inputs):
             return False
         to_floats = self.reads_floats(node) or _cast_type(node) in FLOATS
         (self.floating if to_floats else self.whole).update(node.output)
+        self.dims.update(dict.fromkeys(node.output, self.read_dims(node)))
         return True
+
+    def read_dims(self, node: onnx.NodeProto) -> frozenset[str] | None:
+        """The dims that a node's inputs are computed from; None where one is computed from other shapes."""
+        read = [self.dims[i] for i in node.input if i in self.dims]
+        return None if None in read else frozenset[str]().union(*(r for r in read if r is not None))
+
+    def _dims_of(self, node: onnx.NodeProto) -> frozenset[str] | None:
+        axes = self._axes.get(node.input[0])
+        if axes is None:
+            return None
+        ends = {a.name: a.i for a in node.attribute}
+        chosen = axes[ends.get("start", 0) : ends.get("end", len(axes))] if node.op_type == "Shape" else axes
+        return frozenset[str]().union(*chosen)
+
+    def _follow_axes(self, node: onnx.NodeProto) -> None:
+        """Note what each axis of a node's result is computed from, as far as the operator alone tells."""
+        axes = self._axes.get(node.input[0]) if node.input else None
+        if axes is None:
+            return
+        if node.op_type in WINDOWED and len(axes) > 2:
+            self._axes[node.output[0]] = (axes[0], frozenset(), *axes[2:])
+        elif node.op_type in SHAPE_KEEPING:
+            self._axes[node.output[0]] = axes
+        elif node.op_type == "Transpose":
+            order = next((list(a.ints) for a in node.attribute if a.name == "perm"), range(len(axes))[::-1])
+            self._axes[node.output[0]] = tuple(axes[i] for i in order)
 
     def reads_floats(self, node: onnx.NodeProto) -> bool:
         """True where one of its inputs is a float from shapes."""
@@ -100,6 +143,23 @@ def rounding_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
         if values.add(node) and values.reads_floats(node) and cuts:
             yield node
+
+
+def rounding_dims(graph: onnx.GraphProto, specs: Sequence[TensorSpec]) -> frozenset[str] | None:
+    """The dims that the numbers of `rounding_nodes` are computed from; None where that cannot be seen."""
+    values, dims = _ShapeValues(graph, specs), frozenset[str]()
+    for node in walk_nodes(graph.node):
+        if node.op_type == "Resize":
+            if _scaled(node, values.constants, values.floating):
+                return None
+            continue
+        cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
+        if values.add(node) and values.reads_floats(node) and cuts:
+            read = values.read_dims(node)
+            if read is None:
+                return None
+            dims |= read
+    return dims
 
 
 def _scaled(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto | None], floating: set[str]) -> bool:

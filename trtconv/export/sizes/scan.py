@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from trtconv.core.effort import Effort
 from trtconv.core.report import OutputComparison
-from trtconv.core.shape_space.space import DimRange
+from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import first_failure
@@ -44,16 +44,20 @@ LEAST = 4
 Sizes = Mapping[str, int]
 
 
-def scan_points(job: ExportTask, edges: Iterable[Sizes]) -> Iterator[tuple[str, SamplePoint]]:
+def scan_points(
+    job: ExportTask, edges: Iterable[Sizes], dims: frozenset[str] | None = None
+) -> Iterator[tuple[str, SamplePoint]]:
     """The edges; then in turns a size of each dim, the others as traced, and joint sizes in an order made for coverage.
 
     Each point comes with what it is: `edge`, `dim` or `joint`. A dim with more than `MOST_PER_DIM` sizes gives those
     next to its ends, and others drawn at random: an even step would show only odd ones, or multiples of something.
+    With `dims` the other ones stay as traced, but at the edges.
     """
     base, seed, space = dict(job.sizes), job.request.source.seed, job.request.space
     emitted: set[tuple[tuple[str, int], ...]] = set()
-    joint = covering_sizes(space, batch_dims(job.request.inputs))
-    lists = [[{n: v} for v in _spread(r, base[n])] for n, r in space.dims]
+    moving = ShapeSpace(tuple((n, r) for n, r in space.dims if dims is None or n in dims))
+    joint = covering_sizes(moving, batch_dims(job.request.inputs))
+    lists = [[{n: v} for v in _spread(r, base[n])] for n, r in moving.dims]
     turns = (s for turn in itertools.zip_longest(*lists) for s in turn if s is not None)
     # In turns for as long as there are single ones, then the joint ones alone.
     rest: Iterator[tuple[str, Sizes]] = _alternate(turns, joint)
@@ -101,13 +105,19 @@ def _difference(job: ExportTask, runner: Run, point: SamplePoint) -> OutputCompa
 
 
 def scan_sizes(
-    job: ExportTask, result: Attempt, paths: SizePaths, edges: Sequence[Sizes] = (), *, thorough: bool = True
+    job: ExportTask,
+    result: Attempt,
+    paths: SizePaths,
+    edges: Sequence[Sizes] = (),
+    *,
+    thorough: bool = True,
+    dims: frozenset[str] | None = None,
 ) -> Attempt:
     """The attempt with what was covered; no longer equal when one of the scanned sizes differs.
 
     `edges` are sizes at which something is known to change, the other dims as traced; `paths` has more. Without
     `thorough` nothing else is looked at, for a file whose exporter proved its trace for the whole space, unless the
-    module looks sizes up in a table.
+    module looks sizes up in a table. Beside the edges only sizes of `dims` are moved; of all dims where that is None.
     """
     if result.candidate is None or result.verdict is None or result.runs is None:
         return result
@@ -116,7 +126,7 @@ def scan_sizes(
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
     limits = _Limits(thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
-    for kind, point in scan_points(job, [*paths.points, *edges]):
+    for kind, point in scan_points(job, [*paths.points, *edges], None if paths.tables else dims):
         if not limits.allow(kind):
             if kind == "edge":
                 continue

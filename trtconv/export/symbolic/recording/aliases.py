@@ -66,6 +66,9 @@ class RecordedAliases:
         """
         import torch
 
+        if torch.compiler.is_dynamo_compiling():
+            # The branches of a torch.cond, which have to be functions: torch refuses writes in them.
+            return call()
         operands = list(_tensors((*args, *named.values())))
         versions = [_version(t) for t in operands]
         result = call()
