@@ -20,6 +20,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
 from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
+from trtconv.export.recurrent.steps import OneLengthError
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_dims, rounding_nodes
 from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
@@ -131,12 +132,14 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             caught = attempt.error
             where = format_frame(caught.frame, base)
             return UnsupportedError(caught.message, hint=caught.hint, details=details, where=where)
-    error = attempts[0].error
-    assert error is not None
+    # That torch.export cannot have a recurrent layer is no reason why nothing could be recorded.
+    errors = [a.error for a in attempts if a.error is not None]
+    error = next((e for e in errors if not isinstance(e, OneLengthError)), errors[0])
+    own_hint = error.hint if isinstance(error, TrtconvError) else ""
     cause = unnamed_cause(a.error for a in attempts)
     return TrtconvError(
         cause.message if cause else f"the module cannot be exported: {first_line(error)}",
-        hint=cause.hint if cause else "rewrite that line with operations that the exporters know",
+        hint=cause.hint if cause else own_hint or "rewrite that line with operations that the exporters know",
         details=details,
         where=blame(error, base, packages=True) or named_line(job.runner, job.samples.items[0].inputs, details),
     )

@@ -14,6 +14,11 @@ from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 
+
+class OneLengthError(TrtconvError):
+    """torch.export would write a recurrent layer for one length only."""
+
+
 FUNCTIONS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
 
 
@@ -28,7 +33,7 @@ def of_fixed_length(func: Any, *args: Any) -> Any:
     """NotImplemented for a sequence of fixed length: its steps are traced, as they are.
 
     Of a moving one torch.export would trace every step too (half a second for each), to say then that the length is
-    fixed. Raises TrtconvError at once instead; the TorchScript exporter writes LSTM, GRU and RNN as ONNX has them.
+    fixed. Raises OneLengthError at once instead; the TorchScript exporter writes LSTM, GRU and RNN as ONNX has them.
     """
     import torch
 
@@ -37,7 +42,7 @@ def of_fixed_length(func: Any, *args: Any) -> Any:
     length = args[0].shape[1 if args[8] and args[0].dim() == 3 else 0]
     if not isinstance(length, torch.SymInt) or length.node.is_constant():
         return NotImplemented
-    raise TrtconvError(
+    raise OneLengthError(
         f"torch.export writes the steps of a recurrent layer ({func.__name__}) one by one, for one length"
     )
 

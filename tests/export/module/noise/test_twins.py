@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.noise.rounding import measured_errors, rounding_errors
 
 CASTS = {
     "float": lambda x: x.float() / 255,
@@ -45,6 +46,43 @@ def test_a_counted_run_leaves_conditions_of_torch_as_they_were():
     ones = {n: {"x": np.ones((n, 4), np.float32)} for n in (3, 1)}
     assert next(iter(runner.counted(ones[3])[0].values())).shape == (3, 4)
     np.testing.assert_array_equal(next(iter(runner(ones[1]).values())), 2 * ones[1]["x"])
+
+
+def written_cast(x):
+    w = x.clone()
+    f = w.to(dtype=torch.float32)
+    f[f < -2] += 100.0
+    return w - f + 1000
+
+
+def written_source(x):
+    w = x.clone()
+    f = w.float().view(-1)
+    w.mul_(2)
+    return f.sum() + w.sum()
+
+
+def written_copy(x):
+    w = x.float() / 2
+    w += 1
+    return w.float() * x
+
+
+@pytest.mark.parametrize("write", [written_cast, written_source])
+def test_a_cast_that_is_none_in_float32_is_not_written_in_the_twin(write):
+    """The twin has a copy there, and would differ from the module by what is written."""
+    x = {"x": np.linspace(-3, 3, 60, dtype=np.float32).reshape(3, 20)}
+    runner = ModuleRunner(module_of(write))
+    exact = runner.exact()
+    assert rounding_errors(exact, x, runner(x)) == {}
+    errors = measured_errors(runner, exact, x, runner(x))
+    assert all(e.max() < 1e-3 for e in errors.values())
+
+
+def test_what_is_new_after_a_cast_may_be_written():
+    x = {"x": np.linspace(-3, 3, 60, dtype=np.float32).reshape(3, 20)}
+    runner = ModuleRunner(module_of(written_copy))
+    assert rounding_errors(runner.exact(), x, runner(x))
 
 
 def test_limits_of_the_type_are_those_of_float32_in_the_twin():

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from trtconv.export.module.noise.shared_casts import SharedCasts
 from trtconv.export.sizes.work import watching_mode
 from trtconv.proof.noise.coordinates import MOVED_BY
 
@@ -71,6 +72,7 @@ def wide_floats() -> Iterator[None]:
 
     `torch.finfo` answers as of float32: with another epsilon or lowest number the twin would be another function, and
     its distance no rounding. For the same reason a resize to the nearest picks the elements that it picks in FP32.
+    SharedCastError is raised where a cast that is none in FP32 is written in place.
     """
     import torch
 
@@ -82,11 +84,16 @@ def wide_floats() -> Iterator[None]:
     def widened(value: Any) -> Any:
         return torch.float64 if value is torch.float32 else value
 
+    casts = SharedCasts()
+
     class WideFloats(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
             if func.overloadpacket.__name__ in NEAREST and args[0].dtype is torch.float64:
                 return _picked_in_single(func, *args, **kwargs)
-            return func(*(widened(v) for v in args), **{name: widened(v) for name, v in kwargs.items()})
+            casts.require_unwritten(func, args)
+            result = func(*(widened(v) for v in args), **{name: widened(v) for name, v in kwargs.items()})
+            casts.note(func, args, kwargs, result)
+            return result
 
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if default is torch.float32 else default)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from trtconv.core.errors import UnsupportedError
 from trtconv.export.symbolic.resampling.adaptive import pool_to
 from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear, scalar
+from trtconv.export.symbolic.resampling.scales import LONGEST_TRACED, whole_ratio, written_scale
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
 
-# Pairs of sizes at which the two formulas of nearest are compared, and the longest axis of a recorded run for it.
+# Pairs of sizes at which the two formulas of nearest are compared.
 PAIRS = 3000
-LONGEST_TRACED = 8192
+LONGEST_PICKED = 8192
+# No longer axis keeps its size by another scale than 1 that anybody writes.
+MOST_COPIED = 4096
+# Axes of [N, C, H, W].
+IMAGES = 4
 # Modes that are written out by the ratio that torch keeps for the positions.
 INEXACT = ("nearest", "linear", "bilinear", "trilinear", "bicubic")
 
@@ -51,7 +57,45 @@ def interpolate(
         return NotImplemented if whole else _pick_all(x, sizes, scales, rank, centre=0.5)
     if sizes is not None and size is None:
         return func(x, sizes, None, mode, align_corners, None, antialias)
+    if scales is not None and mode in INEXACT:
+        return _by_written_scales(func, x, scales, mode, align_corners)
     return NotImplemented
+
+
+def _by_written_scales(func: Any, x: Any, scales: list[Any], mode: str, align_corners: Any) -> Any:
+    """Resize by numbers of which the file cuts each length to the size that torch has."""
+    lengths = [x.shape[i - len(scales)] for i in range(len(scales))]
+    linear = mode.endswith("linear") and not align_corners
+    written = [_written(n, s, copied=linear) for n, s in zip(lengths, scales, strict=True)]
+    if written == [float(s) for s in scales]:
+        return NotImplemented
+    if align_corners:
+        # The positions come from the sizes alone.
+        return func(x, [scaled_length(n, s) for n, s in zip(lengths, scales, strict=True)], None, mode, align_corners)
+    if None not in written:
+        return func(x, None, written, mode, align_corners)
+    return _axis_by_axis(x, scales, mode, [_number_step(s, x) for s in scales])
+
+
+def _written(length: Any, scale: Any, copied: bool = False) -> float | None:
+    """See `written_scale`, for all lengths that a size may have.
+
+    `copied` says that torch copies an axis that keeps its size, whatever the scale was: a Resize does by 1 alone.
+    """
+    import numpy as np
+    import torch
+
+    if isinstance(length, torch.Tensor):
+        bounds = [(1, longest) for longest in LONGEST_TRACED]
+    else:
+        values = [pair[0] for pair in _pairs(length, length)]
+        bounds = [(min(values), max(values))]
+        if copied and scale != 1.0:
+            copies = {int(n * scale) == n for n in range(bounds[0][0], min(bounds[0][1], MOST_COPIED) + 1)}
+            if True in copies:
+                return 1.0 if copies == {True} else None
+    written = (written_scale(np.arange(low, high + 1), float(scale)) for low, high in bounds)
+    return next((w for w in written if w is not None), None)
 
 
 def scaled_length(length: Any, scale: Any) -> Any:
@@ -61,10 +105,18 @@ def scaled_length(length: Any, scale: Any) -> Any:
     """
     import torch
 
-    if isinstance(length, torch.Tensor) or isinstance(scale, torch.Tensor):
-        return torch.floor(torch.as_tensor(length) * scale).to(torch.int64)
     if isinstance(scale, (int, float)) and float(scale).is_integer():
         return length * int(scale)
+    if isinstance(length, torch.Tensor) and isinstance(scale, float):
+        whole = whole_ratio(scale)
+        if whole is None:
+            raise UnsupportedError(
+                f"a size times {scale:g} is cut in FP64, and no whole numbers give the same at every size",
+                hint="compute the size in whole numbers: interpolate(x, size=(x.shape[-1] * a // b,))",
+            )
+        return torch.div(length * whole[0], whole[1], rounding_mode="floor")
+    if isinstance(length, torch.Tensor) or isinstance(scale, torch.Tensor):
+        return torch.floor(torch.as_tensor(length) * scale).to(torch.int64)
     ratio = _numerator_over(length, scale) if is_symbolic(scale) else None
     return torch.sym_int(length * scale) if ratio is None else ratio
 
@@ -79,13 +131,25 @@ def _by_inexact_ratio(x: Any, scales: list[Any], mode: str, antialias: bool) -> 
     exact = [_numerator_over(n, s) is not None for n, s in zip(lengths, scales, strict=True)]
     if all(exact) or antialias or mode not in INEXACT or None in steps:
         return None
-    for i, (length, scale, step) in enumerate(zip(lengths, scales, steps, strict=True)):
-        axis, out = i - len(scales), scaled_length(length, scale)
+    return _axis_by_axis(x, scales, mode, steps)
+
+
+def _axis_by_axis(x: Any, scales: list[Any], mode: str, steps: list[Any]) -> Any:
+    for i, (scale, step) in enumerate(zip(scales, steps, strict=True)):
+        axis = i - len(scales)
+        length = x.shape[axis]
+        out = scaled_length(length, scale)
         if mode == "nearest":
             x = x.index_select(axis, _picked(x, length, out, step))
         else:
             x = (resize_cubic if mode == "bicubic" else resize_linear)(x, axis, out, step)
     return x
+
+
+def _number_step(scale: float, x: Any) -> Any:
+    import torch
+
+    return torch.full((), 1.0 / scale, dtype=torch.float32, device=x.device)
 
 
 def _step(scale: Any, x: Any) -> Any:
@@ -131,7 +195,7 @@ def _nearest(x: Any, sizes: list[Any] | None, scales: list[Any] | None, rank: in
         length = x.shape[i - rank]
         out = sizes[i] if sizes is not None else None
         factor = scales[i] if scales is not None else None
-        if not nearest_is_safe(length, out, factor):
+        if not nearest_is_safe(length, out, factor, images=x.dim() == IMAGES):
             risky.append(i)
     return _pick_all(x, sizes, scales, rank) if risky else None
 
@@ -153,8 +217,8 @@ def _picked(x: Any, length: Any, out: Any, step: Any, centre: float = 0.0) -> An
         ratio = scalar(length, x) / scalar(out, x)
     else:
         ratio = step if isinstance(step, torch.Tensor) else torch.full((), step, dtype=torch.float32, device=x.device)
-    if step is not None and not centre:
-        # torch copies an axis that keeps its size, and repeats one that doubles, whatever the scale was.
+    if step is not None and not centre and x.dim() == IMAGES:
+        # torch copies an axis of images that keeps its size, and repeats one that doubles, whatever the scale was.
         factor = scalar(out, x) / scalar(length, x)
         ratio = torch.where(torch.logical_or(factor == 1.0, factor == 2.0), 1.0 / factor, ratio)
     last = (scalar(length, x) - 1).to(torch.int64)
@@ -181,7 +245,7 @@ def _rounds_to_one(position: Any, ratio: Any) -> Any:
     return torch.logical_and(from_one >= -1.5 * 2.0**-25, from_one < 0.0)
 
 
-def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
+def nearest_is_safe(length: Any, out: Any, factor: float | None, images: bool = True) -> bool:
     """True when both formulas agree at every size that the symbols allow (at up to PAIRS of them).
 
     torch: floor(i * float32(length / out)), or of float32(1 / factor). ONNX Runtime: floor(i / float32(out / length)),
@@ -197,9 +261,12 @@ def nearest_is_safe(length: Any, out: Any, factor: float | None) -> bool:
         return False
     if factor is not None:
         traced = isinstance(length, torch.Tensor)
-        lengths = [*range(1, LONGEST_TRACED)] if traced else [pair[0] for pair in _pairs(length, length)]
-        # torch copies an axis that keeps its size and repeats one that doubles, where the factor would pick otherwise.
-        if factor not in (1.0, 2.0) and any(int(n * factor) in (n, 2 * n) for n in lengths):
+        lengths = [*range(1, LONGEST_PICKED)] if traced else [pair[0] for pair in _pairs(length, length)]
+        # torch copies an axis of images that keeps its size and repeats one that doubles, where the factor would pick
+        # otherwise.
+        if images and factor not in (1.0, 2.0) and any(int(n * factor) in (n, 2 * n) for n in lengths):
+            return False
+        if _written(length, factor) != factor:
             return False
         longest = max(lengths, default=1)
         return _agree(int(longest * factor), 1.0 / factor, factor)
