@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.export.branches.by_size.number_paths import line_astray, with_runs_by_number
 from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
@@ -87,14 +87,14 @@ def size_paths(job: ExportTask) -> SizePaths:
 
 def rounds_sizes(result: Attempt) -> bool:
     """True when the file computes a size in FP32, where Python has FP64: it may be another one at a single size."""
-    return result.candidate is not None and computes_sizes_in_floats(load_model(result.candidate.model).graph)
+    return result.candidate is not None and computes_sizes_in_floats(load_structure(result.candidate.model).graph)
 
 
 def rounded_dims(result: Attempt, inputs: Sequence[TensorSpec]) -> frozenset[str] | None:
     """The dims of the sizes that `rounds_sizes` speaks of; none where there are none, None where that is not seen."""
     if result.candidate is None:
         return frozenset()
-    return rounding_dims(load_model(result.candidate.model).graph, inputs)
+    return rounding_dims(load_structure(result.candidate.model).graph, inputs)
 
 
 def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:
@@ -164,7 +164,7 @@ def _difference_error(
         hint = READS_A_VALUE
     rounding = next((a for a in attempts if _is_rounded_size(a)), None)
     if rounding is not None and rounding.candidate is not None:
-        nodes = rounding_nodes(load_model(rounding.candidate.model).graph)
+        nodes = rounding_nodes(load_structure(rounding.candidate.model).graph)
         line, hint = line or origin_of(next(nodes)).source or None, IN_WHOLE_NUMBERS
     elif not line and _at_another_size(job, wrong) and rounds_sizes(attempts[0]):
         hint = CUT_FLOATS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 from trtconv.core.model.file import load_model
 from trtconv.core.requests import ExportRequest
@@ -88,7 +87,7 @@ def choose(job: ExportTask) -> ChosenExport:
                 result,
                 paths,
                 [*suspect_sizes(attempts, job.request.space), *rounded_sizes(result, job)],
-                **_what_to_scan(way, paths, result, job),
+                _dims_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
             job = with_paths(job, paths)
@@ -122,17 +121,10 @@ def choose(job: ExportTask) -> ChosenExport:
     raise export_error(attempts, job, paths)
 
 
-class _Scan(TypedDict):
-    thorough: bool
-    dims: frozenset[str] | None
-
-
-def _what_to_scan(way: Way, paths: SizePaths, result: Attempt, job: ExportTask) -> _Scan:
-    """Every dim of a file whose trace nobody proved; of one that rounds sizes those that it computes with."""
-    if way.exporter == "torchscript" or way.splits or paths.astray:
-        return {"thorough": True, "dims": None}
-    dims = rounded_dims(result, job.request.inputs)
-    return {"thorough": dims is None or bool(dims), "dims": dims}
+def _dims_to_scan(way: Way, paths: SizePaths, result: Attempt, job: ExportTask) -> frozenset[str] | None:
+    """Every dim (None) of a file whose trace nobody proved; of another those of the sizes that it rounds."""
+    unproved = way.exporter == "torchscript" or way.splits or paths.astray
+    return None if unproved else rounded_dims(result, job.request.inputs)
 
 
 def _doubts(job: ExportTask, result: Attempt) -> tuple[str, ...]:

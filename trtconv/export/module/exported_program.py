@@ -13,6 +13,7 @@ from unittest import mock
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.export.module.runner import take_named_inputs
 from trtconv.export.program.archive import LEGACY_PROGRAM, ProgramArchive
 from trtconv.export.program.expression import require_expression
 
@@ -123,12 +124,5 @@ def _with_names(program: Any) -> nn.Module:
         def forward(self, **inputs: Any) -> Any:
             return self.program(*(inputs[n] for n in first), **{n: inputs[n] for n in keywords.context or ()})
 
-    wrapper = Program()
     signature = inspect.Signature([parameter(n, parameter.POSITIONAL_OR_KEYWORD) for n in names])
-
-    def named_forward(**inputs: Any) -> Any:
-        return wrapper(**inputs)
-
-    named_forward.__signature__ = signature  # type: ignore[attr-defined]
-    wrapper.named_forward = named_forward
-    return wrapper
+    return take_named_inputs(Program(), signature)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -193,6 +194,17 @@ def forward_of(module: nn.Module) -> Callable[..., Any]:
     named = getattr(module, "named_forward", None)
     chosen: Callable[..., Any] = named if callable(named) else module.forward
     return chosen
+
+
+def take_named_inputs(module: nn.Module, signature: inspect.Signature) -> nn.Module:
+    """The module, whose `forward_of` has the names of another function's parameters."""
+
+    def named_forward(*inputs: Any, **named: Any) -> Any:
+        return module(*inputs, **named)
+
+    named_forward.__signature__ = signature  # type: ignore[attr-defined]
+    module.named_forward = named_forward
+    return module
 
 
 def _hooks_take_positions(module: nn.Module) -> bool:

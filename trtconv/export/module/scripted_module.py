@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.module.runner import take_named_inputs
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -54,14 +56,7 @@ def _in_python(script: Any, signature: inspect.Signature) -> nn.Module:
             bound.apply_defaults()
             return called(*bound.args, **bound.kwargs)
 
-    wrapper = Script()
-
-    def named_forward(*inputs: Any, **named: Any) -> Any:
-        return wrapper(*inputs, **named)
-
-    named_forward.__signature__ = signature  # type: ignore[attr-defined]
-    wrapper.named_forward = named_forward
-    return wrapper
+    return take_named_inputs(Script(), signature)
 
 
 def _frozen_function(script: Any) -> Any:

@@ -134,7 +134,22 @@ def rounding_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
     A Resize by a scale that is a power of two rounds nothing.
     """
-    values = _ShapeValues(graph)
+    yield from _rounding(graph, _ShapeValues(graph))
+
+
+def rounding_dims(graph: onnx.GraphProto, specs: Sequence[TensorSpec]) -> frozenset[str] | None:
+    """The dims that the numbers of `rounding_nodes` are computed from; None where that cannot be seen."""
+    values, dims = _ShapeValues(graph, specs), frozenset[str]()
+    for node in _rounding(graph, values):
+        read = None if node.op_type == "Resize" else values.read_dims(node)
+        if read is None:
+            return None
+        dims |= read
+    return dims
+
+
+def _rounding(graph: onnx.GraphProto, values: _ShapeValues) -> Iterator[onnx.NodeProto]:
+    """`rounding_nodes`, each once `values` has taken in what comes before it."""
     for node in walk_nodes(graph.node):
         if node.op_type == "Resize":
             if _scaled(node, values.constants, values.floating):
@@ -143,23 +158,6 @@ def rounding_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
         if values.add(node) and values.reads_floats(node) and cuts:
             yield node
-
-
-def rounding_dims(graph: onnx.GraphProto, specs: Sequence[TensorSpec]) -> frozenset[str] | None:
-    """The dims that the numbers of `rounding_nodes` are computed from; None where that cannot be seen."""
-    values, dims = _ShapeValues(graph, specs), frozenset[str]()
-    for node in walk_nodes(graph.node):
-        if node.op_type == "Resize":
-            if _scaled(node, values.constants, values.floating):
-                return None
-            continue
-        cuts = _cast_type(node) in INTEGERS or node.op_type in CUTTING
-        if values.add(node) and values.reads_floats(node) and cuts:
-            read = values.read_dims(node)
-            if read is None:
-                return None
-            dims |= read
-    return dims
 
 
 def _scaled(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto | None], floating: set[str]) -> bool:

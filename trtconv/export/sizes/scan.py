@@ -109,15 +109,13 @@ def scan_sizes(
     result: Attempt,
     paths: SizePaths,
     edges: Sequence[Sizes] = (),
-    *,
-    thorough: bool = True,
     dims: frozenset[str] | None = None,
 ) -> Attempt:
     """The attempt with what was covered; no longer equal when one of the scanned sizes differs.
 
-    `edges` are sizes at which something is known to change, the other dims as traced; `paths` has more. Without
-    `thorough` nothing else is looked at, for a file whose exporter proved its trace for the whole space, unless the
-    module looks sizes up in a table. Beside the edges only sizes of `dims` are moved; of all dims where that is None.
+    `edges` are sizes at which something is known to change, the other dims as traced; `paths` has more. Beside those
+    only sizes of `dims` are moved: of all where that is None, or where the module looks sizes up in a table, and of
+    none for a file whose exporter proved its trace for the whole space.
     """
     if result.candidate is None or result.verdict is None or result.runs is None:
         return result
@@ -125,7 +123,7 @@ def scan_sizes(
     runner = result.runs.model()
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
-    limits = _Limits(thorough or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
+    limits = _Limits(dims != frozenset() or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
     for kind, point in scan_points(job, [*paths.points, *edges], None if paths.tables else dims):
         if not limits.allow(kind):
             if kind == "edge":

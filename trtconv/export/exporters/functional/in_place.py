@@ -15,12 +15,10 @@ _OWN_MEMORY = {
     "aten.conv_transpose2d.input",
     "aten.conv_transpose3d.input",
     "aten.linear.default",
-    "aten.batch_norm.default",
     "aten.layer_norm.default",
     "aten.group_norm.default",
     "aten.instance_norm.default",
     "aten.max_pool2d.default",
-    "aten.adaptive_avg_pool2d.default",
     "aten.matmul.default",
 }
 

@@ -6,8 +6,9 @@ module writes into one of the two, the twin is another function, and its distanc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from trtconv.export.symbolic.recording.aliases import memory_of, tensors_in
 
 
 class SharedCastError(RuntimeError):
@@ -44,12 +45,4 @@ class SharedCasts:
 
 
 def _memory_of(value: Any) -> set[int]:
-    return {int(tensor.untyped_storage()._cdata) for tensor in _strided(value)}
-
-
-def _strided(value: Any) -> Iterator[Any]:
-    import torch
-
-    for part in value if isinstance(value, (tuple, list)) else (value,):
-        if isinstance(part, torch.Tensor) and part.layout is torch.strided:
-            yield part
+    return {memory_of(tensor) for tensor in tensors_in((value,))} - {0}

@@ -51,9 +51,9 @@ class RecordedAliases:
         """Watch what a handler gave in place of a view of one of the arguments."""
         if not gives_views(name):
             return
-        memory = {_memory(t) for t in _tensors(args)}
+        memory = {memory_of(t) for t in tensors_in(args)}
         for tensor in result if isinstance(result, (tuple, list)) else (result,):
-            if _is_tensor(tensor) and _memory(tensor) not in memory:
+            if _is_tensor(tensor) and memory_of(tensor) not in memory:
                 key = id(tensor)
                 self.copies[key] = weakref.ref(tensor, self._forget(key)), name
 
@@ -69,7 +69,7 @@ class RecordedAliases:
         if torch.compiler.is_dynamo_compiling():
             # The branches of a torch.cond, which have to be functions: torch refuses writes in them.
             return call()
-        operands = list(_tensors((*args, *named.values())))
+        operands = list(tensors_in((*args, *named.values())))
         versions = [_version(t) for t in operands]
         result = call()
         recorded = torch.jit.is_tracing()
@@ -89,11 +89,11 @@ class RecordedAliases:
         return result
 
     def _note_views(self, origin: RecordedView, operands: Sequence[Any], result: Any) -> None:
-        memory = {_memory(t): t for t in reversed(operands)}
+        memory = {memory_of(t): t for t in reversed(operands)}
         for index, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
             if not _is_tensor(tensor) or any(tensor is t for t in operands):
                 continue
-            parent = memory.get(_memory(tensor))
+            parent = memory.get(memory_of(tensor))
             if parent is not None:
                 key = id(tensor)
                 reference = weakref.ref(tensor, self._forget(key))
@@ -178,7 +178,8 @@ def _set_value(tensor: Any, other: Any) -> None:
     torch._C._set_value_trace(tensor, torch._C._get_value_trace(other))
 
 
-def _tensors(values: Sequence[Any]) -> Iterator[Any]:
+def tensors_in(values: Sequence[Any]) -> Iterator[Any]:
+    """The tensors among values, and in lists of them."""
     for value in values:
         if _is_tensor(value):
             yield value
@@ -196,7 +197,8 @@ def _version(tensor: Any) -> int:
     return 0 if tensor.is_inference() else int(tensor._version)
 
 
-def _memory(tensor: Any) -> int:
+def memory_of(tensor: Any) -> int:
+    """What tells the memory of a strided tensor from that of others while it lives; 0 of any other layout."""
     import torch
 
     return 0 if tensor.layout is not torch.strided else int(tensor.untyped_storage()._cdata)
