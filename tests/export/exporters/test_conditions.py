@@ -1,6 +1,7 @@
 """torch.cond, whose branches dynamo traces under trtconv's own modes."""
 
 import onnxruntime
+import pytest
 import torch
 
 NET = """
@@ -13,8 +14,12 @@ class Net(nn.Module):
 """
 
 
-def test_a_condition_on_a_value_converts(export, write_module):
-    write_module(NET)
+ASKING = "\n\ndef asks():\n    return torch.compiler.is_exporting() or torch.compiler.is_dynamo_compiling()\n"
+
+
+@pytest.mark.parametrize("more", ["", ASKING], ids=["alone", "beside_a_question_about_exports"])
+def test_a_condition_on_a_value_converts(more, export, write_module):
+    write_module(NET + more)
     result = export("net.py:Net", ["x:float32[N,T,4]"], "N=1:2:4 T=3:9:30")
     assert result.exporter == "dynamo"
     session = onnxruntime.InferenceSession(str(result.model), providers=["CPUExecutionProvider"])

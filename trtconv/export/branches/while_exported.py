@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -42,10 +43,17 @@ def answered(answer: bool, *, own: bool = False) -> Iterator[list[Frame]]:
 
     `own`: the user's own code alone, and not that of installed packages.
     """
+    import torch
+
+    _let_dynamo_meet_the_questions()
     lines: list[Frame] = []
+    traced_by_dynamo = torch.compiler.is_dynamo_compiling
 
     def answering(real: Callable[[], bool]) -> Callable[[], bool]:
         def ask() -> bool:
+            if traced_by_dynamo():
+                # A branch of torch.cond: dynamo has no frames of Python, and knows the real questions alone.
+                return real()
             frame = sys._getframe(1)
             if (is_library if own else is_machinery)(frame.f_code.co_filename):
                 return real()
@@ -62,11 +70,23 @@ def answered(answer: bool, *, own: bool = False) -> Iterator[list[Frame]]:
         yield lines
 
 
-def may_ask(module: nn.Module) -> bool:
-    """True when a file of the user's names one of the questions.
+@cache
+def _let_dynamo_meet_the_questions() -> None:
+    """Trace one function that asks, so that dynamo has its tables of torch's own functions before one is replaced.
 
-    Without need they are not answered by a function of ours, which ends torch.compile where `torch.cond` asks.
+    It builds each table once in a process, from the attributes of that moment.
     """
+    import torch
+
+    def asks(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if torch.compiler.is_dynamo_compiling() and torch.compiler.is_exporting() else x
+
+    if torch._dynamo.is_dynamo_supported():
+        torch.compile(asks, backend="eager")(torch.zeros(1))
+
+
+def may_ask(module: nn.Module) -> bool:
+    """True when a file of the user's names one of the questions."""
     files = [Path(space.get("__file__") or "") for space in user_namespaces(module)]
     return any(_NAMED.search(f.read_text(errors="replace")) for f in files if f.suffix == ".py" and f.is_file())
 

@@ -244,7 +244,9 @@ def first_line(error: BaseException | None) -> str:
     if needs:
         return needs
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
+    # A line that announces the cause, as of torch.cond, is told with it.
+    shown = " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
+    return f"{type(cause).__name__}: {shown[:300]}"
 
 
 def requirements(text: str) -> str:
