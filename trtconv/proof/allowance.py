@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.precision import FP16, FP32, HALVES, PRECISIONS, QUANTISED_NAMES, ROUNDINGS
 from trtconv.core.tolerance import NO_LIMITS, Tolerance
-from trtconv.proof.noise.noise_floor import TYPICAL, NoiseFloor, profile
+from trtconv.proof.noise.noise_floor import CHAOTIC, TYPICAL, NoiseFloor, profile
 from trtconv.proof.statistics.columns import ENOUGH, FLIP
 from trtconv.proof.statistics.quantised_noise import least_cosine
 
@@ -138,7 +138,9 @@ def allow(
         held = _held(floor, named)
         usual = limit + np.where(held, 0.0, fixed + relative * magnitude)
         limit = usual if tail is None else limit + np.where(held, 0.0, tail + relative * magnitude)
-    why = "the original is chaotic there: its own rounding is as large as its values" if floor.chaotic else ""
+    why = ""
+    if floor.chaotic:
+        why = f"the original's own noise is large there: more than {CHAOTIC / TYPICAL:.1%} of most of its values"
     return Allowance(limit, scale, named.cosine, named.mismatched or 0.0, why, None if tail is None else usual)
 
 

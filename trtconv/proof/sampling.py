@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.noise.noise_floor import NoiseFloor, OutputProfile, noise_floors, output_profiles
+from trtconv.core.text.listing import list_first
+from trtconv.proof.noise.noise_floor import (
+    CHAOTIC,
+    TYPICAL,
+    NoiseFloor,
+    OutputProfile,
+    noise_floors,
+    output_profiles,
+)
 from trtconv.proof.noise.rounding import (
     TIES,
     breaks_down,
@@ -44,6 +52,8 @@ SHARE_IN_FP64 = 0.5
 FEWEST_MEASURED = 2
 # Noise of this share of an output's magnitude at special values is told to the user.
 REMARKABLE = 0.01
+# Points that one note names.
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -219,25 +229,32 @@ def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
     import numpy as np
 
     notes = []
+    noisy: dict[str, list[str]] = {}
     for sample in items:
         for name, floor in sample.floors.items():
             output = sample.outputs[name]
             scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
             if floor.chaotic:
-                remedy = "; with random weights that is usual for deep networks, load real ones with --weights"
-                notes.append(
-                    f"at {sample.point} {label} is chaotic: its FP32 and FP64 '{name}' differ by as much as they are "
-                    f"large{remedy if label == MODULE else ''}"
-                )
+                noisy.setdefault(name, []).append(str(sample.point))
             elif floor.largest > REMARKABLE * scale > 0 and sample.point.values not in ("random", "nan"):
                 exact = "its FP64"
                 if sample.point.values == "denormal":
+                    if scale < np.finfo(np.float32).tiny:
+                        # Denormal outputs, which GPUs give as zero: nothing is to be shown there.
+                        continue
                     exact = "its FP64 or from what it is where denormals count as zero, as on GPUs"
                 where = " at some elements" if float(np.median(floor.error)) < floor.largest else ""
                 notes.append(
                     f"at {sample.point} {label} itself is ill conditioned: its FP32 '{name}' is "
                     f"{floor.largest:.2g} from {exact}{where}, so the comparison there shows little"
                 )
+    remedy = "; parts in bfloat16 or float16 do that, and so do deep networks with random weights (load real ones with "
+    remedy = remedy + "--weights)" if label == MODULE else ""
+    for name, points in noisy.items():
+        notes.append(
+            f"{label}'s own noise is large at {list_first(points, MOST_NAMED)}: most elements of its FP32 and FP64 "
+            f"'{name}' differ by more than {CHAOTIC / TYPICAL:.1%} of their size{remedy}"
+        )
     return notes
 
 

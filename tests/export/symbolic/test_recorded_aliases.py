@@ -14,7 +14,7 @@ from torch import nn
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.recorded.operators import recorded_forms
 from trtconv.export.symbolic.mode import symbolic_functions
-from trtconv.export.symbolic.recording.aliases import gives_views
+from trtconv.export.symbolic.recording.aliases import RecordedAliases, gives_views
 
 
 def recorded(function, *inputs, opset=17):
@@ -115,11 +115,28 @@ def writes_a_chunk(y):
     return y
 
 
+def fills_a_diagonal(y):
+    y.diagonal(dim1=1, dim2=2).fill_(-9.0)
+    return y
+
+
+def doubles_a_diagonal_of_a_transposed_slice(y):
+    y[:, 1:].mT.diagonal(1, 1, 2).mul_(2.0)
+    return y
+
+
+def writes_a_diagonal_and_reads_a_view(y):
+    flat = y.view(-1, 4)
+    torch.diagonal(y, dim1=1, dim2=2).relu_()
+    return flat + 1
+
+
 FUNCTIONS = (
     writes_mask, writes_mask_beside_slices, writes_mask_through_a_slice, writes_mask_in_the_last_axis,
     fills_a_transposed_view, clamps_a_flat_view, clamps_a_slice_of_a_transposed_view, clamps_a_narrowed_view,
     multiplies_permuted, thresholds_within_a_function, adds_to_data, writes_the_base_behind_a_view,
-    writes_one_view_and_reads_another, writes_a_chunk,
+    writes_one_view_and_reads_another, writes_a_chunk, fills_a_diagonal, doubles_a_diagonal_of_a_transposed_slice,
+    writes_a_diagonal_and_reads_a_view,
 )  # fmt: skip
 
 
@@ -157,13 +174,11 @@ def test_quotients_beyond_whole_numbers():
     np.testing.assert_array_equal(actual, expected)
 
 
-def test_a_view_that_is_none_is_not_written():
-    def write(y):
-        torch.diagonal(y, dim1=1, dim2=2).relu_()
-        return y
-
+def test_a_stand_in_without_its_tensor_is_not_written():
+    aliases, stand_in = RecordedAliases(), torch.ones(3)
+    aliases.note_copies("diagonal", (), stand_in, lambda x: x.diagonal())
     with pytest.raises(UnsupportedError, match="written into diagonal"):
-        recorded(lambda x: write(x.clone()), torch.randn(2, 4, 4))
+        aliases.follow(torch.Tensor.relu_, "relu_", (stand_in,), {}, stand_in.relu_)
 
 
 def test_views_are_told_by_torchs_schemas():

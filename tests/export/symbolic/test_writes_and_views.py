@@ -21,6 +21,7 @@ N_T = "N=1:2:3 T=2:5:9"
         "y = torch.stack([x, x], -1); y[mask, 0] = -1.; return y",
         "z = torch.complex(x, x + 1); return torch.einsum('nt,mt->nm', z, z.conj()).abs()",
         "z = torch.complex(x, x + 1); o = z * .5; o[:, :1] = z[:, :1].conj(); return torch.view_as_real(o)",
+        "z = x[:, :, None] * x[:, None]; z.diagonal(dim1=1, dim2=2).fill_(-9.); return z.softmax(-1)",
         "z = x[:, :, None] * x[:, None]; i, j = torch.tril_indices(x.shape[1], x.shape[1]); return z[:, i, j]",
         "z = x[:, :, None] * x[:, None]; i, j = torch.triu_indices(x.shape[1], x.shape[1]); return z[:, i, j]",
     ],

@@ -19,6 +19,7 @@ from trtconv.export.symbolic import (
     short_time,
 )
 from trtconv.export.symbolic.mode import symbolic_functions
+from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 
 
@@ -334,3 +335,10 @@ def test_extremes_of_int16():
     for function in (torch.amax, torch.amin):
         for dim in ((), 1, (0, 1)):
             assert torch.equal(numerics.extreme_of_all(function, x, dim), function(x, dim))
+
+
+@pytest.mark.parametrize("moved", [(-1, 0), (0, -2), ((-1, 0), (0, -1)), ((1, -1), (-1, 1))])
+def test_axes_move_by_negative_positions(moved, monkeypatch):
+    monkeypatch.setattr(torch.jit, "is_tracing", lambda: True)
+    x = torch.randn(2, 3, 4)
+    assert torch.equal(written_out.movedim(None, x, *moved), torch.movedim(x, *moved))

@@ -27,6 +27,7 @@ from trtconv.export.symbolic import (
     recurrent,
     short_time,
     sizes,
+    small_integers,
 )
 from trtconv.export.symbolic.indexing import sums, writes
 from trtconv.export.symbolic.recording import written_out
@@ -60,7 +61,8 @@ def handlers() -> dict[str, Handler]:
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
         "__setitem__": complex_parts.set_item(written_out.set_item(writes.set_item)),
         "__getitem__": complex_parts.get_item(written_out.get_item),
-        "diff": written_out.diff, "layer_norm": written_out.layer_norm, "rms_norm": written_out.rms_norm,
+        "diff": written_out.diff, **dict.fromkeys(("movedim", "moveaxis"), written_out.movedim),
+        "layer_norm": written_out.layer_norm, "rms_norm": written_out.rms_norm,
         "nansum": written_out.nansum, "nanmean": written_out.nanmean, "bilinear": written_out.bilinear,
         "slice_scatter": written_out.slice_scatter, "dist": written_out.dist, "addmv": written_out.addmv,
         "addbmm": written_out.addbmm, "diag_embed": written_out.diag_embed,
@@ -100,7 +102,8 @@ def handlers() -> dict[str, Handler]:
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": writes.index_reduce, "put": sums.put, "index_add": sums.index_add,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
-        "mode": order.mode,
+        "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
+        "cumsum": small_integers.cumsum,
         "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,
         "chunk": order.chunk, "cdist": numerics.cdist, "instance_norm": numerics.instance_norm, "clamp": numerics.clamp,
         "atan2": numerics.atan2, "arctan2": numerics.atan2, "angle": numerics.angle,
@@ -209,7 +212,7 @@ def symbolic_functions() -> Iterator[None]:
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:
-                aliases.note_copies(name, args, result)
+                aliases.note_copies(name, args, result, lambda x: handled(table, name, func, (x, *args[1:]), named))
                 return result
             result = recorded_steps(self, func, name, args, named) if lacks_form(name) else func(*args, **named)
             if isinstance(result, torch.Tensor):

@@ -209,17 +209,24 @@ def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def sort(func: Any, x: Any, *args: Any, stable: bool | None = None, **named: Any) -> Any:
-    """A stable sort: ONNX's TopK puts the lower index first anyway."""
+    """A stable sort: ONNX's TopK puts the lower index first anyway; it has no booleans."""
+    import torch
+
+    if x.dtype == torch.bool:
+        values, indices = func(x.to(torch.int32), *args, **named)
+        return torch.return_types.sort((values.to(torch.bool), indices))
     if not stable:
         return NotImplemented
     return func(x, *args, **named)
 
 
 def argsort(func: Any, x: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
-    """A stable one: see `sort`."""
+    """A stable one, or one of booleans: see `sort`."""
     import torch
 
-    return torch.sort(x, dim, descending)[1] if stable else NotImplemented
+    if not stable and x.dtype != torch.bool:
+        return NotImplemented
+    return sort(torch.sort, x, dim, descending)[1] if x.dtype == torch.bool else torch.sort(x, dim, descending)[1]
 
 
 def mode(func: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:

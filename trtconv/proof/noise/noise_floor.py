@@ -66,8 +66,9 @@ class NoiseFloor:
     """Of one output at one point. The arrays broadcast over the output.
 
     `error` is the typical error of each element and `scale` the magnitude of its column, both in the output's units;
-    `exact` marks whole numbers. `chaotic`: the original's own noise is as large as its values. `reach` is 0 but where
-    `error` is what quantisation costs (`proof.statistics.quantised_noise`), of which an element may be off so many.
+    `exact` marks whole numbers. `chaotic`: the original's own noise would let most elements be off by `CHAOTIC` of
+    their size. `reach` is 0 but where `error` is what quantisation costs (`proof.statistics.quantised_noise`), of which
+    an element may be off so many.
     """
 
     error: Array

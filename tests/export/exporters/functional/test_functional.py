@@ -93,7 +93,38 @@ def promoted(self, x):
     return counts / 3 + counts * 0.5 + x.mean(1), torch.where(x > 0, 1, x), counts + torch.tensor(2.5)
 
 
+def spreads(self, x):
+    y = self.conv(x)
+    return (
+        y.std((2, 3), keepdim=True) * y.var(1, keepdim=True, correction=0),
+        torch.var(y, dim=(0, -1), unbiased=False),
+        y.std() + y.var(),
+        torch.std(y, (1, -1), correction=0).square(),
+    )
+
+
+def larger_and_smaller(self, x):
+    y = self.conv(x)
+    return torch.max(y, x) - torch.min(x, y.mean((2, 3), keepdim=True)), torch.max((x > 0).sum(1), x.mean(1))
+
+
+def grids(self, x):
+    height, width = torch.arange(x.shape[2]), torch.arange(x.shape[3]) * 2
+    across, down = torch.meshgrid(width, height, indexing="xy")
+    rows, columns, _ = torch.meshgrid(height, width, torch.tensor(5), indexing="ij")
+    return x * across - down, x + rows[..., 0], columns.float()
+
+
+def dropped_in_place(self, x):
+    y = self.conv(x)
+    return nn.functional.dropout(y.view(y.shape[0], -1), 0.5, False, inplace=True) * 2 + y.flatten(1)
+
+
 KNOWN = (
+    spreads,
+    larger_and_smaller,
+    grids,
+    dropped_in_place,
     residual,
     read_before_the_write,
     activations,

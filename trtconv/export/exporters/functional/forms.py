@@ -178,6 +178,65 @@ def _renamed(packet: str, variant: str) -> Form:
     return form
 
 
+def _square(node: Any) -> None:
+    import torch
+
+    become(node, torch.ops.aten.pow.Tensor_Scalar, node.args[0], 2)
+
+
+def _spread(node: Any) -> None:
+    """The variance or standard deviation of single and double precision; of half precision it has other types."""
+    import torch
+
+    arguments = arguments_of(node)
+    tensor = arguments["self"]
+    value = tensor.meta["val"]
+    if value.dtype not in (torch.float32, torch.float64):
+        raise UnknownFormError("a variance of another type")
+    dims = arguments.get("dim")
+    axes = sorted(d % value.dim() for d in dims) if dims else list(range(value.dim()))
+    correction = arguments.get("correction", 1 if arguments.get("unbiased", True) else 0)
+    insert = node.graph.call_function
+    steps: list[tuple[Any, tuple[Any, ...]]] = []
+    if str(node.target).startswith("aten.std"):
+        steps.append((torch.ops.aten.sqrt.default, ()))
+    if arguments.get("keepdim"):
+        steps += [(torch.ops.aten.unsqueeze.default, (axis,)) for axis in axes]
+    # A correction that is not given is one.
+    variance = (tensor, axes, 1.0 if correction is None else float(correction))
+    if not steps:
+        become(node, torch.ops.prims.var.default, *variance)
+        return
+    result = insert(torch.ops.prims.var.default, variance)
+    result.meta["val"] = value.sum(axes)
+    for overload, rest in steps[:-1]:
+        before = result.meta["val"]
+        result = insert(overload, (result, *rest))
+        result.meta["val"] = overload(before, *rest)
+    overload, rest = steps[-1]
+    become(node, overload, result, *rest)
+
+
+def _grids(node: Any) -> None:
+    """`meshgrid`: each vector as a row or column of the grid, read by the nodes that take the grids one by one."""
+    import torch
+
+    arguments = arguments_of(node)
+    vectors = list(arguments["tensors"])
+    order = list(range(len(vectors)))
+    if arguments.get("indexing") == "xy" and len(vectors) > 1:
+        order[:2] = [1, 0]
+    sizes = [size_of(vectors[i], 0) if vectors[i].meta["val"].dim() else 1 for i in order]
+    for user in list(node.users):
+        if user.target is not operator.getitem:
+            raise UnknownFormError("grids that are not taken one by one")
+        index = user.args[1]
+        shape = [-1 if i == index else 1 for i in order]
+        line = node.graph.call_function(torch.ops.aten.view.default, (vectors[index], shape))
+        line.meta["val"] = vectors[index].meta["val"].reshape(shape)
+        become(user, torch.ops.aten.expand.default, line, sizes)
+
+
 FORMS: dict[str, Form] = {
     "aten.dropout.default": _identity,
     "aten.feature_dropout.default": _identity,
@@ -189,6 +248,12 @@ FORMS: dict[str, Form] = {
     "aten.type_as.default": _conversion,
     # Of a functional program it does not matter whether the result is a view.
     "aten.reshape.default": _as_it_is,
+    "aten.min.other": _renamed("minimum", "default"),
+    "aten.max.other": _renamed("maximum", "default"),
+    "aten.square.default": _square,
+    **{f"aten.{name}.{kind}": _spread for name in ("std", "var") for kind in ("default", "dim", "correction")},
+    "aten.meshgrid.default": _grids,
+    "aten.meshgrid.indexing": _grids,
     "aten.flatten.using_ints": _flatten,
     "aten.expand_as.default": _expand_as,
     "aten.chunk.default": _chunk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trtconv.export.exporters.functional.forms import UnknownFormError
+from trtconv.export.exporters.functional.forms import UnknownFormError, arguments_of
 
 # Operators that torch defines by others and that always give memory of their own.
 _OWN_MEMORY = {
@@ -36,6 +36,9 @@ def write_out_of_place(node: Any) -> None:
     if target is torch.ops.aten.detach_.default:
         # Nothing is written.
         node.target = torch.ops.aten.detach.default
+        return
+    if target is torch.ops.aten.dropout_.default and not arguments_of(node)["train"]:
+        node.target = torch.ops.aten.dropout.default
         return
     written = node.args[0] if node.args else None
     function = _function(target)

@@ -80,7 +80,7 @@ def _give_form(graph: Any, node: Any, registered: set[Any]) -> None:
         with graph.inserting_before(node):
             form(node)
         target = node.target
-    if target is operator.getitem or _is_assertion(target):
+    if target is operator.getitem or _is_assertion(target) or not node.users:
         return
     # As torch itself decides: of operators that it defines by others it keeps those that never share memory.
     if target not in registered or (_is_composite(target) and not _is_preservable_cia_op(target) and form is None):

@@ -39,30 +39,43 @@ class RecordedView:
     index: int
 
 
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A tensor with memory of its own in place of a view of `parent`, which `take` takes of a tensor of its shape."""
+
+    tensor: weakref.ref[Any]
+    parent: Any
+    name: str
+    take: Callable[[Any], Any]
+    index: int
+
+
 @dataclass
 class RecordedAliases:
     """The views of one recorded run, by the identity of their tensors and in the order in which they were made."""
 
     views: dict[int, RecordedView] = field(default_factory=dict)
-    # Tensors that stand for views, and have memory of their own.
-    copies: dict[int, tuple[weakref.ref[Any], str]] = field(default_factory=dict)
+    stand_ins: dict[int, StandIn] = field(default_factory=dict)
 
-    def note_copies(self, name: str, args: Sequence[Any], result: Any) -> None:
-        """Watch what a handler gave in place of a view of one of the arguments."""
+    def note_copies(self, name: str, args: Sequence[Any], result: Any, take: Callable[[Any], Any]) -> None:
+        """Watch what a handler gave in place of a view of the first argument.
+
+        `take` is what the handler gives for another tensor of the argument's shape.
+        """
         if not gives_views(name):
             return
-        memory = {memory_of(t) for t in tensors_in(args)}
-        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+        memory, parent = {memory_of(t) for t in tensors_in(args)}, args[0] if args else None
+        for index, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
             if _is_tensor(tensor) and memory_of(tensor) not in memory:
                 key = id(tensor)
-                self.copies[key] = weakref.ref(tensor, self._forget(key)), name
+                self.stand_ins[key] = StandIn(weakref.ref(tensor, self._forget(key)), parent, name, take, index)
 
     def follow(
         self, function: Callable[..., Any], name: str, args: Sequence[Any], named: Mapping[str, Any], call: Call
     ) -> Any:
         """The result of a call; afterwards each tensor of memory that it wrote has its new value in the graph.
 
-        Raises UnsupportedError where the call writes into a tensor that stands for a view and is none.
+        Raises UnsupportedError where the call writes into a tensor that stands for a view of none of its tensors.
         """
         import torch
 
@@ -76,11 +89,8 @@ class RecordedAliases:
         for tensor, version in zip(operands, versions, strict=True):
             if _version(tensor) == version:
                 continue
-            if id(tensor) in self.copies:
-                raise UnsupportedError(
-                    f"what is written into {self.copies[id(tensor)][1]}(...) never reaches its tensor in a file",
-                    hint="write into the tensor itself, as by an index, torch.where or index_put",
-                )
+            if id(tensor) in self.stand_ins:
+                self._write_back(self.stand_ins[id(tensor)], tensor)
             if recorded:
                 self._tell_others(tensor)
         if not recorded:
@@ -102,9 +112,23 @@ class RecordedAliases:
     def _forget(self, key: int) -> Callable[[Any], None]:
         def forget(_: Any) -> None:
             self.views.pop(key, None)
-            self.copies.pop(key, None)
+            self.stand_ins.pop(key, None)
 
         return forget
+
+    def _write_back(self, stand_in: StandIn, tensor: Any) -> None:
+        """Write the elements of a stand-in into the tensor of whose view it is one."""
+        import torch
+
+        parent = stand_in.parent
+        if not _is_tensor(parent):
+            raise UnsupportedError(
+                f"what is written into {stand_in.name}(...) never reaches its tensor in a file",
+                hint="write into the tensor itself, as by an index, torch.where or index_put",
+            )
+        written = _with_elements(parent, tensor, stand_in.take, stand_in.index)
+        copy = torch.Tensor.copy_
+        self.follow(copy, "copy_", (parent, written), {}, lambda: copy(parent, written))
 
     def _tell_others(self, written: Any) -> None:
         """Put what was written into the parents, and take every other view of that memory anew."""
@@ -143,7 +167,6 @@ def gives_views(name: str) -> bool:
 
 def _put_back(view: RecordedView, tensor: Any) -> Any:
     """The parent with the elements of a view of it replaced, as a tensor of its own."""
-    import torch
 
     parent, index = view.parent, view.arguments[0] if view.arguments else None
     if view.name in SAME_ORDER:
@@ -154,16 +177,21 @@ def _put_back(view: RecordedView, tensor: Any) -> Any:
         written = parent.clone()
         written[index] = tensor
         return written
-    # Where each element of the view lies in the parent, by taking the same view of the parent's numbers.
+    return _with_elements(parent, tensor, lambda x: view.function(x, *view.arguments, **view.named), view.index)
+
+
+def _with_elements(parent: Any, elements: Any, take: Callable[[Any], Any], index: int) -> Any:
+    """The parent with the elements of a view of it replaced.
+
+    Where each lies is told by the same view of the numbers of the parent's elements.
+    """
+    import torch
+
     flat = torch.ones_like(parent, dtype=torch.int64).reshape(-1)
-    numbers = (flat.cumsum(0) - 1).reshape(parent.shape)
-    places = _same_view(view, numbers)
-    return parent.reshape(-1).scatter(0, places.reshape(-1), tensor.reshape(-1)).reshape(parent.shape)
-
-
-def _same_view(view: RecordedView, numbers: Any) -> Any:
-    elements = view.function(numbers, *view.arguments, **view.named)
-    return elements[view.index] if isinstance(elements, (tuple, list)) else elements
+    positions = take((flat.cumsum(0) - 1).reshape(parent.shape))
+    if isinstance(positions, (tuple, list)):
+        positions = positions[index]
+    return parent.reshape(-1).scatter(0, positions.reshape(-1), elements.reshape(-1)).reshape(parent.shape)
 
 
 def _is_basic(index: Any) -> bool:

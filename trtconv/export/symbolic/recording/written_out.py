@@ -37,6 +37,19 @@ def diff(func: Any, input: Any, n: int = 1, dim: int = -1, prepend: Any = None, 
 
 
 @recorded
+def movedim(func: Any, input: Any, source: Any, destination: Any) -> Any:
+    """Axes moved to other positions as a permutation; the exporter writes negative positions as they are."""
+    rank = input.dim()
+    sources = [axis % rank for axis in (source if isinstance(source, (tuple, list)) else (source,))]
+    destinations = [axis % rank for axis in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    order: list[int | None] = [None] * rank
+    for axis, position in zip(sources, destinations, strict=True):
+        order[position] = axis
+    rest = iter(axis for axis in range(rank) if axis not in sources)
+    return input.permute([next(rest) if axis is None else axis for axis in order])
+
+
+@recorded
 def layer_norm(
     func: Any, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Any:

@@ -1,0 +1,25 @@
+"""Whole numbers of 8 and 16 bits and booleans, for which ONNX lacks operators, or has them in other types."""
+
+import pytest
+
+LINES = {
+    "bytes": (
+        "uint8",
+        "return x.any(), x.all(1, keepdim=True), (x > 1).any(1), x.cumsum(1), x.cumsum(1, dtype=torch.uint8)",
+    ),
+    "int16": ("int16", "return (x * 9999).cumsum(1, dtype=torch.int16), x.cumsum(1)"),
+    "booleans": (
+        "float32",
+        "k = x > 0; s = k.sort(1, descending=True); return k.argsort(dim=1, stable=True), s.values, s.indices",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_it_converts_and_is_equal(case, write_module, export):
+    dtype, lines = LINES[case]
+    head = "class Net(nn.Module):\n    def forward(self, x):\n"
+    write_module(head + "".join(f"        {line.strip()}\n" for line in lines.split(";")))
+    values = "" if dtype == "float32" else "=0:3"
+    result = export("net.py:Net", [f"x:{dtype}[N,T]{values}"], "N=1:2:3 T=2:5:9")
+    assert result.exporter == "dynamo"

@@ -1,0 +1,24 @@
+"""Functions of whole numbers of 8 and 16 bits, of which ONNX has the wider types alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def any_or_all(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+    """`any` and `all` of uint8, which torch gives as uint8 and the exporters as booleans."""
+    import torch
+
+    if x.dtype != torch.uint8:
+        return NotImplemented
+    return func(x != 0, *args, **named).to(torch.uint8)
+
+
+def cumsum(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
+    """Sums that stay in 8 or 16 bits, and wrap around there: the last bits of sums of 32."""
+    import torch
+
+    narrow = (torch.uint8, torch.int8, torch.int16)
+    if dtype not in narrow:
+        return NotImplemented
+    return func(x.to(dtype).to(torch.int32), dim).to(dtype)
