@@ -83,3 +83,21 @@ def test_torch_itself_gets_the_real_answer():
         torch.jit.trace(nn.MultiheadAttention(4, 2, batch_first=True).eval(), [torch.zeros(1, 3, 4)] * 3)
     assert len(lines) == 1
     assert not torch.jit.is_tracing()
+
+
+def test_a_function_that_is_scripted_may_ask(export, write_module):
+    write_module("""
+@torch.jit.script_if_tracing
+def raised(x):
+    return x + 1 if torch.jit.is_tracing() else x * 2
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x):
+        return raised(self.gru(x)[0])
+""")
+    result = export("net.py:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:5:9")
+    assert result.exporter == "torchscript"

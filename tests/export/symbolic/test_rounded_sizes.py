@@ -9,7 +9,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from tests.export.exporters.test_unit_sizes import Windows, trace
 from trtconv.export.exporters.dynamo import program_of
 from trtconv.export.exporters.unit_sizes import sizes_in_units
-from trtconv.export.symbolic.rounded_sizes import as_multiple, as_quotient, multiples_as_such
+from trtconv.export.symbolic.rounded_sizes import as_multiple, as_quotient, multiples_as_such, quotients_of_unknowns
 
 H, W = (sympy.Symbol(name, integer=True, positive=True) for name in "HW")
 ROUNDED = {
@@ -171,3 +171,17 @@ def test_windows_that_are_shifted_at_some_sizes_are_exported_for_all(export, wri
     result = export("net.py:Net", ["x:float32[N,3,H,W]"], "N=1:2:3 H=64:96:160%32 W=64:128:160%32", exporter="dynamo")
     # Four parts: either dim fits into one window up to 112.
     assert str(result.sizes).startswith("sizes tried: 48 of 48")
+
+
+def test_quotients_by_common_factors():
+    height, width = (FloorDiv(CeilToInt(IntTrueDiv(s, 32)) * 32 - 1, 8) + 1 for s in (H, W))
+    total = 9 * height * width + 3 * height * FloorDiv(width, 2)
+    cases = [(total, height), (total, 3 * height), (9 * height, height), (36 * height + 18, 6), (total + H, height)]
+    plain = [FloorDiv(base, divisor) for base, divisor in cases]
+    with quotients_of_unknowns():
+        quotients = [FloorDiv(base, divisor) for base, divisor in cases]
+    assert quotients[2] == 9
+    for size in ({H: 33, W: 64}, {H: 100, W: 1}, {H: 7, W: 257}):
+        for (base, divisor), before, quotient in zip(cases, plain, quotients, strict=True):
+            expected = sympy.sympify(base).subs(size) // sympy.sympify(divisor).subs(size)
+            assert sympy.sympify(quotient).subs(size) == sympy.sympify(before).subs(size) == expected

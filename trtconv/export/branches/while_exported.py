@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -49,16 +50,20 @@ def answered(answer: bool, *, own: bool = False) -> Iterator[list[Frame]]:
     lines: list[Frame] = []
     traced_by_dynamo = torch.compiler.is_dynamo_compiling
 
+    def answer_to(frame: FrameType, real: Callable[[], bool]) -> bool:
+        if (is_library if own else is_machinery)(frame.f_code.co_filename):
+            return real()
+        lines.append((frame.f_code.co_filename, frame.f_lineno))
+        return answer
+
     def answering(real: Callable[[], bool]) -> Callable[[], bool]:
         def ask() -> bool:
-            if traced_by_dynamo():
+            if torch.jit.is_scripting():
+                # What torch.jit.script compiles for a recording, which reads this branch alone.
+                return real()
+            else:  # noqa: RET505
                 # A branch of torch.cond: dynamo has no frames of Python, and knows the real questions alone.
-                return real()
-            frame = sys._getframe(1)
-            if (is_library if own else is_machinery)(frame.f_code.co_filename):
-                return real()
-            lines.append((frame.f_code.co_filename, frame.f_lineno))
-            return answer
+                return real() if traced_by_dynamo() else answer_to(sys._getframe(1), real)
 
         return ask
 

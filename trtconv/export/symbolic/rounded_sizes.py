@@ -29,8 +29,40 @@ def multiples_as_such() -> Iterator[None]:
         "_int_floordiv": _as_constant,
     }
     patches = {name: _rewriting(getattr(SymNode, name), rewrite) for name, rewrite in rewrites.items()}
-    with mock.patch.multiple(SymNode, **patches):
+    with mock.patch.multiple(SymNode, **patches), quotients_of_unknowns():
         yield
+
+
+@contextmanager
+def quotients_of_unknowns() -> Iterator[None]:
+    """In the block, what rounds or compares sizes is an unknown where torch has sympy simplify a quotient.
+
+    torch simplifies what it divides by a common factor. sympy then tries every identity on every function inside, for
+    a minute where the sizes of a detector's five feature maps are summed; the quotient needs none of them.
+    """
+    import sympy  # type: ignore[import-untyped]
+
+    simplify = sympy.simplify
+
+    def divide(expression: Any, *args: Any, **named: Any) -> Any:
+        if args or named:
+            return simplify(expression, *args, **named)
+        unknowns: dict[Any, Any] = {}
+        return sympy.cancel(_with_unknowns(expression, unknowns)).xreplace({u: e for e, u in unknowns.items()})
+
+    with mock.patch.object(sympy, "simplify", divide):
+        yield
+
+
+def _with_unknowns(expression: Any, unknowns: dict[Any, Any]) -> Any:
+    """The expression with a symbol for each part that is neither a sum, a product nor a power."""
+    import sympy
+
+    if isinstance(expression, sympy.Number | sympy.Symbol):
+        return expression
+    if isinstance(expression, sympy.Add | sympy.Mul) or (expression.is_Pow and expression.exp.is_Integer):
+        return expression.func(*(_with_unknowns(part, unknowns) for part in expression.args))
+    return unknowns.setdefault(expression, sympy.Dummy(integer=expression.is_integer))
 
 
 def _rewriting(operation: Any, rewrite: Any) -> Any:
@@ -56,7 +88,7 @@ def as_multiple(total: Any, ranges: Any = None) -> Any:
 
     `ranges` are torch's of the symbols, by which a quotient may be a number.
     """
-    import sympy  # type: ignore[import-untyped]
+    import sympy
     from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
     if not total.is_Add:

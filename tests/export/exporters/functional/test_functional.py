@@ -120,7 +120,29 @@ def dropped_in_place(self, x):
     return nn.functional.dropout(y.view(y.shape[0], -1), 0.5, False, inplace=True) * 2 + y.flatten(1)
 
 
+def written_parts(self, x):
+    y = self.conv(x)
+    y[:, 1].zero_()
+    y[:, 2:, :, 1:] *= 2
+    y[:, 0, -1] = 5.0
+    padded = x.new_full((x.shape[0], 4, x.shape[2] + 1, 9), -1.0)
+    padded[:, :, : x.shape[2], 2:7].copy_(y)
+    padded[..., 0] = x.sum()
+    return y * 2, padded + 1
+
+
+def part_that_is_read_before_the_next_write(self, x):
+    y = self.conv(x)
+    part = y[:, 1]
+    part.clamp_(min=0.1)
+    total = part.sum()
+    y[:, 2] = 0.25
+    return y * total
+
+
 KNOWN = (
+    written_parts,
+    part_that_is_read_before_the_next_write,
     spreads,
     larger_and_smaller,
     grids,
@@ -175,12 +197,6 @@ def view_of_what_is_written(self, x):
     return flat * 2
 
 
-def written_through_a_view(self, x):
-    y = self.conv(x)
-    y[:, 1].zero_()
-    return y * 2
-
-
 def written_through_dropout(self, x):
     y = self.conv(x)
     z = nn.functional.dropout(y, 0.5, False)
@@ -208,14 +224,55 @@ def of_another_type(self, x):
     return y * 2
 
 
+def part_that_is_read_later(self, x):
+    y = self.conv(x)
+    part = y[:, 1]
+    part.fill_(3)
+    y.mul_(2)
+    return part + y.sum(1)
+
+
+def view_of_a_part_that_is_read_later(self, x):
+    y = self.conv(x)
+    part = y[:, 1]
+    part.fill_(3)
+    row = part.unsqueeze(1)
+    y.mul_(2)
+    return row.sum() + y.sum(1)
+
+
+def part_that_is_written_again(self, x):
+    y = self.conv(x)
+    part = y[:, 1]
+    part.fill_(3)
+    part.add_(1)
+    return y * 2
+
+
+def other_part_that_is_read_later(self, x):
+    y = self.conv(x)
+    first, row = y[:, 1:3], y[:, 1]
+    first.relu_()
+    return y + row.unsqueeze(1)
+
+
+def part_of_itself(self, x):
+    y = self.conv(x)
+    y[:, 1:] = y[:, :-1]
+    return y * 2
+
+
 ALIASED = (
     view_of_what_is_written,
-    written_through_a_view,
     written_part,
+    part_that_is_read_later,
+    view_of_a_part_that_is_read_later,
+    part_that_is_written_again,
+    other_part_that_is_read_later,
 )
 
 
-@pytest.mark.parametrize("function", [*ALIASED, written_through_dropout, of_another_type])
+@pytest.mark.parametrize("function", [*ALIASED, part_of_itself, written_through_dropout, of_another_type])
 def test_what_may_share_memory_is_left_to_torch(function, registry):
     with pytest.raises(UnknownFormError):
         functional_program(exported(module_of(function), image(2, 4, 6, 5)), registry)

@@ -22,6 +22,14 @@ _OWN_MEMORY = {
     "aten.matmul.default",
 }
 
+# Parts of a tensor, and what puts one back.
+_SCATTERS = {"aten.slice.Tensor": "slice_scatter", "aten.select.int": "select_scatter"}
+# The meta of what stands for a tensor after writes into parts of it, and of what stands for such a part: in the program
+# the part has the tensor's memory.
+PARTS, IS_PART = "trtconv_parts", "trtconv_is_part"
+# The meta of a `clone` that copies.
+IS_COPY = "trtconv_is_copy"
+
 
 def write_out_of_place(node: Any) -> None:
     """Turn `relu_`, `add_` and their like into `relu`, `add`; whoever reads what was written to later reads that.
@@ -40,18 +48,89 @@ def write_out_of_place(node: Any) -> None:
     if target is torch.ops.aten.dropout_.default and not arguments_of(node)["train"]:
         node.target = torch.ops.aten.dropout.default
         return
-    written = node.args[0] if node.args else None
-    function = _function(target)
-    if function is None or not isinstance(written, torch.fx.Node) or not _has_own_memory(written):
+    if not node.args or not isinstance(node.args[0], torch.fx.Node):
         raise UnknownFormError(str(target))
-    before, after = _users(written, node)
+    levels = _views(node.args[0])
+    users = [_users(tensor, node) for tensor in levels]
+    # Another view of the memory would have to be taken anew.
+    shared = any(_may_share(user) for before, _ in users for user in before if user not in levels)
     # An output that is read by the name of what was written to would be the one before the write.
-    named = any(user.op == "output" for user in after)
-    if named or any(_may_share(user) for user in before) or not _same_type(node, written):
+    named = any(user.op == "output" for _, after in users for user in after)
+    # As would what an earlier write left of a part, and its views.
+    stale = any(_is_read_later(part, node) for part in levels[0].meta.get(PARTS, ()))
+    if shared or named or stale or not _has_own_memory(levels[0]):
         raise UnknownFormError(str(target))
-    node.target = function
-    for user in after:
-        user.replace_input_with(written, node)
+    _become_function(node, levels[-1])
+    values = _with_views(node, levels)
+    values[0].meta[PARTS] = [*levels[0].meta.get(PARTS, ()), *values[1:]]
+    for part in values[1:]:
+        part.meta[IS_PART] = True
+    for tensor, value, (_, after) in zip(levels, values, users, strict=True):
+        for user in after:
+            user.replace_input_with(tensor, value)
+
+
+def _is_read_later(part: Any, node: Any) -> bool:
+    before, after = _users(part, node)
+    return bool(after) or any(_may_share(user) for user in before)
+
+
+def _views(written: Any) -> list[Any]:
+    """The tensor of whose memory `written` is a part, and the slices by which it is taken, `written` itself last."""
+    levels = [written]
+    while str(levels[0].target) in _SCATTERS:
+        levels.insert(0, levels[0].args[0])
+    return levels
+
+
+def _become_function(node: Any, written: Any) -> None:
+    """Turn a write into the function that gives what is written. Raises UnknownFormError where there is none."""
+    import torch
+
+    if node.target is torch.ops.aten.zero_.default:
+        node.target = torch.ops.aten.zeros_like.default
+        return
+    if node.target is not torch.ops.aten.copy_.default:
+        function = _function(node.target)
+        if function is None or not _same_type(node, written):
+            raise UnknownFormError(str(node.target))
+        node.target = function
+        return
+    source, value = node.args[1], written.meta["val"]
+    if not isinstance(source, torch.fx.Node) or not _same_sizes(source.meta["val"], value):
+        raise UnknownFormError("a write of another shape")
+    node.kwargs = {}
+    node.meta[IS_COPY] = True
+    if source.meta["val"].dtype == value.dtype:
+        node.target, node.args = torch.ops.aten.clone.default, (source,)
+    else:
+        node.target, node.args, node.kwargs = torch.ops.aten._to_copy.default, (source,), {"dtype": value.dtype}
+
+
+def _same_sizes(first: Any, second: Any) -> bool:
+    """True where two shapes are the same numbers and formulas; nothing is asked of torch, which would note it."""
+
+    def formulas(tensor: Any) -> list[Any]:
+        return [getattr(getattr(size, "node", None), "expr", size) for size in tensor.shape]
+
+    return formulas(first) == formulas(second)
+
+
+def _with_views(node: Any, levels: list[Any]) -> list[Any]:
+    """What each of the tensors is after the write: the part is put back into what it was taken from."""
+    values, point = [node], node
+    for tensor, part in zip(reversed(levels[:-1]), reversed(levels[1:]), strict=True):
+        with node.graph.inserting_after(point):
+            point = node.graph.call_function(_scatter(part.target), (tensor, values[0], *part.args[1:]), part.kwargs)
+        point.meta["val"] = tensor.meta["val"]
+        values.insert(0, point)
+    return values
+
+
+def _scatter(view: Any) -> Any:
+    import torch
+
+    return getattr(torch.ops.aten, _SCATTERS[str(view)]).default
 
 
 def _function(target: Any) -> Any:
@@ -83,7 +162,7 @@ def _users(written: Any, node: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _has_own_memory(producer: Any) -> bool:
-    return producer.op == "call_function" and not _may_share(producer)
+    return producer.op == "call_function" and not _may_share(producer) and IS_PART not in producer.meta
 
 
 def _may_share(node: Any) -> bool:
@@ -99,6 +178,8 @@ def _may_share(node: Any) -> bool:
         return str(node.args[0].target) != "aten._native_batch_norm_legit_no_training.default"
     if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
         return True
+    if IS_COPY in node.meta:
+        return False
     schema = target._schema
     if schema.is_mutable or any(a.alias_info is not None for a in (*schema.arguments, *schema.returns)):
         return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 from trtconv.export.symbolic.resampling.adaptive import pool_to
 from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear, scalar
 from trtconv.export.symbolic.resampling.scales import LONGEST_TRACED, whole_ratio, written_scale
@@ -259,6 +259,15 @@ def nearest_is_safe(length: Any, out: Any, factor: float | None, images: bool = 
         return False
     if isinstance(length, torch.Tensor) and factor is None:
         return False
+    try:
+        return _agree_everywhere(length, out, factor, images)
+    except UnreadableError:
+        return False
+
+
+def _agree_everywhere(length: Any, out: Any, factor: float | None, images: bool) -> bool:
+    import torch
+
     if factor is not None:
         traced = isinstance(length, torch.Tensor)
         lengths = [*range(1, LONGEST_PICKED)] if traced else [pair[0] for pair in _pairs(length, length)]
@@ -282,6 +291,7 @@ def _agree(outputs: int, step: float, scale: float) -> bool:
 
 def _pairs(length: Any, out: Any) -> list[tuple[int, int]]:
     """Values of two sizes at the points of the symbols' ranges, spread evenly when there are many."""
+    import numpy as np
     import torch
 
     symbols = sorted(
@@ -291,11 +301,8 @@ def _pairs(length: Any, out: Any) -> list[tuple[int, int]]:
     if environment is None:
         return [(int(length), int(out))]
     ranges = [_values(environment, s, max(2, int(PAIRS ** (1 / max(1, len(symbols)))))) for s in symbols]
-    size_pairs = []
-    for values in itertools.product(*ranges):
-        chosen = dict(zip(symbols, values, strict=True))
-        size_pairs.append((_at(length, chosen), _at(out, chosen)))
-    return list(dict.fromkeys(size_pairs))
+    grids = dict(zip(symbols, (g.ravel() for g in np.meshgrid(*ranges, indexing="ij")), strict=True))
+    return list(dict.fromkeys(zip(_at(length, grids), _at(out, grids), strict=True)))
 
 
 def _values(environment: Any, symbol: Any, most: int) -> list[int]:
@@ -307,7 +314,11 @@ def _values(environment: Any, symbol: Any, most: int) -> list[int]:
     return list(range(low, high + 1, step))
 
 
-def _at(value: Any, chosen: dict[Any, int]) -> int:
+def _at(value: Any, grids: dict[Any, Any]) -> list[int]:
+    """A size at each point of the grids of its symbols; raises UnreadableError for a function that is not known."""
+    import numpy as np
     import torch
 
-    return int(value.node.expr.subs(chosen)) if isinstance(value, torch.SymInt) else int(value)
+    points = next(iter(grids.values())).size if grids else 1
+    at_points = evaluate_symbolic(value.node.expr, grids) if isinstance(value, torch.SymInt) else np.asarray(value)
+    return [int(n) for n in np.broadcast_to(at_points, points)]
