@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
+from trtconv.export.symbolic import grids
 
 NET = """
 import torch
@@ -78,3 +80,29 @@ def test_a_ramp_that_is_cut_is_compared_at_all_lengths(export, write_module):
     with pytest.raises(AccuracyError, match="differs from the module") as error:
         export("net.py:Net", ["x:float32[N,W]"], "N=1:2:3 W=8:16:60")
     assert error.value.hint.startswith("numbers are computed from a size in floats and cut")
+
+
+@pytest.mark.parametrize("size", [(1, 2), (2, 2), (3, 7), (4, 4), (5, 6), (12, 11), (3, 4, 5)])
+def test_the_nearest_pixel_of_a_reflected_image(size):
+    chance = torch.Generator().manual_seed(0)
+    image = torch.arange(float(np.prod(size))).reshape(1, 1, *size)
+    # Quarters lie half-way between pixels of even sizes.
+    halfway = torch.randint(-16, 17, (2000, len(size)), generator=chance) * 0.25
+    places = torch.cat([halfway, torch.randn(2000, len(size), generator=chance) * 3])
+    grid = places.reshape(1, *[1] * (len(size) - 1), -1, len(size))
+    settings = ("nearest", "reflection", False)
+    assert torch.equal(grids.grid_sample(F.grid_sample, image, grid, *settings), F.grid_sample(image, grid, *settings))
+    assert grids.grid_sample(F.grid_sample, image, grid, "bilinear", "reflection", False) is NotImplemented
+
+
+def test_a_reflected_image_of_any_size_converts(export, write_module):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x, g):
+        return F.grid_sample(x, g, "nearest", "reflection", False)
+""")
+    result = export("net.py:Net", ["x:float32[N,2,H,W]", "g:float32[N,4,5,2]=-2:2"], "N=1:2:3 H=2:5:12 W=2:6:12")
+    runner = OnnxRuntimeRunner(result.model)
+    x, g = torch.randn(2, 2, 4, 12), torch.randint(-8, 9, (2, 4, 5, 2)) / 4
+    [output] = runner({"x": x.numpy(), "g": g.numpy()}).values()
+    assert torch.equal(torch.from_numpy(output), F.grid_sample(x, g, "nearest", "reflection", False))

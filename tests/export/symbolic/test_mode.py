@@ -25,6 +25,11 @@ def test_adaptive_pools_are_exact(size, outputs):
     x = torch.randn(2, 3, size, size + 4)
     torch.testing.assert_close(pool_to(x, [outputs, 3], "average"), F.adaptive_avg_pool2d(x, (outputs, 3)))
     torch.testing.assert_close(pool_to(x, [outputs, None], "max"), F.adaptive_max_pool2d(x, (outputs, None)))
+    # Means of halves are what they are in torch to the last bit, and what is cut from them is the same.
+    halves = torch.randint(-8, 9, x.shape) / 2
+    expected = F.adaptive_avg_pool2d(halves, (outputs, 3))
+    assert torch.equal(pool_to(halves, [outputs, 3], "average"), expected)
+    assert pool_to(halves.half() * 4000, [outputs, 3], "average").isfinite().all()
 
 
 @pytest.mark.parametrize(("kernel", "stride", "padding"), [(5, 2, 1), (4, 4, 0), (7, 1, 3), (3, 5, 1)])
@@ -35,9 +40,10 @@ def test_windows_of_a_plain_pool(kernel, stride, padding, size):
     start = torch.arange(outputs) * stride - padding
     low, high = start.clamp(min=0), (start + kernel).clamp(max=size)
     counted = F.avg_pool1d(x, kernel, stride, padding)
-    torch.testing.assert_close(windows.average(x, -1, low, high, kernel), counted)
+    torch.testing.assert_close(windows.average(x, [windows.Windows(-1, low, high, kernel)]), counted)
     clipped = F.avg_pool1d(x, kernel, stride, padding, count_include_pad=False)
-    torch.testing.assert_close(windows.average(x, -1, low, high, high - low), clipped)
+    own_counts = windows.Windows(-1, low, high, high - low)
+    torch.testing.assert_close(windows.average(x, [own_counts]), clipped)
     torch.testing.assert_close(windows.maximum(x, -1, low, high), F.max_pool1d(x, kernel, stride, padding))
 
 

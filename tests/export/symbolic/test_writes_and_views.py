@@ -45,7 +45,10 @@ def test_triangles(count, monkeypatch):
     monkeypatch.setattr(grids, "is_symbolic", lambda size: True)
     assert torch.equal(grids.triangle(lower=True)(None, count, count), torch.tril_indices(count, count))
     assert torch.equal(grids.triangle(lower=False)(None, count, count), torch.triu_indices(count, count))
-    assert grids.triangle(lower=True)(None, count, count, 1) is NotImplemented
+    for offset in range(-count - 1, count + 2):
+        low, high = torch.tril_indices(count, count, offset), torch.triu_indices(count, count, offset)
+        assert torch.equal(grids.triangle(lower=True)(None, count, count, offset), low)
+        assert torch.equal(grids.triangle(lower=False)(None, count, count, offset), high)
 
 
 def test_masks_beside_other_indices():

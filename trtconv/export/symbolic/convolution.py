@@ -38,6 +38,23 @@ def conv_transpose(rank: int) -> Callable[..., Any]:
     return handle
 
 
+def conv1d(
+    func: Any,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: Any = 1,
+) -> Any:
+    """The handler of conv1d: as `conv2d`, over rows of height 1."""
+    if not is_symbolic(groups) or isinstance(padding, str) or x.dim() != 3:
+        return NotImplemented
+    stride, padding, dilation = ([one, *per_axis(v, 1)] for one, v in ((1, stride), (0, padding), (1, dilation)))
+    return conv2d(func, x.unsqueeze(2), weight.unsqueeze(2), bias, stride, padding, dilation, groups).squeeze(2)
+
+
 def conv2d(
     func: Any,
     x: Any,
@@ -48,7 +65,7 @@ def conv2d(
     dilation: Any = 1,
     groups: Any = 1,
 ) -> Any:
-    """The handler of conv2d: as many groups as samples (one kernel per sample) become unfold and a product."""
+    """The handler of conv2d: groups that move (a kernel for each sample, or channel) become unfold and a product."""
     import torch
     from torch.nn import functional
 
@@ -56,14 +73,14 @@ def conv2d(
         return NotImplemented
     strides, pads, dilations = (per_axis(v, 2) for v in (stride, padding, dilation))
     channels, kh, kw = weight.shape[1], weight.shape[2], weight.shape[3]
-    samples = x.reshape(groups, channels, x.shape[2], x.shape[3])
+    samples = x.reshape(x.shape[0] * groups, channels, x.shape[2], x.shape[3])
     taps = functional.unfold(samples, (kh, kw), dilations, pads, strides)
     kernels = weight.reshape(groups, -1, channels * kh * kw)
-    result = torch.matmul(kernels, taps)
+    result = torch.matmul(kernels, taps.reshape(x.shape[0], groups, channels * kh * kw, taps.shape[-1]))
     out = [
         (x.shape[2 + i] + 2 * pads[i] - dilations[i] * (k - 1) - 1) // strides[i] + 1 for i, k in enumerate((kh, kw))
     ]
-    result = result.reshape(1, weight.shape[0], out[0], out[1])
+    result = result.reshape(x.shape[0], weight.shape[0], out[0], out[1])
     return result if bias is None else result + bias.reshape(1, -1, 1, 1)
 
 

@@ -88,3 +88,19 @@ def ldexp(func: Any, x: Any, other: Any) -> Any:
     if not x.dtype.is_floating_point:
         return NotImplemented
     return x * torch.pow(2.0, other.to(x.dtype))
+
+
+def logsumexp(func: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """log(sum(exp(x))) with the largest element taken off first, as in torch.
+
+    ONNX Runtime's ReduceLogSumExp gives -inf for a row that starts with -inf and goes on far below zero.
+    """
+    import torch
+
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    axes = [dim] if isinstance(dim, int) else list(dim)
+    largest = x.amax(axes, keepdim=True)
+    largest = torch.where(largest.abs() == torch.inf, torch.zeros_like(largest), largest)
+    total = (x - largest).exp().sum(axes, keepdim=True).log() + largest
+    return total if keepdim else total.squeeze(axes)

@@ -82,12 +82,29 @@ def _transformed(x: Any, dim: int, sign: float, count: Any, norm: str | None) ->
     return torch.complex(*(part / scale for part in spectrum))
 
 
+def _of_length(x: Any, length: Any, dim: int) -> Any:
+    """x with an axis cut to a length, or filled up with zeros; as it is without one, or with torch's -1."""
+    import torch
+
+    if length is None or (not is_symbolic(length) and length == -1):
+        return x
+    if not is_symbolic(length) and not is_symbolic(x.shape[dim]):
+        lacking: Any = max(length - x.shape[dim], 0)
+    else:
+        # Which of the two is longer is not asked.
+        lacking = length
+    shape = list(x.shape)
+    shape[dim] = lacking
+    return torch.cat([x, torch.zeros(shape, dtype=x.dtype, device=x.device)], dim).narrow(dim, 0, length)
+
+
 def full(sign: float) -> Callable[..., Any]:
     """The handler of fft (sign -1) and ifft (sign 1)."""
 
     def handle(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
-        if n is not None or not _takes(x, norm):
+        if not _takes(x, norm) or (n is not None and x.dtype.is_complex):
             return NotImplemented
+        x = _of_length(x, n, dim)
         return _transformed(x, dim, sign, x.shape[dim], norm)
 
     return handle
@@ -97,8 +114,10 @@ def full2(sign: float) -> Callable[..., Any]:
     """The handler of fft2 and ifft2."""
 
     def handle(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-        if s is not None or not _takes(x, norm):
+        if not _takes(x, norm) or (s is not None and x.dtype.is_complex):
             return NotImplemented
+        for axis, length in zip(dim, s or (), strict=False):
+            x = _of_length(x, length, axis)
         for axis in dim:
             x = _transformed(x, axis, sign, x.shape[axis], norm)
         return x
@@ -108,15 +127,18 @@ def full2(sign: float) -> Callable[..., Any]:
 
 def rfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     """The handler of rfft: the first half of the frequencies of real values."""
-    if n is not None or not _takes(x, norm) or x.dtype.is_complex:
+    if not _takes(x, norm) or x.dtype.is_complex:
         return NotImplemented
+    x = _of_length(x, n, dim)
     return _transformed(x, dim, -1.0, x.shape[dim] // 2 + 1, norm)
 
 
 def rfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
     """The handler of rfft2."""
-    if s is not None or not _takes(x, norm) or x.dtype.is_complex:
+    if not _takes(x, norm) or x.dtype.is_complex:
         return NotImplemented
+    for axis, length in zip(dim, s or (), strict=False):
+        x = _of_length(x, length, axis)
     x = _transformed(x, dim[-1], -1.0, x.shape[dim[-1]] // 2 + 1, norm)
     for axis in dim[:-1]:
         x = _transformed(x, axis, -1.0, x.shape[axis], norm)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trtconv.export.symbolic.resampling.antialias import scalar
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum
 
 
@@ -49,23 +50,61 @@ def triangle(*, lower: bool) -> Callable[..., Any]:
     ) -> Any:
         import torch
 
-        if not is_symbolic(row) or (row is not col and not _are_one(row, col)) or offset != 0:
+        if not is_symbolic(row) or (row is not col and not _are_one(row, col)):
             return NotImplemented
         rows = torch.arange(row, device=device)
-        lengths = rows + 1 if lower else row - rows
+        starts = torch.zeros_like(rows) if lower else (rows + offset).clamp(min=0)
+        lengths = (rows + (1 + offset) if lower else row - starts).clamp(min=0)
+        lengths = torch.minimum(lengths, torch.full_like(rows, row))
         ends = lengths.cumsum(0)
-        positions = torch.arange(row * (row + 1) // 2, device=device)
+        positions = torch.arange(_elements(row, offset if lower else -offset), device=device)
         row_index = (positions.unsqueeze(-1) >= ends).sum(-1)
-        columns = positions - (ends - lengths)[row_index]
-        if not lower:
-            columns = columns + row_index
+        columns = positions - (ends - lengths)[row_index] + starts[row_index]
         return torch.stack((row_index, columns)).to(dtype or torch.int64)
 
     return handle
 
 
+def _elements(side: Any, beyond: int) -> Any:
+    """How many elements a square has below its diagonal, and on `beyond` further ones than that."""
+    if beyond <= 0:
+        rest = maximum(side + beyond, 0)
+        return rest * (rest + 1) // 2
+    rest = maximum(side - 1 - beyond, 0)
+    return side * side - rest * (rest + 1) // 2
+
+
 def _are_one(first: Any, second: Any) -> bool:
     return is_symbolic(second) and bool(first.node.expr == second.node.expr)
+
+
+def grid_sample(
+    func: Any,
+    input: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:
+    """The nearest pixel of a reflected image: torch reflects and then rounds, ONNX's GridSample rounds first.
+
+    Where a position half-way between two pixels lies outside the image, these are different pixels. So the pixel is
+    computed here as torch does (aten/src/ATen/native/cpu/GridSamplerKernel.cpp), and the sampler gets its centre.
+    """
+    import torch
+
+    if (mode, padding_mode) != ("nearest", "reflection") or align_corners:
+        return NotImplemented
+    centres = []
+    for position, size in zip(grid.unbind(-1), reversed(input.shape[2:]), strict=True):
+        length = scalar(size, grid).to(grid.dtype)
+        # Edges of pixels: the image lies from 0 to its length, and is mirrored at both.
+        from_edge = ((position + 1.0) * (length / 2.0)).abs()
+        beyond = from_edge - torch.floor(from_edge / (2.0 * length)) * (2.0 * length)
+        pixel = torch.round(torch.minimum(beyond, 2.0 * length - beyond) - 0.5)
+        pixel = torch.minimum(pixel.clamp(min=0.0), length - 1.0)
+        centres.append((2.0 * pixel + 1.0) / length - 1.0)
+    return func(input, torch.stack(centres, -1), mode, "border", align_corners)
 
 
 def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, device: Any = None) -> Any:

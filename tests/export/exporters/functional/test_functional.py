@@ -93,14 +93,9 @@ def promoted(self, x):
     return counts / 3 + counts * 0.5 + x.mean(1), torch.where(x > 0, 1, x), counts + torch.tensor(2.5)
 
 
-def spreads(self, x):
-    y = self.conv(x)
-    return (
-        y.std((2, 3), keepdim=True) * y.var(1, keepdim=True, correction=0),
-        torch.var(y, dim=(0, -1), unbiased=False),
-        y.std() + y.var(),
-        torch.std(y, (1, -1), correction=0).square(),
-    )
+def indices_of_what_holds(self, x):
+    batch, channel, row, _ = torch.where(self.conv(x) > 0)
+    return x[batch, channel, row].mean(0), x.square()
 
 
 def larger_and_smaller(self, x):
@@ -143,7 +138,7 @@ def part_that_is_read_before_the_next_write(self, x):
 KNOWN = (
     written_parts,
     part_that_is_read_before_the_next_write,
-    spreads,
+    indices_of_what_holds,
     larger_and_smaller,
     grids,
     dropped_in_place,

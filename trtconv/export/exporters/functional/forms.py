@@ -184,37 +184,17 @@ def _square(node: Any) -> None:
     become(node, torch.ops.aten.pow.Tensor_Scalar, node.args[0], 2)
 
 
-def _spread(node: Any) -> None:
-    """The variance or standard deviation of single and double precision; of half precision it has other types."""
+def _indices(node: Any) -> None:
+    """`where` of a condition alone: the columns of `nonzero`, read by the nodes that take them one by one."""
     import torch
 
-    arguments = arguments_of(node)
-    tensor = arguments["self"]
-    value = tensor.meta["val"]
-    if value.dtype not in (torch.float32, torch.float64):
-        raise UnknownFormError("a variance of another type")
-    dims = arguments.get("dim")
-    axes = sorted(d % value.dim() for d in dims) if dims else list(range(value.dim()))
-    correction = arguments.get("correction", 1 if arguments.get("unbiased", True) else 0)
-    insert = node.graph.call_function
-    steps: list[tuple[Any, tuple[Any, ...]]] = []
-    if str(node.target).startswith("aten.std"):
-        steps.append((torch.ops.aten.sqrt.default, ()))
-    if arguments.get("keepdim"):
-        steps += [(torch.ops.aten.unsqueeze.default, (axis,)) for axis in axes]
-    # A correction that is not given is one.
-    variance = (tensor, axes, 1.0 if correction is None else float(correction))
-    if not steps:
-        become(node, torch.ops.prims.var.default, *variance)
-        return
-    result = insert(torch.ops.prims.var.default, variance)
-    result.meta["val"] = value.sum(axes)
-    for overload, rest in steps[:-1]:
-        before = result.meta["val"]
-        result = insert(overload, (result, *rest))
-        result.meta["val"] = overload(before, *rest)
-    overload, rest = steps[-1]
-    become(node, overload, result, *rest)
+    columns = node.meta["val"]
+    if not columns or any(user.target is not operator.getitem for user in node.users):
+        raise UnknownFormError("indices that are not taken one by one")
+    table = node.graph.call_function(torch.ops.aten.nonzero.default, (node.args[0],))
+    table.meta["val"] = torch.stack(list(columns), 1)
+    for user in list(node.users):
+        become(user, torch.ops.aten.select.int, table, 1, user.args[1])
 
 
 def _grids(node: Any) -> None:
@@ -251,7 +231,7 @@ FORMS: dict[str, Form] = {
     "aten.min.other": _renamed("minimum", "default"),
     "aten.max.other": _renamed("maximum", "default"),
     "aten.square.default": _square,
-    **{f"aten.{name}.{kind}": _spread for name in ("std", "var") for kind in ("default", "dim", "correction")},
+    "aten.where.default": _indices,
     "aten.meshgrid.default": _grids,
     "aten.meshgrid.indexing": _grids,
     "aten.flatten.using_ints": _flatten,

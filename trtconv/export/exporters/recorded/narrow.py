@@ -87,10 +87,10 @@ def _filled(plain: Form) -> Form:
 
 
 def _chosen(plain: Form) -> Form:
-    def where(graph: Any, condition: Any, *rest: Any) -> Any:
-        """One of two values; the places where the condition holds where none are given."""
+    def where(graph: Any, condition: Any, *rest: Any, **named: Any) -> Any:
+        """One of two values; the places where the condition holds where none are given, one output for each axis."""
         if not rest or not values.is_tensor(rest[0]):
-            return plain(graph, condition, *rest)
+            return plain(graph, condition, *rest, **named)
         return _pointwise(lambda _, *choices: plain(graph, condition, *choices, *rest[2:]))(graph, *rest[:2])
 
     return where

@@ -30,12 +30,16 @@ def pool_to(x: Any, sizes: list[Any], kind: str) -> Any:
     rank = len(sizes)
     pooled_axes = [(i - rank, size) for i, size in enumerate(sizes) if size is not None]
     pooled_axes = [(axis, size) for axis, size in pooled_axes if not _keeps_size(size, x.shape[axis])]
-    whole = [axis for axis, size in pooled_axes if not is_symbolic(size) and size == 1]
-    if whole:
-        x = x.mean(whole, keepdim=True) if kind == "average" else x.amax(whole, keepdim=True)
-    for axis, size in pooled_axes:
-        if axis not in whole:
-            x = _one_axis(x, axis, size, kind)
+    if all(not is_symbolic(size) and size == 1 for _, size in pooled_axes):
+        whole = [axis for axis, _ in pooled_axes]
+        if not whole:
+            return x
+        return x.mean(whole, keepdim=True) if kind == "average" else x.amax(whole, keepdim=True)
+    bins = [(axis, *_bins(x, axis, size)) for axis, size in pooled_axes]
+    if kind == "average":
+        return windows.average(x, [windows.Windows(axis, start, end, end - start) for axis, start, end in bins])
+    for axis, start, end in bins:
+        x = windows.maximum(x, axis, start, end)
     return x
 
 
@@ -61,10 +65,3 @@ def _keeps_size(size: Any, length: Any) -> bool:
     if is_symbolic(size) or is_symbolic(length):
         return same_size(size, length)
     return bool(size == length)
-
-
-def _one_axis(x: Any, axis: int, size: Any, kind: str) -> Any:
-    start, end = _bins(x, axis, size)
-    if kind == "max":
-        return windows.maximum(x, axis, start, end)
-    return windows.average(x, axis, start, end, end - start)

@@ -73,12 +73,11 @@ def average_pool(rank: int) -> Handler:
             return pooled * (math.prod(pool.kernel) / divisor_override)
         if not moving or ceil_mode:
             return NotImplemented
-        whole = [i for i in moving if pool.whole(i, x)]
-        if whole:
-            x = x.mean([i - rank for i in whole], keepdim=True)
-        for index in (i for i in moving if i not in whole):
-            start, end, count = _windows(x, index - rank, pool, index, count_include_pad)
-            x = windows.average(x, index - rank, start, end, count)
+        if all(pool.whole(i, x) for i in moving):
+            x = x.mean([i - rank for i in moving], keepdim=True)
+        else:
+            axes = [(i, *_windows(x, i - rank, pool, i, count_include_pad)) for i in moving]
+            x = windows.average(x, [windows.Windows(i - rank, *bounds) for i, *bounds in axes])
         if len(moving) == rank or not _does_something(pool, moving):
             return x
         kernel, strides, pads = pool.plain(moving)

@@ -1,12 +1,14 @@
 """Pooling along one axis over windows that are given by their first and last index.
 
-The window of output i holds the elements j with `start[i] <= j < end[i]`. The average is a product with a matrix of
-weights that is zero outside the windows; several axes are done one after another, for the weights are separable. All
-operations are in TensorRT: Range, comparisons, Where, MatMul, ReduceMax.
+The window of output i holds the elements j with `start[i] <= j < end[i]`. A sum is a product with a matrix that is
+zero outside the windows; several axes are done one after another, for the sums are separable. All operations are in
+TensorRT: Range, comparisons, Where, MatMul, ReduceMax.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from trtconv.export.symbolic.sizes import arange
@@ -20,19 +22,56 @@ def _inside(length: Any, start: Any, end: Any, like: Any) -> Any:
     return torch.logical_and(position >= start.unsqueeze(1), position < end.unsqueeze(1))
 
 
-def average(x: Any, axis: int, start: Any, end: Any, divisor: Any) -> Any:
-    """Sums over windows along `axis`, divided by `divisor` ([outputs], or a number). x is [N, C, ...], start is [o]."""
-    weights = _inside(x.shape[axis], start, end, x).to(x.dtype) / divisor_column(divisor, x)
-    return along_axis(x, axis, weights)
+# Halvings of what is summed; windows of more elements than 2**24 are not told from shorter ones.
+MOST_HALVINGS = 24
 
 
-def divisor_column(divisor: Any, x: Any) -> Any:
-    """The divisor as [outputs, 1] in x's dtype, or as it is when it is one number."""
+@dataclass(frozen=True)
+class Windows:
+    """The windows along one axis (counted from the end), and what their sums are divided by: [outputs], or a number."""
+
+    axis: int
+    start: Any
+    end: Any
+    divisor: Any
+
+
+def average(x: Any, axes: Sequence[Windows]) -> Any:
+    """Sums over windows along some axes of x, [N, C, ...], divided by the divisors of all.
+
+    The sums are divided after all are made, as in torch: a mean of whole numbers that is whole comes out whole, which a
+    product with shares of a third misses. They are made of elements halved until no sum is larger than a mean, so that
+    half precision holds them; halving and doubling lose nothing.
+    """
+    divisors = []
+    for windows in axes:
+        count = _column(windows.divisor, x)
+        share = _halved(count, x)
+        inside = _inside(x.shape[windows.axis], windows.start, windows.end, x).to(x.dtype)
+        x = along_axis(x, windows.axis, inside * share)
+        divisors.append((count.to(x.dtype) * share).reshape([-1] + [1] * (-1 - windows.axis)))
+    for divisor in divisors:
+        x = x / divisor
+    return x
+
+
+def _column(divisor: Any, like: Any) -> Any:
+    """The divisor as int64 [outputs, 1], or [1, 1] where it is one number."""
     import torch
 
-    if isinstance(divisor, torch.Tensor):
-        return divisor.to(x.dtype).reshape(-1, 1)
-    return divisor
+    if not isinstance(divisor, torch.Tensor):
+        divisor = torch.full((), divisor, dtype=torch.int64, device=like.device)
+    return divisor.reshape(-1, 1)
+
+
+def _halved(count: Any, like: Any) -> Any:
+    """One, halved until it is at most 1 / count, in the type of `like`: taken from a table, as powers may round."""
+    import torch
+
+    steps = [2**i for i in range(MOST_HALVINGS)]
+    halvings = (count > torch.tensor(steps, device=like.device)).sum(-1)
+    table = torch.tensor([0.5**i for i in range(MOST_HALVINGS + 1)], dtype=torch.float32, device=like.device)
+    return table.index_select(0, halvings).to(like.dtype).unsqueeze(-1)
 
 
 def along_axis(x: Any, axis: int, weights: Any) -> Any:
