@@ -53,10 +53,13 @@ def test_what_a_mask_leaves_may_be_nothing(export, write_module):
     write_module("""
 class Net(nn.Module):
     def forward(self, x):
-        return x[x > 0].std(), x[x[:, 0] > 0].var(0)
+        return x[x > 0].std(), x[x[:, 0] > 0].var(0), x[x > 0].mean() / 3
 """)
     result = export("net.py:Net", ["x:float32[N,4]"], "N=1:3:9")
     runner = OnnxRuntimeRunner(result.model)
     nothing, one = np.full((3, 4), -1.0, np.float32), np.full((5, 4), 0.1, np.float32)
     assert all(np.isnan(output).all() for output in runner({"x": nothing}).values())
-    assert not any(output.any() for output in runner({"x": one}).values())
+    deviation_of_one, variance_of_one, third = runner({"x": one}).values()
+    assert not deviation_of_one.any()
+    assert not variance_of_one.any()
+    np.testing.assert_allclose(third, 0.1 / 3, rtol=1e-6)

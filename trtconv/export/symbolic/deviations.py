@@ -1,4 +1,4 @@
-"""Variances and standard deviations, exactly zero where all elements are equal.
+"""Variances and standard deviations, exactly zero where all elements are equal; means of what a mask takes.
 
 torch adds up differences from a running mean that starts at the first element (Welford's method), so that a row of one
 value has the deviation 0 in every precision. What the exporters write, the mean of (x - mean(x)) ** 2, is as far off
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.sizes import maximum
+from trtconv.export.symbolic.sizes import is_selection, maximum
 
 Handler = Callable[..., Any]
 
@@ -54,14 +54,21 @@ def deviation(*, root: bool, with_mean: bool = False) -> Handler:
 
 
 def _first(x: Any, axes: list[int]) -> Any:
-    """The first element along the axes, each of which keeps a size of one; zero where an axis may be empty and is."""
-    import torch
-
+    """One of the elements along the axes, each of which keeps a size of one."""
+    if any(is_selection(x.shape[axis]) for axis in axes):
+        # Of nothing there is no first one; and a maximum of what a mask takes is one over all of its tensor.
+        return x.amax(axes, keepdim=True)
     for axis in axes:
-        size = x.shape[axis]
-        if isinstance(size, torch.SymInt) and size.node.hint is None:
-            # The number of elements that a mask takes, of which torch does not know that there is one.
-            ending = torch.zeros([1 if a == axis % x.dim() else s for a, s in enumerate(x.shape)], dtype=x.dtype)
-            x = torch.cat([x, ending.to(x.device)], axis)
         x = x.narrow(axis, 0, 1)
     return x
+
+
+def mean(func: Any, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The mean of what a mask takes, which of nothing is NaN: ONNX Runtime's is 0."""
+    axes = [dim] if isinstance(dim, int) else list(dim or range(x.dim()))
+    if dtype is not None or not x.dtype.is_floating_point or not any(is_selection(x.shape[axis]) for axis in axes):
+        return NotImplemented
+    count: Any = 1
+    for axis in axes:
+        count = count * x.shape[axis]
+    return x.sum(axes, keepdim=keepdim) / count

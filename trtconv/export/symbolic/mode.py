@@ -109,7 +109,7 @@ def handlers() -> dict[str, Handler]:
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         "cumsum": small_integers.cumsum,
-        "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
+        "mean": deviations.mean, "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
         "var_mean": deviations.deviation(root=False, with_mean=True),
         "std_mean": deviations.deviation(root=True, with_mean=True),
         "sort": order.sort, "scatter_reduce": writes.scatter_reduce, "tensor_split": order.tensor_split,

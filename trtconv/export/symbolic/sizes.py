@@ -23,6 +23,13 @@ def _is_constant(value: Any) -> bool:
     return bool(value.node.is_constant() or value.node.expr.is_number)
 
 
+def is_selection(size: Any) -> bool:
+    """True for a number of elements that a mask takes, of which torch.export does not know that there is one."""
+    import torch
+
+    return isinstance(size, torch.SymInt) and size.node.hint is None
+
+
 def any_symbolic(values: Sequence[Any]) -> bool:
     """True when one of the values is symbolic."""
     return any(is_symbolic(v) for v in values)
