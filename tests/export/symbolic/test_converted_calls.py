@@ -5,6 +5,12 @@ import pytest
 LINES = {
     "spectrum of twice the length": "f = torch.fft.rfft(x, n=2 * x.shape[1], dim=1); return torch.view_as_real(f * f)",
     "spectrum of a fixed length": "return torch.fft.rfft(x, n=16, dim=1).abs(), torch.fft.fft2(x, s=(5, 8)).real",
+    "signals of cut spectra": """
+        f, g = torch.fft.rfft(x, n=16, dim=1), torch.fft.rfft(x, dim=1)
+        h = torch.fft.irfft2(torch.fft.rfft2(x), s=(5, 8))
+        return torch.fft.irfft(f, n=15, dim=1), torch.fft.irfft(g, n=12, dim=1), h
+    """,
+    "a filled diagonal": "s = x[0] @ x[0].T; s.fill_diagonal_(0.0); return s.softmax(-1)",
     "logarithms of sums": "y = x.masked_fill(x < 0, -float('inf')); return y.logsumexp(1), y.logsumexp((0, 1), True)",
     "a solution of several columns": "a = x[:, :3, :3] + 3 * torch.eye(3); return torch.linalg.solve(a, x[:, :3])",
     "a kernel for each channel": """
@@ -17,6 +23,8 @@ LINES = {
 RECORDED = {
     "one of all parts": "y = self.gru(x)[0]; return y.unbind(1)[0], y.unbind(-1)[3]",
     "quantiles": "y = self.gru(x)[0]; return torch.quantile(y, 0.7, dim=1), x.quantile(0.25)",
+    "statistics of everything": "y = self.gru(x)[0]; return (*torch.std_mean(y), torch.logsumexp(y, (0, 1)), y.var())",
+    "results in a slice": "y = self.gru(x)[0]; torch.exp(y[:, 1:], out=y[:, 1:]); return y",
     "where something holds": "y = self.gru(x)[0]; i, j, _ = torch.where(x > 0.5); return y[i, j].sum(0)",
     "a moved axis": "y = self.gru(x)[0]; return y.movedim(-1, 0)",
 }

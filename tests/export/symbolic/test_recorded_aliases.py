@@ -131,12 +131,41 @@ def writes_a_diagonal_and_reads_a_view(y):
     return flat + 1
 
 
+def clamps_behind_a_new_axis(y):
+    y[None].clamp_(max=0.5)
+    y[:, None, 1:].squeeze(1).mul_(2.0)
+    y[..., None][:, 2].fill_(3.0)
+    return y
+
+
+def clamps_windows(y):
+    y.unfold(1, 2, 2)[..., 0].clamp_(max=0.25)
+    return y
+
+
+def fills_its_own_diagonal(y):
+    y[0].fill_diagonal_(9.0)
+    return y
+
+
+def adds_into_a_slice(y):
+    torch.add(y[:, 1], y[:, 2], out=y[:, 1])
+    torch.exp(y[:, 3:], out=y[:, 3:])
+    return y
+
+
+def multiplies_two_views_at_once(y):
+    torch._foreach_mul_([y[:, 1], y[:, 2]], [y[:, 3].sum(), y[:, 0].sum()])
+    return y
+
+
 FUNCTIONS = (
     writes_mask, writes_mask_beside_slices, writes_mask_through_a_slice, writes_mask_in_the_last_axis,
     fills_a_transposed_view, clamps_a_flat_view, clamps_a_slice_of_a_transposed_view, clamps_a_narrowed_view,
     multiplies_permuted, thresholds_within_a_function, adds_to_data, writes_the_base_behind_a_view,
     writes_one_view_and_reads_another, writes_a_chunk, fills_a_diagonal, doubles_a_diagonal_of_a_transposed_slice,
-    writes_a_diagonal_and_reads_a_view,
+    writes_a_diagonal_and_reads_a_view, clamps_behind_a_new_axis, clamps_windows, fills_its_own_diagonal,
+    adds_into_a_slice, multiplies_two_views_at_once,
 )  # fmt: skip
 
 

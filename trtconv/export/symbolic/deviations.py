@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.sizes import is_selection, maximum
+from trtconv.export.symbolic.sizes import is_selection, maximum, without_axes
 
 Handler = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def deviation(*, root: bool, with_mean: bool = False) -> Handler:
         if not with_mean:
             return spread
         middle = (first + mean).to(x.dtype)
-        return spread, middle if keepdim else middle.squeeze(axes)
+        return spread, middle if keepdim else without_axes(middle, axes)
 
     return handle
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from trtconv.export.symbolic.numerics import is_whole
+from trtconv.export.symbolic.sizes import without_axes
 
 # Of a whole number over 1 a higher power leaves int64.
 LARGEST_POWER = 62
@@ -103,4 +104,4 @@ def logsumexp(func: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
     largest = x.amax(axes, keepdim=True)
     largest = torch.where(largest.abs() == torch.inf, torch.zeros_like(largest), largest)
     total = (x - largest).exp().sum(axes, keepdim=True).log() + largest
-    return total if keepdim else total.squeeze(axes)
+    return total if keepdim else without_axes(total, axes)

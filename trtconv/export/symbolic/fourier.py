@@ -12,7 +12,7 @@ from typing import Any
 from trtconv.export.symbolic.complex_parts import along
 from trtconv.export.symbolic.order import roll
 from trtconv.export.symbolic.resampling.antialias import scalar
-from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic
+from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, same_size
 
 NORMS = (None, "backward", "ortho", "forward")
 
@@ -88,6 +88,8 @@ def _of_length(x: Any, length: Any, dim: int) -> Any:
 
     if length is None or (not is_symbolic(length) and length == -1):
         return x
+    if x.dtype.is_complex:
+        return torch.complex(*(_of_length(part, length, dim) for part in _parts(x)))
     if not is_symbolic(length) and not is_symbolic(x.shape[dim]):
         lacking: Any = max(length - x.shape[dim], 0)
     else:
@@ -102,7 +104,7 @@ def full(sign: float) -> Callable[..., Any]:
     """The handler of fft (sign -1) and ifft (sign 1)."""
 
     def handle(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
-        if not _takes(x, norm) or (n is not None and x.dtype.is_complex):
+        if not _takes(x, norm):
             return NotImplemented
         x = _of_length(x, n, dim)
         return _transformed(x, dim, sign, x.shape[dim], norm)
@@ -114,7 +116,7 @@ def full2(sign: float) -> Callable[..., Any]:
     """The handler of fft2 and ifft2."""
 
     def handle(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-        if not _takes(x, norm) or (s is not None and x.dtype.is_complex):
+        if not _takes(x, norm):
             return NotImplemented
         for axis, length in zip(dim, s or (), strict=False):
             x = _of_length(x, length, axis)
@@ -152,6 +154,9 @@ def irfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> 
     if not _takes(x, norm):
         return NotImplemented
     axis = dim % x.dim() - x.dim()
+    if n is not None and not same_size(n // 2 + 1, x.shape[axis]):
+        # A shorter signal has fewer frequencies, and the others are cut off.
+        x = _of_length(x, n // 2 + 1, axis)
     bins = x.shape[axis]
     length = 2 * (bins - 1) if n is None else n
     real, imaginary = _parts(x.transpose(axis, -1))
@@ -167,9 +172,11 @@ def irfft(func: Any, x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> 
 
 
 def irfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
-    """The handler of irfft2; `s` may give the last axis's length."""
+    """The handler of irfft2."""
     if not _takes(x, norm):
         return NotImplemented
+    for axis, length in zip(dim[:-1], s or (), strict=False):
+        x = _of_length(x, length, axis)
     for axis in dim[:-1]:
         x = _transformed(x, axis, 1.0, x.shape[axis], norm)
     return irfft(None, x, None if s is None else s[-1], dim[-1], norm)

@@ -105,7 +105,8 @@ def handlers() -> dict[str, Handler]:
         "logaddexp2": numerics.logaddexp2, "fmax": numerics.fmax, "fmin": numerics.fmin, "signbit": numerics.signbit,
         "sign": numerics.sign, "sgn": numerics.sign,
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
-        "index_reduce": writes.index_reduce, "put": sums.put, "index_add": sums.index_add,
+        "index_reduce": writes.index_reduce, "fill_diagonal_": writes.fill_diagonal,
+        "put": sums.put, "index_add": sums.index_add,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         "cumsum": small_integers.cumsum,
@@ -212,7 +213,13 @@ def symbolic_functions() -> Iterator[None]:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named: Mapping[str, Any] = kwargs or {}
             name = renamed.get(func, getattr(func, "__name__", ""))
+            out = named.get("out")
             with errors.noted():
+                if isinstance(out, torch.Tensor) and torch.jit.is_tracing():
+                    # The tracer has the result, and not that it is written there.
+                    result = self.__torch_function__(func, types, args, {k: v for k, v in named.items() if k != "out"})
+                    if isinstance(result, torch.Tensor) and [*map(int, result.shape)] == [*map(int, out.shape)]:
+                        return self.__torch_function__(torch.Tensor.copy_, types, (out, result))
                 args, named = with_exact_floats(name, args, named)
                 call = partial(self.call, func, name, args, named)
                 return aliases.follow(func, name, args, named, call)

@@ -96,6 +96,13 @@ def maximum(a: Any, b: Any) -> Any:
     return torch.sym_max(a, b)
 
 
+def without_axes(x: Any, axes: Sequence[int]) -> Any:
+    """x without some axes of one element; a recorded `squeeze` of several needs their sizes."""
+    for axis in sorted((a % x.dim() for a in axes), reverse=True):
+        x = x.select(axis, 0)
+    return x
+
+
 def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> Any:
     """`torch.as_tensor([[h, w], [h // 2, w // 2]])` number by number: torch takes those that it was traced with."""
     import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -80,3 +81,16 @@ def index_reduce(
     if written is not NotImplemented:
         return written
     return x.scatter_reduce(axis, spread, source, reduce, include_self=include_self)
+
+
+def fill_diagonal(func: Any, x: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """`fill_diagonal_`, which a recording keeps at its own size, as a fill where all indices are equal."""
+    import torch
+
+    if wrap or x.dim() < 2:
+        return NotImplemented
+    positions = [
+        torch.arange(size, device=x.device).reshape([-1 if a == axis else 1 for a in range(x.dim())])
+        for axis, size in enumerate(x.shape)
+    ]
+    return x.masked_fill_(functools.reduce(torch.logical_and, (p == positions[0] for p in positions[1:])), fill_value)

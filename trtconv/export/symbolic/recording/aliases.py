@@ -86,13 +86,15 @@ class RecordedAliases:
         versions = [_version(t) for t in operands]
         result = call()
         recorded = torch.jit.is_tracing()
-        for tensor, version in zip(operands, versions, strict=True):
-            if _version(tensor) == version:
-                continue
-            if id(tensor) in self.stand_ins:
-                self._write_back(self.stand_ins[id(tensor)], tensor)
+        written = [t for t, version in zip(operands, versions, strict=True) if _version(t) != version]
+        # A list of tensors may hold several views of one, each of which has its own new value.
+        values = [torch._C._get_value_trace(t) for t in written] if recorded and len(written) > 1 else []
+        for index, tensor in enumerate(written):
+            if values:
+                torch._C._set_value_trace(tensor, values[index])
             if recorded:
                 self._tell_others(tensor)
+            self._write_back(tensor)
         if not recorded:
             return result
         self._note_views(RecordedView(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
@@ -116,19 +118,23 @@ class RecordedAliases:
 
         return forget
 
-    def _write_back(self, stand_in: StandIn, tensor: Any) -> None:
-        """Write the elements of a stand-in into the tensor of whose view it is one."""
+    def _write_back(self, tensor: Any) -> None:
+        """Where a stand-in was written, or a view of one, write its elements into the tensor that it shows."""
         import torch
 
-        parent = stand_in.parent
-        if not _is_tensor(parent):
-            raise UnsupportedError(
-                f"what is written into {stand_in.name}(...) never reaches its tensor in a file",
-                hint="write into the tensor itself, as by an index, torch.where or index_put",
-            )
-        written = _with_elements(parent, tensor, stand_in.take, stand_in.index)
-        copy = torch.Tensor.copy_
-        self.follow(copy, "copy_", (parent, written), {}, lambda: copy(parent, written))
+        memory = memory_of(tensor)
+        for stand_in in list(self.stand_ins.values()):
+            elements, parent = stand_in.tensor(), stand_in.parent
+            if elements is None or not memory or memory_of(elements) != memory:
+                continue
+            if not _is_tensor(parent):
+                raise UnsupportedError(
+                    f"what is written into {stand_in.name}(...) never reaches its tensor in a file",
+                    hint="write into the tensor itself, as by an index, torch.where or index_put",
+                )
+            written = _with_elements(parent, elements, stand_in.take, stand_in.index)
+            copy = torch.Tensor.copy_
+            self.follow(copy, "copy_", (parent, written), {}, lambda: copy(parent, written))  # noqa: B023
 
     def _tell_others(self, written: Any) -> None:
         """Put what was written into the parents, and take every other view of that memory anew."""
@@ -195,8 +201,9 @@ def _with_elements(parent: Any, elements: Any, take: Callable[[Any], Any], index
 
 
 def _is_basic(index: Any) -> bool:
+    """True for slices and numbers; the tracer loses what is written through an index with a new axis."""
     parts = index if isinstance(index, tuple) else (index,)
-    return not any(_is_tensor(part) or isinstance(part, (list, bool)) for part in parts)
+    return not any(part is None or _is_tensor(part) or isinstance(part, (list, bool)) for part in parts)
 
 
 def _set_value(tensor: Any, other: Any) -> None:
