@@ -9,7 +9,7 @@ import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
-from trtconv.export.symbolic import division
+from trtconv.export.symbolic.arithmetic import division
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.reference import read_samples
 

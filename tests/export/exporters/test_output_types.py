@@ -5,7 +5,7 @@ import pytest
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
-from trtconv.export.symbolic import division
+from trtconv.export.symbolic.arithmetic import division
 
 SHIFT = """
 class Net(nn.Module):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.export.symbolic.deviations import deviation
+from trtconv.export.symbolic.arithmetic.deviations import deviation
 
 VALUES = (0.1, 0.3, 0.7, 3.3, 114 / 255, -100.1, 250.3, 1000 / 3)
 NAMES = {"var": {"root": False}, "std": {"root": True}}

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.flat_module import flat_module
-from trtconv.export.symbolic import division, linear_algebra, numerics, order, short_time
+from trtconv.export.symbolic import linear_algebra, order, short_time
 from trtconv.export.symbolic import mode as symbolic_mode
+from trtconv.export.symbolic.arithmetic import division, numerics
 from trtconv.export.symbolic.indexing import writes
 from trtconv.export.symbolic.mode import handlers
 from trtconv.export.symbolic.resampling import resize, windows

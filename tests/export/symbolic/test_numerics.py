@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from trtconv.export.symbolic import division, numerics, order, short_time
+from trtconv.export.symbolic import order, short_time
+from trtconv.export.symbolic.arithmetic import division, numerics
 from trtconv.export.symbolic.indexing import sums
 from trtconv.export.symbolic.mode import symbolic_functions
 

@@ -7,17 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from trtconv.export.symbolic import (
-    convolution,
-    division,
-    error_functions,
-    exponents,
-    grids,
-    linear_algebra,
-    numerics,
-    order,
-    short_time,
-)
+from trtconv.export.symbolic import convolution, grids, linear_algebra, order, short_time
+from trtconv.export.symbolic.arithmetic import division, error_functions, exponents, numerics
 from trtconv.export.symbolic.mode import symbolic_functions
 from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool

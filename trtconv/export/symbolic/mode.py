@@ -15,19 +15,21 @@ from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
     complex_parts,
     convolution,
-    deviations,
-    division,
-    error_functions,
     experts,
-    exponents,
     fourier,
     grids,
     linear_algebra,
-    numerics,
     order,
     recurrent,
     short_time,
     sizes,
+)
+from trtconv.export.symbolic.arithmetic import (
+    deviations,
+    division,
+    error_functions,
+    exponents,
+    numerics,
     small_integers,
 )
 from trtconv.export.symbolic.indexing import sums, writes

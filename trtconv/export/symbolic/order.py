@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
-from trtconv.export.symbolic.numerics import lerp
+from trtconv.export.symbolic.arithmetic.numerics import lerp
 from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, minimum
 
 

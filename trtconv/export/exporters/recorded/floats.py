@@ -18,7 +18,7 @@ def forms(opset: int) -> dict[str, Form]:
 
 
 def floored_fraction(graph: Any, dividend: Any, divisor: Any) -> Any:
-    """x // y by the exact remainder, as `trtconv.export.symbolic.division` has it; x / y where y is 0."""
+    """x // y by the exact remainder, as `trtconv.export.symbolic.arithmetic.division` has it; x / y where y is 0."""
     zero, one = values.constant(graph, 0.0), values.constant(graph, 1.0)
     rest = graph.op("Mod", dividend, divisor, fmod_i=1)
     whole = graph.op("Div", graph.op("Sub", dividend, rest), divisor)

@@ -44,7 +44,7 @@ def log_ndtr(func: Any, x: Any) -> Any:
     """The logarithm of the normal distribution, which is erfc(-x / sqrt(2)) / 2; below -1 without its value."""
     import torch
 
-    from trtconv.export.symbolic.numerics import log1p
+    from trtconv.export.symbolic.arithmetic.numerics import log1p
 
     if not _is_single(x):
         return NotImplemented

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from trtconv.export.symbolic.numerics import is_whole
+from trtconv.export.symbolic.arithmetic.numerics import is_whole
 from trtconv.export.symbolic.sizes import without_axes
 
 # Of a whole number over 1 a higher power leaves int64.

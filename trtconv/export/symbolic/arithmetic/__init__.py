@@ -1,0 +1,1 @@
+"""Handlers of functions of numbers, element by element or over axes."""
