@@ -245,8 +245,8 @@ def first_line(error: BaseException | None) -> str:
         return needs
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     # A line that announces the cause, as of torch.cond, is told with it.
-    shown = " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
-    return f"{type(cause).__name__}: {shown[:300]}"
+    count = 2 if lines and lines[0].endswith(":") else 1
+    return f"{type(cause).__name__}: {' '.join(lines[:count])[:300]}"
 
 
 def requirements(text: str) -> str:

@@ -38,40 +38,44 @@ def conv_transpose(rank: int) -> Callable[..., Any]:
     return handle
 
 
-def conv1d(
-    func: Any,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
-    """The handler of conv1d: as `conv2d`, over rows of height 1."""
-    if not is_symbolic(groups) or isinstance(padding, str) or x.dim() != 3:
-        return NotImplemented
-    stride, padding, dilation = ([one, *per_axis(v, 1)] for one, v in ((1, stride), (0, padding), (1, dilation)))
-    return conv2d(func, x.unsqueeze(2), weight.unsqueeze(2), bias, stride, padding, dilation, groups).squeeze(2)
+def convolution(rank: int) -> Callable[..., Any]:
+    """The handler of conv1d or conv2d: groups that move (a kernel for each sample, or channel) become a product."""
+
+    def handle(
+        func: Any,
+        x: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: Any = 1,
+    ) -> Any:
+        if not is_symbolic(groups) or isinstance(padding, str) or x.dim() != rank + 2:
+            return NotImplemented
+        strides, pads, dilations = (per_axis(v, rank) for v in (stride, padding, dilation))
+        if rank == 2:
+            return _in_groups(x, weight, bias, strides, pads, dilations, groups)
+        # Rows of height 1.
+        x, weight, strides, pads, dilations = (
+            x.unsqueeze(2),
+            weight.unsqueeze(2),
+            [1, *strides],
+            [0, *pads],
+            [1, *dilations],
+        )
+        return _in_groups(x, weight, bias, strides, pads, dilations, groups).squeeze(2)
+
+    return handle
 
 
-def conv2d(
-    func: Any,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
+def _in_groups(
+    x: Any, weight: Any, bias: Any, strides: list[Any], pads: list[Any], dilations: list[Any], groups: Any
 ) -> Any:
-    """The handler of conv2d: groups that move (a kernel for each sample, or channel) become unfold and a product."""
+    """A convolution of images, [N, C, H, W], by unfolding them."""
     import torch
     from torch.nn import functional
 
-    if not is_symbolic(groups) or isinstance(padding, str):
-        return NotImplemented
-    strides, pads, dilations = (per_axis(v, 2) for v in (stride, padding, dilation))
     channels, kh, kw = weight.shape[1], weight.shape[2], weight.shape[3]
     samples = x.reshape(x.shape[0] * groups, channels, x.shape[2], x.shape[3])
     taps = functional.unfold(samples, (kh, kw), dilations, pads, strides)

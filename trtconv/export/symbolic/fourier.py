@@ -11,8 +11,7 @@ from typing import Any
 
 from trtconv.export.symbolic.complex_parts import along
 from trtconv.export.symbolic.order import roll
-from trtconv.export.symbolic.resampling.antialias import scalar
-from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, same_size
+from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, same_size, scalar
 
 NORMS = (None, "backward", "ortho", "forward")
 
@@ -100,6 +99,12 @@ def _of_length(x: Any, length: Any, dim: int) -> Any:
     return torch.cat([x, torch.zeros(shape, dtype=x.dtype, device=x.device)], dim).narrow(dim, 0, length)
 
 
+def _of_lengths(x: Any, lengths: Any, axes: Any) -> Any:
+    for axis, length in zip(axes, lengths or (), strict=False):
+        x = _of_length(x, length, axis)
+    return x
+
+
 def full(sign: float) -> Callable[..., Any]:
     """The handler of fft (sign -1) and ifft (sign 1)."""
 
@@ -118,8 +123,7 @@ def full2(sign: float) -> Callable[..., Any]:
     def handle(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> Any:
         if not _takes(x, norm):
             return NotImplemented
-        for axis, length in zip(dim, s or (), strict=False):
-            x = _of_length(x, length, axis)
+        x = _of_lengths(x, s, dim)
         for axis in dim:
             x = _transformed(x, axis, sign, x.shape[axis], norm)
         return x
@@ -139,8 +143,7 @@ def rfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = Non
     """The handler of rfft2."""
     if not _takes(x, norm) or x.dtype.is_complex:
         return NotImplemented
-    for axis, length in zip(dim, s or (), strict=False):
-        x = _of_length(x, length, axis)
+    x = _of_lengths(x, s, dim)
     x = _transformed(x, dim[-1], -1.0, x.shape[dim[-1]] // 2 + 1, norm)
     for axis in dim[:-1]:
         x = _transformed(x, axis, -1.0, x.shape[axis], norm)
@@ -175,8 +178,7 @@ def irfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = No
     """The handler of irfft2."""
     if not _takes(x, norm):
         return NotImplemented
-    for axis, length in zip(dim[:-1], s or (), strict=False):
-        x = _of_length(x, length, axis)
+    x = _of_lengths(x, s, dim[:-1])
     for axis in dim[:-1]:
         x = _transformed(x, axis, 1.0, x.shape[axis], norm)
     return irfft(None, x, None if s is None else s[-1], dim[-1], norm)

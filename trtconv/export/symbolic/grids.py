@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.resampling.antialias import scalar
-from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum
+from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum, scalar
 
 
 def affine_grid(func: Any, theta: Any, size: Any, align_corners: Any = None) -> Any:

@@ -42,14 +42,14 @@ def solve(func: Any, a: Any, b: Any, *, left: bool = True) -> Any:
     # torch takes b for a batch of vectors where its shape is that of a without the last axis, and for matrices else.
     if b.dim() < a.dim() and all(same_size(s, t) for s, t in zip(b.shape, a.shape[:-1], strict=True)):
         return solve(func, a, b.unsqueeze(-1)).squeeze(-1)
-    if b.dim() < a.dim() or not all(_may_be_one(s, t) for s, t in zip(b.shape[:-2], a.shape[:-2], strict=True)):
+    if b.dim() < a.dim() or not all(_may_be_equal(s, t) for s, t in zip(b.shape[:-2], a.shape[:-2], strict=True)):
         if any(is_symbolic(s) for s in b.shape[:-2]):
             return NotImplemented
         b = b.expand(*a.shape[:-2], *b.shape[-2:])
     return _eliminate(torch.cat([a, b], -1), size)[0][..., size:]
 
 
-def _may_be_one(first: Any, second: Any) -> bool:
+def _may_be_equal(first: Any, second: Any) -> bool:
     """True for equal sizes; two that move and are equal where they are traced have to be for `cat`, which says so."""
     import torch
 

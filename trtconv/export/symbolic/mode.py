@@ -53,9 +53,8 @@ def handlers() -> dict[str, Handler]:
     A handler gets the function and its arguments; NotImplemented means that the function is traced as it is.
     """
     table: dict[str, Handler] = {
-        "interpolate": resize.interpolate, "conv2d": convolution.conv2d, "conv1d": convolution.conv1d,
-        "affine_grid": grids.affine_grid,
-        "grid_sample": grids.grid_sample,
+        "interpolate": resize.interpolate, "affine_grid": grids.affine_grid, "grid_sample": grids.grid_sample,
+        "conv1d": convolution.convolution(1), "conv2d": convolution.convolution(2),
         **creation_handlers(),
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
@@ -91,7 +90,7 @@ def handlers() -> dict[str, Handler]:
         "trapezoid": grids.trapezoid, "trapz": grids.trapezoid, "arange": grids.arange_of_mixed,
         "cumulative_trapezoid": grids.cumulative_trapezoid, "kron": linear_algebra.kronecker,
         "block_diag": linear_algebra.block_diagonal, "gradient": grids.gradient, "nanmedian": order.nanmedian,
-        "quantile": order.quantile, "unbind": order.unbind,
+        "quantile": written_out.quantile, "unbind": written_out.unbind,
         "nanquantile": order.nanquantile,
         "erfinv": error_functions.erfinv, "special_erfinv": error_functions.erfinv, "erfc": error_functions.erfc,
         "special_erfc": error_functions.erfc, "special_erfcx": error_functions.erfcx,

@@ -196,30 +196,6 @@ def _longer(a: Any, b: Any) -> Any:
     return b if isinstance(a, int) and a == 1 else a
 
 
-def quantile(
-    func: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
-    """A quantile in a recorded run, which keeps the sizes of the trace: NaN where one is, else as `nanquantile`."""
-    import torch
-
-    if not torch.jit.is_tracing():
-        return NotImplemented
-    values = nanquantile(func, x, q, dim, keepdim, interpolation=interpolation)
-    if values is NotImplemented:
-        return NotImplemented
-    missing = torch.isnan(x)
-    return torch.where(missing.any() if dim is None else missing.any(dim, keepdim), math.nan, values)
-
-
-def unbind(func: Any, x: Any, dim: int = 0) -> Any:
-    """The parts of a recorded run one by one: the exporter splits all of them off, at the size of the trace."""
-    import torch
-
-    if not torch.jit.is_tracing() or not is_symbolic(x.shape[dim]):
-        return NotImplemented
-    return tuple(x.select(dim, i) for i in range(int(x.shape[dim])))
-
-
 def diagonal(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two axes, one of which is dynamic, by index."""
     rows, columns = x.shape[dim1], x.shape[dim2]

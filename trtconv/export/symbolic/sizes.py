@@ -96,6 +96,20 @@ def maximum(a: Any, b: Any) -> Any:
     return torch.sym_max(a, b)
 
 
+def reduced_axes(x: Any, dim: Any) -> list[int]:
+    """The axes that a reduction is over: one, some, or all where none is named."""
+    return [dim] if isinstance(dim, int) else list(dim or range(x.dim()))
+
+
+def scalar(size: Any, like: Any) -> Any:
+    """A size as a float32 scalar."""
+    import torch
+
+    if isinstance(size, torch.Tensor):
+        return size.to(torch.float32)
+    return torch.full((), size, dtype=torch.int64, device=like.device).to(torch.float32)
+
+
 def without_axes(x: Any, axes: Sequence[int]) -> Any:
     """x without some axes of one element; a recorded `squeeze` of several needs their sizes."""
     for axis in sorted((a % x.dim() for a in axes), reverse=True):

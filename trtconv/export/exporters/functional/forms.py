@@ -184,16 +184,23 @@ def _square(node: Any) -> None:
     become(node, torch.ops.aten.pow.Tensor_Scalar, node.args[0], 2)
 
 
+def _readers(node: Any) -> list[Any]:
+    """The nodes that take the tensors of a list one by one. Raises UnknownFormError where another reads it."""
+    if any(user.target is not operator.getitem for user in node.users):
+        raise UnknownFormError(f"the list of {node.target} as a whole")
+    return list(node.users)
+
+
 def _indices(node: Any) -> None:
     """`where` of a condition alone: the columns of `nonzero`, read by the nodes that take them one by one."""
     import torch
 
-    columns = node.meta["val"]
-    if not columns or any(user.target is not operator.getitem for user in node.users):
-        raise UnknownFormError("indices that are not taken one by one")
+    columns, readers = node.meta["val"], _readers(node)
+    if not columns:
+        raise UnknownFormError("the indices of a number")
     table = node.graph.call_function(torch.ops.aten.nonzero.default, (node.args[0],))
     table.meta["val"] = torch.stack(list(columns), 1)
-    for user in list(node.users):
+    for user in readers:
         become(user, torch.ops.aten.select.int, table, 1, user.args[1])
 
 
@@ -207,9 +214,7 @@ def _grids(node: Any) -> None:
     if arguments.get("indexing") == "xy" and len(vectors) > 1:
         order[:2] = [1, 0]
     sizes = [size_of(vectors[i], 0) if vectors[i].meta["val"].dim() else 1 for i in order]
-    for user in list(node.users):
-        if user.target is not operator.getitem:
-            raise UnknownFormError("grids that are not taken one by one")
+    for user in _readers(node):
         index = user.args[1]
         shape = [-1 if i == index else 1 for i in order]
         line = node.graph.call_function(torch.ops.aten.view.default, (vectors[index], shape))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trtconv.export.exporters.recorded import values
+from trtconv.export.symbolic.arithmetic.small_integers import is_narrow
 
 Form = Callable[..., Any]
 REDUCED, OF_TWO = ("amax", "amin"), ("max", "min")
@@ -65,7 +66,7 @@ def _pointwise(plain: Form) -> Form:
 
         numbers = [v for v in operands if not values.is_none(v)]
         kind = values.promoted_kind(*numbers)
-        if kind is None or not _is_narrow_type(kind.dtype()):
+        if kind is None or not is_narrow(kind.dtype()):
             return plain(graph, *operands)
         wide = [v if values.is_none(v) else values.cast_to(graph, v, torch.int32) for v in operands]
         return values.cast(graph, plain(graph, *wide), kind)
@@ -100,11 +101,4 @@ def _is_narrow(value: Any, *, booleans: bool = False) -> bool:
     import torch
 
     dtype = values.dtype_of(values.kind_of(value))
-    return _is_narrow_type(dtype) or (booleans and dtype == torch.bool)
-
-
-def _is_narrow_type(dtype: Any) -> bool:
-    """True for whole numbers of 8 or 16 bits."""
-    import torch
-
-    return dtype in (torch.int16, torch.int8, torch.uint8)
+    return is_narrow(dtype) or (booleans and dtype == torch.bool)

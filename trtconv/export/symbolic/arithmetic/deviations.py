@@ -8,10 +8,11 @@ the first element is taken off before anything is added up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.sizes import is_selection, maximum, without_axes
+from trtconv.export.symbolic.sizes import is_selection, maximum, reduced_axes, without_axes
 
 Handler = Callable[..., Any]
 
@@ -34,14 +35,12 @@ def deviation(*, root: bool, with_mean: bool = False) -> Handler:
             dim, unbiased = None, dim
         if not x.dtype.is_floating_point or x.dim() == 0:
             return NotImplemented
-        axes = [dim] if isinstance(dim, int) else list(dim or range(x.dim()))
+        axes = reduced_axes(x, dim)
         wide = x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
         first = _first(wide, axes)
         beyond = wide - first
         mean = beyond.mean(axes, keepdim=True)
-        count: Any = 1
-        for axis in axes:
-            count = count * x.shape[axis]
+        count = math.prod(x.shape[axis] for axis in axes)
         less = (1 if unbiased else 0) if correction is None else correction
         spread = (beyond - mean).square().sum(axes, keepdim=keepdim) / maximum(count - less, 0)
         spread = (spread.sqrt() if root else spread).to(x.dtype)
@@ -65,10 +64,7 @@ def _first(x: Any, axes: list[int]) -> Any:
 
 def mean(func: Any, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean of what a mask takes, which of nothing is NaN: ONNX Runtime's is 0."""
-    axes = [dim] if isinstance(dim, int) else list(dim or range(x.dim()))
+    axes = reduced_axes(x, dim)
     if dtype is not None or not x.dtype.is_floating_point or not any(is_selection(x.shape[axis]) for axis in axes):
         return NotImplemented
-    count: Any = 1
-    for axis in axes:
-        count = count * x.shape[axis]
-    return x.sum(axes, keepdim=keepdim) / count
+    return x.sum(axes, keepdim=keepdim) / math.prod(x.shape[axis] for axis in axes)

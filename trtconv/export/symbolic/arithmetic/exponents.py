@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from trtconv.export.symbolic.arithmetic.numerics import is_whole
-from trtconv.export.symbolic.sizes import without_axes
+from trtconv.export.symbolic.sizes import reduced_axes, without_axes
 
 # Of a whole number over 1 a higher power leaves int64.
 LARGEST_POWER = 62
@@ -100,7 +100,7 @@ def logsumexp(func: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
 
     if not x.dtype.is_floating_point:
         return NotImplemented
-    axes = [dim] if isinstance(dim, int) else list(dim)
+    axes = reduced_axes(x, dim)
     largest = x.amax(axes, keepdim=True)
     largest = torch.where(largest.abs() == torch.inf, torch.zeros_like(largest), largest)
     total = (x - largest).exp().sum(axes, keepdim=True).log() + largest

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
+def is_narrow(dtype: Any) -> bool:
+    """True for whole numbers of 8 or 16 bits."""
+    import torch
+
+    return dtype in (torch.int16, torch.int8, torch.uint8)
+
+
 def any_or_all(func: Any, x: Any, *args: Any, **named: Any) -> Any:
     """`any` and `all` of uint8, which torch gives as uint8 and the exporters as booleans."""
     import torch
@@ -18,7 +25,6 @@ def cumsum(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
     """Sums that stay in 8 or 16 bits, and wrap around there: the last bits of sums of 32."""
     import torch
 
-    narrow = (torch.uint8, torch.int8, torch.int16)
-    if dtype not in narrow:
+    if not is_narrow(dtype):
         return NotImplemented
     return func(x.to(dtype).to(torch.int32), dim).to(dtype)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from trtconv.core.errors import UnsupportedError
@@ -134,7 +134,7 @@ class RecordedAliases:
                 )
             written = _with_elements(parent, elements, stand_in.take, stand_in.index)
             copy = torch.Tensor.copy_
-            self.follow(copy, "copy_", (parent, written), {}, lambda: copy(parent, written))  # noqa: B023
+            self.follow(copy, "copy_", (parent, written), {}, partial(copy, parent, written))
 
     def _tell_others(self, written: Any) -> None:
         """Put what was written into the parents, and take every other view of that memory anew."""
@@ -173,7 +173,6 @@ def gives_views(name: str) -> bool:
 
 def _put_back(view: RecordedView, tensor: Any) -> Any:
     """The parent with the elements of a view of it replaced, as a tensor of its own."""
-
     parent, index = view.parent, view.arguments[0] if view.arguments else None
     if view.name in SAME_ORDER:
         return tensor.reshape(parent.shape)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from trtconv.export.symbolic import order
-from trtconv.export.symbolic.sizes import any_symbolic
+from trtconv.export.symbolic.sizes import any_symbolic, is_symbolic
 
 Handler = Callable[..., Any]
 
@@ -47,6 +48,28 @@ def movedim(func: Any, input: Any, source: Any, destination: Any) -> Any:
         order[position] = axis
     rest = iter(axis for axis in range(rank) if axis not in sources)
     return input.permute([next(rest) if axis is None else axis for axis in order])
+
+
+@recorded
+def quantile(
+    func: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Any:
+    """A quantile, of which the exporter keeps the sizes of the trace: NaN where one is, else as `nanquantile`."""
+    import torch
+
+    values = order.nanquantile(func, x, q, dim, keepdim, interpolation=interpolation)
+    if values is NotImplemented:
+        return NotImplemented
+    missing = torch.isnan(x)
+    return torch.where(missing.any() if dim is None else missing.any(dim, keepdim), math.nan, values)
+
+
+@recorded
+def unbind(func: Any, x: Any, dim: int = 0) -> Any:
+    """The parts one by one: the exporter splits all of them off, at the size of the trace."""
+    if not is_symbolic(x.shape[dim]):
+        return NotImplemented
+    return tuple(x.select(dim, i) for i in range(int(x.shape[dim])))
 
 
 @recorded

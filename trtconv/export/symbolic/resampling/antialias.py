@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from trtconv.export.symbolic.resampling.windows import along_axis
-from trtconv.export.symbolic.sizes import arange, is_symbolic
+from trtconv.export.symbolic.sizes import arange, is_symbolic, scalar
 
 # The parameter of Keys' cubic that torch takes (aten/src/ATen/native/UpSample.h), and that where it antialiases.
 CUBIC, ANTIALIASED_CUBIC = -0.75, -0.5
@@ -72,15 +72,6 @@ def _weights(x: Any, length: Any, size: Any, step: Any, mode: str) -> Any:
     distance = ((input_positions - centre) / stretch).abs()
     weights = (1.0 - distance).clamp(min=0.0) if mode == "bilinear" else _cubic(distance, ANTIALIASED_CUBIC)
     return (weights / weights.sum(1, keepdim=True)).to(x.dtype)
-
-
-def scalar(size: Any, like: Any) -> Any:
-    """A size as a float32 scalar."""
-    import torch
-
-    if isinstance(size, torch.Tensor):
-        return size.to(torch.float32)
-    return torch.full((), size, dtype=torch.int64, device=like.device).to(torch.float32)
 
 
 def _cubic(d: Any, a: float) -> Any:

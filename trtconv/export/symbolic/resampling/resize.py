@@ -7,9 +7,9 @@ from typing import Any
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 from trtconv.export.symbolic.resampling.adaptive import pool_to
-from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear, scalar
+from trtconv.export.symbolic.resampling.antialias import resize_antialiased, resize_cubic, resize_linear
 from trtconv.export.symbolic.resampling.scales import LONGEST_TRACED, whole_ratio, written_scale
-from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis
+from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, per_axis, scalar
 
 # Pairs of sizes at which the two formulas of nearest are compared.
 PAIRS = 3000
