@@ -1,6 +1,7 @@
-"""Recurrent layers over a length that moves, which only the recording exporter writes, beside what that one lacks."""
+"""Recurrent layers over a length that moves, beside what the recording exporter lacks."""
 
 import numpy as np
+import pytest
 import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -17,10 +18,10 @@ class Net(nn.Module):
 """
 
 
-def test_projections_and_logarithms_at_lengths_that_were_not_traced(write_module, export):
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_projections_and_logarithms_at_lengths_that_were_not_traced(write_module, export, exporter):
     path = write_module(TEXT)
-    result = export(f"{path}:Net", ["x:float32[N,T,2]"], "N=1:1:2 T=1:4:9")
-    assert result.exporter == "torchscript"
+    result = export(f"{path}:Net", ["x:float32[N,T,2]"], "N=1:1:2 T=1:4:9", exporter=exporter)
     space: dict = {"nn": torch.nn, "torch": torch}
     torch.manual_seed(0)
     exec(TEXT, space)

@@ -1,4 +1,4 @@
-"""Recurrent layers: one operator under a dispatch mode, shapes alone for the paths by size, an early end in dynamo."""
+"""Recurrent layers: one operator under a dispatch mode, shapes alone for the paths by size."""
 
 from __future__ import annotations
 
@@ -82,17 +82,3 @@ class Packed(nn.Module):
 
     def forward(self, x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
         return self.layer(nn.utils.rnn.PackedSequence(x, sizes))[0].data
-
-
-@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
-def test_dynamo_ends_before_the_first_step(kind: type[nn.Module]) -> None:
-    from trtconv.core.errors import TrtconvError
-    from trtconv.export.symbolic.mode import symbolic_functions
-
-    layer = kind(4, 5).eval()
-    shapes = {"input": {0: torch.export.Dim("T", min=2, max=9)}}
-    with symbolic_functions(), pytest.raises(TrtconvError, match="steps of a recurrent layer"):
-        torch.export.export(layer, (torch.randn(6, 3, 4),), dynamic_shapes=shapes, strict=False)
-    with symbolic_functions():
-        fixed = torch.export.export(layer, (torch.randn(6, 3, 4),), strict=False)
-    assert len(fixed.graph.nodes) > 6

@@ -52,4 +52,4 @@ def test_torch_export_writes_it(case, write_module, export):
 @pytest.mark.parametrize("case", RECORDED)
 def test_a_recording_writes_it(case, write_module, export):
     write_module(NET + body(RECORDED[case]))
-    assert export("net.py:Net", ["x:float32[N,T,6]"], "N=1:2:4 T=3:9:20").exporter == "torchscript"
+    assert export("net.py:Net", ["x:float32[N,T,6]"], "N=1:2:4 T=3:9:20", exporter="torchscript")

@@ -31,6 +31,7 @@ from trtconv.export.module.user_code import (
     is_tracing_root,
     python_frames,
 )
+from trtconv.export.recurrent.onnx_form import translations
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
@@ -236,6 +237,7 @@ def to_onnx(
             verbose=False,
             input_names=[s.name for s in trace.specs],
             output_names=list(trace.outputs),
+            custom_translation_table=translations(),
         )
     assert onnx_program is not None
     widen_exactly(constants)

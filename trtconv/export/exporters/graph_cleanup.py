@@ -71,10 +71,12 @@ def clean_up(model: Any) -> None:
     from onnxscript.rewriter import RewritePass
 
     from trtconv.export.exporters.masked_rows import hide_masked_rows
+    from trtconv.export.recurrent.onnx_form import fold_weights
 
     common.InlinePass()(model)
     hide_masked_rows(model)
     drop_biases_of_rank_two(model)
+    fold_weights(model)
     rewrite = RewritePass(structural_rules())
     for _ in range(2):
         fold_constants(model, onnx_shape_inference=True, input_size_limit=8192, output_size_limit=512 * 512)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import wraps
 from typing import Any
 from unittest import mock
 
@@ -27,35 +26,6 @@ def is_recurrent(func: Any, args: Any) -> bool:
     if len(args) != 9 or getattr(func, "__name__", "") not in FUNCTIONS:
         return False
     return isinstance(args[3], bool)  # of a packed one the weights come fourth
-
-
-def of_fixed_length(func: Any, *args: Any) -> Any:
-    """NotImplemented for a sequence of fixed length: its steps are traced, as they are.
-
-    Of a moving one torch.export would trace every step too (half a second for each), to say then that the length is
-    fixed. Raises OneLengthError at once instead; the TorchScript exporter writes LSTM, GRU and RNN as ONNX has them.
-    """
-    import torch
-
-    if not is_recurrent(func, args):
-        return NotImplemented
-    length = args[0].shape[1 if args[8] and args[0].dim() == 3 else 0]
-    if not isinstance(length, torch.SymInt) or length.node.is_constant():
-        return NotImplemented
-    raise OneLengthError(
-        f"torch.export writes the steps of a recurrent layer ({func.__name__}) one by one, for one length"
-    )
-
-
-def fixed_length(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler of such a function that is asked for sequences of fixed length alone."""
-
-    @wraps(handler)
-    def handle(func: Any, *args: Any) -> Any:
-        of_fixed_length(func, *args)
-        return handler(func, *args)
-
-    return handle
 
 
 def empty_result(args: Any) -> Any:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.export.recurrent.steps import fixed_length, of_fixed_length
+from trtconv.export.recurrent.operators import KINDS, as_one_operator
 from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
     complex_parts,
@@ -132,8 +132,7 @@ def handlers() -> dict[str, Handler]:
         "amax": numerics.extreme_of_all, "amin": numerics.extreme_of_all,
         "full": sizes.full, "squeeze": sizes.squeeze, "tensor": sizes.tensor_of, "as_tensor": sizes.tensor_of,
         "new_tensor": sizes.new_tensor,
-        "gru": of_fixed_length, "rnn_tanh": of_fixed_length, "rnn_relu": of_fixed_length,
-        "lstm": fixed_length(recurrent.lstm),
+        **dict.fromkeys(KINDS, as_one_operator), "lstm": recurrent.lstm,
     }  # fmt: skip
     for rank in (1, 2, 3):
         table[f"conv_transpose{rank}d"] = convolution.conv_transpose(rank)

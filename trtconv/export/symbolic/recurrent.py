@@ -1,8 +1,10 @@
-"""LSTM layers with projections, which neither ONNX nor the exporters have."""
+"""LSTM layers: as one operator, and with projections, which neither ONNX nor the exporters have, as layers without."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from trtconv.export.recurrent.operators import as_one_operator
 
 
 def lstm(
@@ -27,7 +29,7 @@ def lstm(
     ways = 2 if both_ways else 1
     parts = len(weights) // (layers * ways) if isinstance(weights, (list, tuple)) else 0
     if parts != (5 if biases else 3) or not isinstance(states, (list, tuple)) or (training and dropout):
-        return NotImplemented
+        return as_one_operator(func, x, states, weights, biases, layers, dropout, training, both_ways, batch_first)
     hidden_states, cell_states = [], []
     for layer in range(layers):
         first = layer * ways
@@ -39,7 +41,9 @@ def lstm(
         plain = [w for row, kernel in zip(rows, wide, strict=True) for w in (kernel, row[1] @ row[-1], *row[2:-1])]
         cells = states[1][first : first + ways]
         none = torch.zeros_like(cells)
-        y, g, c = func(inputs, (none, cells), plain, biases, 1, 0.0, False, both_ways, batch_first)
+        call = (inputs, (none, cells), plain, biases, 1, 0.0, False, both_ways, batch_first)
+        whole = as_one_operator(func, *call)
+        y, g, c = func(*call) if whole is NotImplemented else whole
         halves = y.split(rows[0][-1].shape[1], -1)
         x = torch.cat([part @ row[-1].t() for part, row in zip(halves, rows, strict=True)], -1)
         hidden_states += [g[k : k + 1] @ row[-1].t() for k, row in enumerate(rows)]
