@@ -57,7 +57,7 @@ CATCHES = (
     [(".narrow(2, 0, 9)", "RuntimeError"), ("[:, :, [7]]", "IndexError"), (".view(7, 7)", "BaseException")],
 )
 def test_an_error_that_the_module_catches_is_a_refusal_and_does_not_end_the_process(write_module, export, step, kind):
+    path = write_module(CATCHES.format(step=step, kind=kind))
     with pytest.raises(UnsupportedError, match="which the module catches") as caught:
-        path = write_module(CATCHES.format(step=step, kind=kind))
         export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:1:2 T=4:9:30", exporter="torchscript")
     assert caught.value.where == "net.py:16"

@@ -6,8 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.rewrite.fixed_rows.graphs import Array, assert_same, both, detector_by_class, parsed, selected
+from tests.rewrite.fixed_rows.graphs import RTX, Array, assert_same, both, detector_by_class, parsed, selected
 from trtconv.core.errors import UnsupportedError
+from trtconv.rewrite.fixed_rows.fix import fix_rows
 
 MASKED = "float[T] x, float[T] y, float[T,4] rows"
 
@@ -150,6 +151,47 @@ def test_detector_with_suppression_by_class() -> None:
     record, pairs = both(model, 100, *feeds)
     assert {o.rows for o in record.outputs} == {6}
     assert_same(pairs)
+
+
+EMPTY = "then_branch = no () => (float[E] none) {{ none = Constant<value = float[0] {{}}>() }}"
+SOME = """{branch} = some () => (float[F] part) {{
+    first = Constant<value = int64 {{0}}>() axes = Constant<value = int64[1] {{0}}>() at = Unsqueeze(first, axes)
+    m = ReduceMax<keepdims=0>(a) s = Add(a, m) part = Slice(s, at, three, at)
+}}"""
+COUNTS = {
+    "elements": ("n = Shape(b) e = ReduceProd<keepdims=0>(n) c = Equal(e, ax_)", "then", "else"),
+    "elements_cast": ("e = Size(b) q = Equal(e, ax_) i = Cast<to=6>(q) c = Cast<to=9>(i)", "then", "else"),
+    "rows": ("n = Shape(b) e = Gather<axis=0>(n, ax_) c = Greater(e, ax_)", "else", "then"),
+    "not": ("n = Shape(b) e = Gather<axis=0>(n, ax_) q = Equal(e, ax_) c = Not(q)", "else", "then"),
+}
+
+
+def guarded(counted: str, empty: str, some: str, condition_of: str = "a") -> onnx.ModelProto:
+    """A part that a graph leaves out where there are no rows, as torchvision does before its suppression."""
+    branches = f"{EMPTY}, {SOME}".format(branch=f"{some}_branch").replace("then_branch = no", f"{empty}_branch = no")
+    body = f"a = Gather<axis=0>(y, index) b = Identity({condition_of}) {counted} kept = If (c) <{branches}>"
+    return masked(body, "float[D] kept", ", int64[1] three = {3}, int64 ax_ = {0}")
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_part_that_is_left_out_for_no_rows(name: str) -> None:
+    model = guarded(*COUNTS[name])
+    record, pairs = both(model, 9, *FEEDS)
+    assert_same(pairs)
+    assert not any(n.op_type == "If" for n in fix_rows(model, RTX, 9).model.graph.node)
+    assert record.outputs[0].output == "kept"
+
+
+@pytest.mark.parametrize(
+    ("counted", "condition_of"),
+    [
+        ("n = Shape(b) e = ReduceProd<keepdims=0>(n) c = Equal(e, ax_)", "y"),  # other rows
+        ("e = Size(b) o = Constant<value = int64 {1}>() c = Equal(e, o)", "a"),  # another number
+    ],
+)
+def test_a_condition_on_other_rows_stays(counted: str, condition_of: str) -> None:
+    with pytest.raises(UnsupportedError):
+        fix_rows(guarded(counted, "then", "else", condition_of), RTX, 9)
 
 
 REFUSED = {

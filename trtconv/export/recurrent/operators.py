@@ -18,8 +18,8 @@ KINDS = ("gru", "rnn_relu", "rnn_tanh")
 def whole_operators() -> dict[str, Any]:
     """The operators by the name of torch's function, defined once in a process.
 
-    Each takes x [T, N, C], the states [layers * ways, N, H], the weights as torch.nn has them, whether there are biases,
-    the number of layers and whether they go both ways; and gives y [T, N, ways * H] and the last states.
+    Each takes x [T, N, C], the states [layers * ways, N, H], the weights as torch.nn has them, whether there are
+    biases, the number of layers and whether they go both ways; and gives y [T, N, ways * H] and the last states.
     """
     return {**{kind: _define(kind, ("h",)) for kind in KINDS}, "lstm": _define("lstm", ("h", "c"))}
 

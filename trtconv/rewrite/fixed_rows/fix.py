@@ -17,6 +17,7 @@ from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows
 from trtconv.core.targets import Target
 from trtconv.rewrite.fixed_rows import births, moving, passing
 from trtconv.rewrite.fixed_rows.clusters import Suppression
+from trtconv.rewrite.fixed_rows.empty_guards import decide_empty_guards
 from trtconv.rewrite.fixed_rows.row_count import RowCount, cannot
 from trtconv.rewrite.fixed_rows.selection import INT32, least, valid_mask
 from trtconv.rewrite.fixed_rows.walk import Walk
@@ -53,10 +54,15 @@ def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> FixedModel:
             f"--nms topk: opset {opset_of(model)} has no ScatterElements",
             hint=f"convert the model to opset {OLDEST_OPSET} or newer",
         )
+    model = _copy(model)
+    guards = decide_empty_guards(model, births.BIRTHS)
     # Once to see what becomes of each suppression, then with as many steps as are of use.
     limits = row_limits(walk_through(_copy(model), target, most, {}), most)
     copy = _copy(model)
     walk = walk_through(copy, target, most, limits)
+    for guard in guards:
+        if not guard.holds(walk):
+            raise cannot(walk.index.makers[guard.outputs[0]], "stands for an If on other rows than those of its part")
     outputs = [o for o in walk.index.outputs if o in walk.rows]
     names = _count_names(walk, outputs)
     fixed = tuple(_close(walk, o, names[walk.rows[o].count]) for o in outputs)

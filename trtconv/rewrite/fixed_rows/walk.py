@@ -108,6 +108,12 @@ class Walk:
         """True for the same count, and for one of the first so many of these rows."""
         return other is rows or any(parent is rows and child is other for parent, child, _ in self.derived)
 
+    def descends(self, rows: RowCount, other: RowCount) -> bool:
+        """True where a count was made of these rows, over any number of steps: of none of them come no others."""
+        if rows is other:
+            return True
+        return any(self.descends(rows, parent) for parent, child, _ in self.derived if child is other)
+
     def derive(self, parent: RowCount, child: RowCount) -> None:
         """Note that a count was made of another one by more than cutting it."""
         self.derived.append((parent, child, None))

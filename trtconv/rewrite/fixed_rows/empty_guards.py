@@ -1,0 +1,198 @@
+"""Conditions by which a graph leaves a part out when the values decided on no rows at all.
+
+torchvision writes `if boxes.numel() == 0: return nothing` before its suppression. At fixed sizes that part gives no
+rows by itself, as it counts those that it was given; so the condition goes, and with it an If that no TensorRT builds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper, numpy_helper
+
+from trtconv.core.model.bodies import bodies_of
+from trtconv.rewrite.fixed_rows.walk import Walk
+
+SMALL = 64
+PUT_TOGETHER = ("Concat", "Squeeze", "Unsqueeze")
+PASSED = ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape")
+
+
+@dataclass(frozen=True)
+class EmptyGuard:
+    """An If that was decided: its outputs, and the value whose rows (or all elements: axis None) it counted."""
+
+    outputs: tuple[str, ...]
+    value: str
+    axis: int | None
+
+    def holds(self, walk: Walk) -> bool:
+        """True where the value has rows, and each output no rows when that has none."""
+        state = walk.of(self.value)
+        if state is None or self.axis not in (None, state.axis):
+            return False
+        rows = [walk.of(o) for o in self.outputs]
+        return all(r is not None and walk.descends(state.count, r.count) for r in rows)
+
+
+def decide_empty_guards(model: onnx.ModelProto, births: tuple[str, ...]) -> list[EmptyGuard]:
+    """Put the part for some rows where each such If stands, in place; `births` are the operators that decide rows."""
+    graph = model.graph
+    makers = {o: n for n in graph.node for o in n.output if o}
+    numbers = {t.name: t for t in graph.initializer}
+    numbers |= {n.output[0]: n.attribute[0].t for n in graph.node if _holds_tensor(n)}
+    guards, nodes = [], []
+    for node in graph.node:
+        guard = _guard(node, makers, numbers, births) if node.op_type == "If" else None
+        if guard is None:
+            nodes.append(node)
+            continue
+        decided, body = guard
+        guards.append(decided)
+        nodes += _plain(body, numbers, model)
+        graph.initializer.extend(body.initializer)
+        outputs = zip(body.output, node.output, strict=True)
+        nodes += [helper.make_node("Identity", [inner.name], [outer]) for inner, outer in outputs]
+    if guards:
+        del graph.node[:]
+        graph.node.extend(_used(nodes, {*(o.name for o in graph.output), *(g.value for g in guards)}))
+    return guards
+
+
+def _holds_tensor(node: onnx.NodeProto) -> bool:
+    return bool(node.op_type == "Constant" and node.attribute[0].HasField("t"))
+
+
+def _plain(
+    body: onnx.GraphProto, numbers: Mapping[str, onnx.TensorProto], model: onnx.ModelProto
+) -> Iterator[onnx.NodeProto]:
+    """The nodes of a body, those that only put numbers of the graph together as constants: nobody folded them there."""
+    constants = {n: t for n, t in (*numbers.items(), *((t.name, t) for t in body.initializer)) if _is_small(t)}
+    for node in body.node:
+        if node.op_type in PUT_TOGETHER and all(i in constants for i in node.input if i):
+            tensor = _evaluated(node, constants, model)
+            node = helper.make_node("Constant", [], [node.output[0]], name=node.name, value=tensor)
+        if _holds_tensor(node):
+            constants[node.output[0]] = node.attribute[0].t
+        yield node
+
+
+def _is_small(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= SMALL
+
+
+def _evaluated(
+    node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto], model: onnx.ModelProto
+) -> onnx.TensorProto:
+    from onnx.reference import ReferenceEvaluator
+
+    output = onnx.ValueInfoProto(name=node.output[0])
+    graph = helper.make_graph([node], "numbers", [], [output])
+    for name in dict.fromkeys(i for i in node.input if i):
+        tensor = graph.initializer.add()
+        tensor.CopyFrom(constants[name])
+        tensor.name = name
+    [array] = ReferenceEvaluator(helper.make_model(graph, opset_imports=model.opset_import)).run(None, {})
+    return numpy_helper.from_array(array, node.output[0])
+
+
+def _used(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
+    """The nodes that any of these names needs: what the conditions were computed by is of no use now."""
+    used = []
+    for node in reversed(nodes):
+        if names.intersection(node.output):
+            names.update(node.input, _captured(node))
+            used.append(node)
+    return used[::-1]
+
+
+def _guard(
+    node: onnx.NodeProto,
+    makers: dict[str, onnx.NodeProto],
+    numbers: dict[str, onnx.TensorProto],
+    births: tuple[str, ...],
+) -> tuple[EmptyGuard, onnx.GraphProto] | None:
+    """The guard that an If is, and the branch for some rows."""
+    empty_branch = {"Equal": "then_branch", "Greater": "else_branch"}
+    test = _behind(node.input[0], makers)
+    if test is not None and test.op_type == "Not":
+        empty_branch = {"Equal": "else_branch", "Greater": "then_branch"}
+        test = _behind(test.input[0], makers)
+    if test is None or test.op_type not in empty_branch or _integer(test.input[1], makers, numbers) != 0:
+        return None
+    counted = _counted(test.input[0], makers, numbers)
+    if counted is None or not _decided_by_values(counted[0], makers, births):
+        return None
+    branches = {a.name: a.g for a in node.attribute if a.HasField("g")}
+    empty = branches.pop(empty_branch[test.op_type])
+    [body] = branches.values()
+    constants = {t.name: t for t in empty.initializer} | {
+        n.output[0]: n.attribute[0].t for n in empty.node if n.op_type == "Constant"
+    }
+    if any(o.name not in constants or 0 not in constants[o.name].dims for o in empty.output):
+        return None
+    return EmptyGuard(tuple(node.output), *counted), body
+
+
+def _behind(name: str, makers: dict[str, onnx.NodeProto]) -> onnx.NodeProto | None:
+    """The node that a value comes from, through casts and changes of rank."""
+    node = makers.get(name)
+    while node is not None and node.op_type in PASSED:
+        node = makers.get(node.input[0])
+    return node
+
+
+def _integer(name: str, makers: dict[str, onnx.NodeProto], numbers: dict[str, onnx.TensorProto]) -> int | None:
+    """A single constant, or None."""
+    tensor, node = numbers.get(name), makers.get(name)
+    while tensor is None and node is not None and node.op_type in PASSED:
+        name = node.input[0]
+        tensor, node = numbers.get(name), makers.get(name)
+    if tensor is None and node is not None and node.op_type == "Constant" and node.attribute[0].HasField("t"):
+        tensor = node.attribute[0].t
+    if tensor is None:
+        return None
+    array = numpy_helper.to_array(tensor)
+    return int(array.reshape(-1)[0]) if array.size == 1 else None
+
+
+def _counted(
+    name: str, makers: dict[str, onnx.NodeProto], numbers: dict[str, onnx.TensorProto]
+) -> tuple[str, int | None] | None:
+    """Of which value a number counts the elements (axis None) or the size of one axis."""
+    node = _behind(name, makers)
+    if node is None:
+        return None
+    if node.op_type == "Size":
+        return node.input[0], None
+    shape = _behind(node.input[0], makers) if node.op_type in ("ReduceProd", "Gather") else None
+    if shape is None or shape.op_type != "Shape" or shape.attribute:
+        return None
+    if node.op_type == "ReduceProd":
+        return shape.input[0], None
+    axis = _integer(node.input[1], makers, numbers)
+    return None if axis is None or axis < 0 else (shape.input[0], axis)
+
+
+def _decided_by_values(name: str, makers: dict[str, onnx.NodeProto], births: tuple[str, ...]) -> bool:
+    """True where an operator that decides rows stands before a value."""
+    waiting, seen = [name], {name}
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is None:
+            continue
+        if node.op_type in births:
+            return True
+        sources = {*node.input, *_captured(node)} - seen
+        seen |= sources
+        waiting += sources
+    return False
+
+
+def _captured(node: onnx.NodeProto) -> Iterator[str]:
+    for body in bodies_of(node):
+        for inner in body.node:
+            yield from inner.input
