@@ -81,7 +81,7 @@ def _plain(
 
 
 def _is_small(tensor: onnx.TensorProto) -> bool:
-    return tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= SMALL
+    return bool(tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= SMALL)
 
 
 def _evaluated(
@@ -179,15 +179,15 @@ def _counted(
 
 def _decided_by_values(name: str, makers: dict[str, onnx.NodeProto], births: tuple[str, ...]) -> bool:
     """True where an operator that decides rows stands before a value."""
-    waiting, seen = [name], {name}
+    waiting, visited = [name], {name}
     while waiting:
         node = makers.get(waiting.pop())
         if node is None:
             continue
         if node.op_type in births:
             return True
-        sources = {*node.input, *_captured(node)} - seen
-        seen |= sources
+        sources = {*node.input, *_captured(node)} - visited
+        visited |= sources
         waiting += sources
     return False
 
