@@ -32,8 +32,8 @@ MakeInputs = Callable[["SamplePoint"], Mapping[str, "Array"]]
 
 @runtime_checkable
 class Resampling(Protocol):
-    """What can run with the coordinates of its interpolations, and the scales of its quantised operators, moved by a
-    rounding (see `proof.coordinates` and `proof.scales`).
+    """What can run with the coordinates of its interpolations, the scales of its quantised operators and the planes of
+    its instance norms moved by a rounding (see `proof.noise`: coordinates, scales, planes).
     """
 
     def resampled(self, exact: Run | None = None) -> Sequence[Run]:

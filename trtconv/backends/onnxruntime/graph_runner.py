@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.proof.noise import planes, scales
 from trtconv.proof.noise.coordinates import move_coordinates
+from trtconv.proof.noise.planes import move_planes, normalises_planes
 from trtconv.proof.noise.rounding import ULPS
-from trtconv.proof.noise.scales import SEEDS, move_scales, rounds_to_steps
+from trtconv.proof.noise.scales import move_scales, rounds_to_steps
 from trtconv.proof.original import Run
 
 if TYPE_CHECKING:
@@ -61,23 +63,25 @@ class GraphRunner:
         return OnnxRuntimeRunner(copy.SerializeToString(), threads=1, exact=self._exact)
 
     def resampled(self, exact: Run | None = None) -> Sequence[Run]:
-        """The graph with its coordinates moved to either side and its scales moved; empty when it has neither."""
+        """The graph with its coordinates moved to either side, its scales and its planes; empty when it has none."""
         return self._resampled
 
     @cached_property
     def _resampled(self) -> tuple[Run, ...]:
         models = [move_coordinates(self._model, sign) for sign in (1, -1)]
         if rounds_to_steps(self._model):
-            models += [_with_moved_scales(self._model, seed) for seed in range(SEEDS)]
+            models += [_changed(self._model, partial(move_scales, seed=s, ulps=ULPS)) for s in range(scales.SEEDS)]
+        if normalises_planes(self._model):
+            models += [_changed(self._model, partial(move_planes, seed=s, ulps=ULPS)) for s in range(planes.SEEDS)]
         return tuple(
             OnnxRuntimeRunner(m.SerializeToString(), threads=1, exact=self._exact) for m in models if m is not None
         )
 
 
-def _with_moved_scales(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
+def _changed(model: onnx.ModelProto, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
     copy = type(model)()
     copy.CopyFrom(model)
-    move_scales(copy, seed, ULPS)
+    change(copy)
     return copy
 
 

@@ -6,7 +6,7 @@ reaches an output, the comparison at other sizes shows it; where it only meets a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,5 +45,15 @@ def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int
     recorded = ", ".join(f"{name}={size}" for name, size in sizes)
     return (
         f"the module makes a number of a size: {list_first(lines, MOST_SHOWN)}; the file keeps what it was at "
+        f"{recorded}, and equals the module at the points compared"
+    )
+
+
+def choices_in_words(lines: Sequence[Frame], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
+    """The note on a file that keeps which of several sizes was the smallest or largest when it was recorded."""
+    recorded = ", ".join(f"{name}={size}" for name, size in sizes)
+    shown = list_first([quote_frame(frame, base) for frame in lines], MOST_SHOWN)
+    return (
+        f"the module takes the smallest or largest of sizes: {shown}; the file keeps which it was at "
         f"{recorded}, and equals the module at the points compared"
     )

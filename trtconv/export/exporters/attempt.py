@@ -26,7 +26,7 @@ from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
-from trtconv.export.module.runner import ModuleRunner, to_tensor
+from trtconv.export.module.runner import ModuleRunner, load_dynamo, to_tensor
 from trtconv.export.module.user_code import Frame
 from trtconv.export.sizes.exact_floats import inexact_numbers
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES
@@ -149,6 +149,7 @@ class Attempt:
 def attempt(way: Way, job: ExportTask) -> Attempt:
     """Export one way and compare with the module. Only InvalidRequestError is raised; other errors are kept."""
     job.progress.phase(f"exporting with {way}")
+    load_dynamo()
     attempt_folder = job.folder / way.folder
     attempt_folder.mkdir(exist_ok=True)
     started = time.monotonic()

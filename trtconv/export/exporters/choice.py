@@ -9,7 +9,7 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.branches.guards import guarded_sizes, unproved_guards
-from trtconv.export.branches.plain_numbers import numbers_in_words
+from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
 from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
@@ -103,7 +103,7 @@ def choose(job: ExportTask) -> ChosenExport:
             waiting = [*cuts_at_one(job, result), *waiting]
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            doubts = _doubts(job, result)
+            doubts = _doubts(job, result, paths)
             ties = told_ties(result.candidate.model, job.samples.items)
             notes = (*attempt_lines, *result.candidate.notes, *infinities, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
@@ -127,8 +127,8 @@ def _dims_to_scan(way: Way, paths: SizePaths, result: Attempt, job: ExportTask) 
     return None if unproved else rounded_dims(result, job.request.inputs)
 
 
-def _doubts(job: ExportTask, result: Attempt) -> tuple[str, ...]:
-    """Notes on a recorded run that took a size for a number, or computes with one in FP32."""
+def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[str, ...]:
+    """Notes on a recorded run that took a size for a number, chose one of several, or computes with one in FP32."""
     candidate = result.candidate
     if candidate is None or candidate.exporter != "torchscript":
         return ()
@@ -136,7 +136,10 @@ def _doubts(job: ExportTask, result: Attempt) -> tuple[str, ...]:
     if numbers:
         of_values = value_exits(job.runner, [job.samples.items[0].inputs])
         numbers = {frame: number for frame, number in numbers.items() if frame not in of_values}
-    notes = (numbers_in_words(numbers, candidate.sizes, job.request.source.base),) if numbers else ()
+    base = job.request.source.base
+    notes: tuple[str, ...] = (numbers_in_words(numbers, candidate.sizes, base),) if numbers else ()
+    if paths is not None and paths.choices and not result.way.symbolic:
+        notes += (choices_in_words(paths.choices, candidate.sizes, base),)
     return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
 
 

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from functools import cache
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
@@ -172,6 +173,21 @@ class ModuleRunner:
             ) from error
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
+
+
+@cache
+def load_dynamo() -> None:
+    """Import torch._dynamo and let it change torch as it does once in a process, but for the checks of distributions.
+
+    It switches off the arguments' checks in torch.distributions for good: a module that catches their errors would do
+    something else after its conversion than before. The import takes a second or two; torch.export makes it as well.
+    """
+    from torch._dynamo.eval_frame import TorchPatcher
+    from torch.distributions import Distribution
+
+    checked = Distribution._validate_args
+    TorchPatcher.patch()
+    Distribution.set_default_validate_args(checked)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from trtconv.export.module.user_code import is_library, is_machinery
+from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
 
 if TYPE_CHECKING:
@@ -69,10 +69,13 @@ def _stays(value: Any) -> bool:
     return is_symbolic(value)
 
 
-def _extreme(pick: Any, plain: Any) -> Any:
+def _extreme(pick: Any, plain: Any, choices: list[Frame] | None) -> Any:
     def extreme(*values: Any, **options: Any) -> Any:
         if options or not (items := _numbers(values)) or not any(_stays(v) for v in items):
             return plain(*values, **options)
+        if choices is not None:
+            frame = sys._getframe(1)
+            choices.append((frame.f_code.co_filename, frame.f_lineno))
         best = items[0]
         for item in items[1:]:
             best = pick(best, item)
@@ -152,13 +155,13 @@ def _symbolic_math() -> types.SimpleNamespace:
     return types.SimpleNamespace(**{**vars(math), **replaced})
 
 
-def replacements() -> dict[str, Any]:
-    """What is put in, by name."""
+def replacements(choices: list[Frame] | None = None) -> dict[str, Any]:
+    """What is put in, by name; a line that takes the smallest or largest of sizes is put into `choices`."""
     return {
         "int": SymbolicInt,
         "float": SymbolicFloat,
-        "min": _extreme(minimum, builtins.min),
-        "max": _extreme(maximum, builtins.max),
+        "min": _extreme(minimum, builtins.min, choices),
+        "max": _extreme(maximum, builtins.max, choices),
         "len": _length,
         "round": _rounded,
         "divmod": _divided,
@@ -166,10 +169,10 @@ def replacements() -> dict[str, Any]:
 
 
 @contextmanager
-def symbolic_builtins(module: nn.Module) -> Iterator[None]:
+def symbolic_builtins(module: nn.Module, choices: list[Frame] | None = None) -> Iterator[None]:
     """For the time of the block the modules of the user's code see the replacements as globals."""
     spaces = user_namespaces(module)
-    new, shim = replacements(), _symbolic_math()
+    new, shim = replacements(choices), _symbolic_math()
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for space in spaces:

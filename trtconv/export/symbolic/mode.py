@@ -11,8 +11,10 @@ from typing import Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent.operators import KINDS, as_one_operator
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, values_in_text
 from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
+    attention,
     complex_parts,
     convolution,
     experts,
@@ -32,7 +34,7 @@ from trtconv.export.symbolic.arithmetic import (
     numerics,
     small_integers,
 )
-from trtconv.export.symbolic.indexing import sums, writes
+from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
@@ -123,7 +125,9 @@ def handlers() -> dict[str, Handler]:
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "fake_quantize_per_channel_affine": numerics.fake_quantize_by_channel,
-        "embedding_bag": embedding_bag, "hypot": numerics.hypot, "channel_shuffle": convolution.channel_shuffle,
+        "embedding_bag": embedding_bag, "embedding": embeddings.embedding,
+        "scaled_dot_product_attention": attention.scaled_dot_product_attention,
+        "hypot": numerics.hypot, "channel_shuffle": convolution.channel_shuffle,
         "neg": numerics.negate, "negative": numerics.negate, "__neg__": numerics.negate,
         "grouped_mm": experts.grouped_product, "_grouped_mm": experts.grouped_product,
         # The operator that transformers puts in its place where torch has it for other types only.
@@ -234,6 +238,6 @@ def symbolic_functions() -> Iterator[None]:
                 bound.check(result)
             return result
 
-    with convolution.unchecked_output_size(), SymbolicFunctions():
+    with convolution.unchecked_output_size(), comparisons_as_numbers(), values_in_text(), SymbolicFunctions():
         yield
     errors.require_none()

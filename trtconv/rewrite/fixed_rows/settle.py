@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 
 from trtconv.core.errors import AccuracyError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import Target
@@ -38,7 +39,7 @@ def settle_rows(
 
 def chosen(model: onnx.ModelProto, request: RewriteRequest) -> bool:
     """True where the model has something to fix and the request or the target wants it."""
-    operators = {n.op_type for n in model.graph.node if n.domain in ("", "ai.onnx")} & set(BIRTHS)
+    operators = {n.op_type for n in walk_nodes(model.graph.node) if n.domain in ("", "ai.onnx")} & set(BIRTHS)
     if request.nms == "auto":
         # TensorRT's own layer gives the rows in an order of its own, and does not run without boxes.
         return any(op == "NonMaxSuppression" or not _supported(op, request.target) for op in operators)
@@ -52,7 +53,7 @@ def _supported(op: str, target: Target) -> bool:
 
 def prove(before: onnx.ModelProto, fixed: FixedModel, target: Target) -> list[str]:
     """The fixed graph gives the first rows of what the graph gives, in its order, and counts them right."""
-    cases = prove_suppressions(index_model(before, target), fixed.model, fixed.suppressions)
+    cases = prove_suppressions(index_model(fixed.decided, target), fixed.model, fixed.suppressions)
     space, specs = model_space(before)
     with InitialGraph(before, space, specs, form=fixed.record) as original:
         proof = original.compare(fixed.model)

@@ -24,7 +24,7 @@ from trtconv.export.branches.by_size.size_guards import SizeGuard, guard_of
 from trtconv.export.branches.by_size.size_masks import SizeMask, joined, listed
 from trtconv.export.branches.by_size.size_run import OUT_OF_TIME, SizeRun, copy_structure, run_symbolic
 from trtconv.export.branches.lookups import sizes_of_keys, table_keys
-from trtconv.export.module.runner import ModuleRunner
+from trtconv.export.module.runner import ModuleRunner, load_dynamo
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError
 from trtconv.proof.joint_sizes import SizeCoverage, count_sizes, size_grids, sizes_where
@@ -52,7 +52,8 @@ class SizePaths:
     `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at, small ones first: one of
     each path (the first `paths` of them), then others at which a decision turns, and those that tables name. `steps`
     are the instructions of the user's code in the first run. `astray`: a run with numbers takes others, and no trace
-    with symbols shows what the module computes at all sizes.
+    with symbols shows what the module computes at all sizes. `choices` are the lines that take the smallest or largest
+    of several sizes, which a run with symbols does not decide.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -64,6 +65,7 @@ class SizePaths:
     obstacle: str = ""
     steps: Mapping[Step, int] = field(default_factory=dict)
     astray: bool = False
+    choices: tuple[Frame, ...] = ()
 
     def coverage(self, tried: int) -> SizeCoverage:
         """The coverage when `tried` joint sizes were compared, the first of `points` among them."""
@@ -91,6 +93,7 @@ class _Search:
     lines: dict[Frame, None] = field(default_factory=dict)
     tables: dict[Frame, None] = field(default_factory=dict)
     obstacles: dict[str, None] = field(default_factory=dict)
+    choices: dict[Frame, None] = field(default_factory=dict)
     steps: Mapping[Step, int] = field(default_factory=dict)
     names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
@@ -109,9 +112,7 @@ def explore_sizes(
     seconds: float = SECONDS,
 ) -> SizePaths:
     """Follow the module's decisions by size over the whole space, for at most about `seconds`."""
-    # A second or two, the first time; torch.export imports it as well.
-    import torch._dynamo  # noqa: F401
-
+    load_dynamo()
     search = _Search(runner, specs, space, dict(starts[0]), Effort(seconds, LEAST_CALLS))
     search.waiting += [dict(s) for s in starts]
     followed = 0
@@ -132,6 +133,7 @@ def explore_sizes(
         tuple(format_frame(f, base) for f in search.tables),
         "; ".join(search.obstacles),
         search.steps,
+        choices=tuple(search.choices),
     )
 
 
@@ -177,6 +179,7 @@ def _learn(search: _Search, run: SizeRun) -> None:
     """Take in a run: its path, the sizes at which each of its decisions fails, the keys of a table it looked into."""
     sizes = dict(run.sizes)
     search.points.setdefault(tuple(sizes.items()), sizes)
+    search.choices.update(dict.fromkeys(run.choices))
     open_decisions = []
     for expression, value, line in run.answers:
         key = expression, value

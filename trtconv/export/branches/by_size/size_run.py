@@ -33,6 +33,7 @@ from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
+from trtconv.export.sizes.comparisons import comparisons_as_numbers
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.mode import creation_handlers, handled
 
@@ -50,7 +51,8 @@ class SizeRun:
     """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
 
     `answers` are the expressions that torch asked about, with the value and the user's line (None: a library asked),
-    `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text.
+    `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text, `choices`
+    the lines that take the smallest or largest of several sizes.
     """
 
     sizes: tuple[tuple[str, int], ...]
@@ -59,6 +61,7 @@ class SizeRun:
     lookup: Any = None
     obstacle: str = ""
     text_keys: tuple[Key, ...] = ()
+    choices: tuple[Frame, ...] = ()
 
 
 def copy_structure(module: nn.Module) -> nn.Module:
@@ -119,10 +122,12 @@ def _run_symbolic(
         tensors = [torch.empty([symbolic_size(env, d, dims) for d in s.dims], dtype=_dtype(s)) for s in specs]
     lookup, obstacle = None, ""
     text_keys: dict[Key, None] = {}
+    choices: list[Frame] = []
     try:
         with (
             uncompiled(),
-            symbolic_builtins(module),
+            symbolic_builtins(module, choices),
+            comparisons_as_numbers(),
             sizes_in_text(text_keys),
             mode,
             torch.no_grad(),
@@ -147,6 +152,7 @@ def _run_symbolic(
         lookup,
         obstacle,
         tuple(text_keys),
+        tuple(dict.fromkeys(choices)),
     )
 
 

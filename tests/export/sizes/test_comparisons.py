@@ -1,0 +1,78 @@
+"""Comparisons of sizes, and numbers read from tensors, where Python wants a number, a key or a text."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from trtconv.export.module.runner import load_dynamo
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, values_in_text
+from trtconv.export.symbolic.mode import symbolic_functions
+
+USES = {
+    "index": lambda t: ("a", "b")[t == 9],
+    "count": lambda t: [1] * (t > 9),
+    "range": lambda t: list(range(t != 9)),
+    "key": lambda t: {True: "a", False: "b"}[t == 9],
+    "inverted": lambda t: ~(t == 9),
+    "negative": lambda t: -(t == 9),
+}
+
+
+ANSWERS: list = []
+
+
+class Answers(nn.Module):
+    """A module that does something with a comparison of its length."""
+
+    def __init__(self, use):
+        super().__init__()
+        self.use = use
+
+    def forward(self, x):
+        ANSWERS.append(self.use(x.shape[0]))
+        return x + 1
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_comparison_is_a_question_about_the_size(name):
+    ANSWERS.clear()
+    shapes = {"x": {0: torch.export.Dim("T", min=2, max=99)}}
+    with pytest.raises(Exception, match="Constraints violated|Not all values"), comparisons_as_numbers():
+        torch.export.export(Answers(USES[name]), (torch.ones(9),), dynamic_shapes=shapes, strict=False)
+    assert ANSWERS == [USES[name](9)]
+    assert isinstance(ANSWERS[0], type(USES[name](9)))
+    assert not hasattr(torch.SymBool, "__index__")
+
+
+class Coded(nn.Module):
+    """A table by the text of a number that a tensor holds."""
+
+    def forward(self, x, code):
+        return x * {"7": 0.5}.get(f"{code.item()}", 1.0)
+
+
+def test_a_number_of_a_tensor_is_no_text():
+    inputs = torch.ones(3), torch.tensor([7])
+    with pytest.raises(Exception, match="data-dependent"), values_in_text():
+        torch.export.export(Coded(), inputs, strict=False)
+    with pytest.raises(Exception, match="data-dependent"), symbolic_functions():
+        torch.export.export(Coded(), inputs, strict=False)
+
+
+def test_a_size_in_a_text_stays_a_size():
+    class Tells(nn.Module):
+        def forward(self, x):
+            assert f"{x.shape[0]}" + str(x.shape) + repr(x.shape[0] > 3)
+            return x + 1
+
+    shapes = {"x": {0: torch.export.Dim("T", min=2, max=99)}}
+    with values_in_text():
+        torch.export.export(Tells(), (torch.ones(9),), dynamic_shapes=shapes, strict=False)
+
+
+def test_distributions_check_their_arguments_as_before():
+    load_dynamo()
+    with pytest.raises(ValueError, match="scale"):
+        torch.distributions.Normal(torch.zeros(1), torch.zeros(1))

@@ -1,0 +1,35 @@
+"""Attention under a mask of booleans, as a recording has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def scaled_dot_product_attention(
+    func: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """query [..., T, D], key and value [..., S, D], the mask [..., T, S]: a row that it hides altogether gives 0.
+
+    The recording exporter takes every NaN for such a row, also that of scores too large for FP32. Here the rows are
+    those whose scores all are -inf, as torch has it (_safe_softmax in aten/src/ATen/native/transformers/attention.cpp).
+    """
+    import torch
+
+    plain = isinstance(attn_mask, torch.Tensor) and attn_mask.dtype == torch.bool and not is_causal and not enable_gqa
+    if not plain or dropout_p or not torch.jit.is_tracing():
+        return NotImplemented
+    # torch scales both factors by the root, which other sums round otherwise.
+    root = (query.shape[-1] ** -0.5 if scale is None else scale) ** 0.5
+    scores = (query * root) @ (key.transpose(-2, -1) * root)
+    # Added, as in torch: an infinite score that is hidden is no number.
+    scores = scores + torch.where(attn_mask, 0.0, float("-inf"))
+    hidden = (scores == float("-inf")).all(-1, keepdim=True)
+    return torch.where(hidden, 0.0, torch.softmax(scores, -1)) @ value
