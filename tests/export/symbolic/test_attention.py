@@ -25,7 +25,7 @@ def test_a_hidden_row_is_zero_and_an_overflow_is_not(write_module, export):
     chance = np.random.default_rng(0)
     lengths = np.array([0, 3, 9])
     for x in (chance.standard_normal((3, 9, 4)), np.full((3, 9, 4), 1e20)):
-        x = x.astype(np.float32)  # noqa: PLW2901
+        x = x.astype(np.float32)
         mask = (torch.arange(9) < torch.from_numpy(lengths)[:, None])[:, None].expand(-1, 9, -1)
         tensor = torch.from_numpy(x)
         expected = F.scaled_dot_product_attention(tensor, tensor, tensor, attn_mask=mask, scale=0.3)
