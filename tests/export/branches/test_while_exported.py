@@ -99,5 +99,5 @@ class Net(nn.Module):
     def forward(self, x):
         return raised(self.gru(x)[0])
 """)
-    result = export("net.py:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:5:9")
+    result = export("net.py:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:5:9", exporter="torchscript")
     assert result.exporter == "torchscript"

@@ -2,8 +2,8 @@
 
 The last layer of a network that paints an image gives 3 channels. The kernels of TensorRT 8.6 compute at least 32, so
 that most of what they do is thrown away: in the style network of the examples at batch 8 (H100, TF32) the last of 16
-convolutions took 178 of 908 us. Here it gives the channels of 4 by 4 pixels at once, from a kernel that is 3 larger to
-every side that moves.
+convolutions took 178 of 908 us. Here it gives the channels of 4 by 4 pixels at once, from a kernel of 12 by 12 in place
+of 9 by 9: 78 us, and 856 in all.
 """
 
 from __future__ import annotations
