@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import load_dynamo
-from trtconv.export.sizes.comparisons import comparisons_as_numbers, values_in_text
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise, values_in_text
 from trtconv.export.symbolic.mode import symbolic_functions
 
 USES = {
@@ -76,3 +79,72 @@ def test_distributions_check_their_arguments_as_before():
     load_dynamo()
     with pytest.raises(ValueError, match="scale"):
         torch.distributions.Normal(torch.zeros(1), torch.zeros(1))
+
+
+DIVISIONS = {
+    "quotient": lambda t: 40.0 / (t - 9),
+    "floor": lambda t: 40 // (t - 9),
+    "rest": lambda t: 40 % (t - 9),
+    "by a size": lambda t: (t + 1) / (t - 9),
+}
+
+
+class Catches(nn.Module):
+    """A division that a size may end."""
+
+    def __init__(self, divide):
+        super().__init__()
+        self.divide = divide
+
+    def forward(self, x):
+        try:
+            ANSWERS.append(float(self.divide(x.shape[0]) * 0))
+        except ZeroDivisionError:
+            ANSWERS.append(7.0)
+        return x + 1
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_a_division_by_a_size_that_is_zero_raises(name):
+    ANSWERS.clear()
+    shapes = {"x": {0: torch.export.Dim("T", min=2, max=99)}}
+    with pytest.raises(Exception, match=r"Constraints violated|Not all values"), divisions_that_raise():
+        torch.export.export(Catches(DIVISIONS[name]), (torch.ones(9),), dynamic_shapes=shapes, strict=False)
+    assert ANSWERS == [7.0]
+
+
+def test_a_division_by_a_size_that_is_never_zero_leaves_no_condition():
+    class Mean(nn.Module):
+        def forward(self, x):
+            return x.sum() / x.shape[0] * (100 // x.shape[0])
+
+    shapes = {"x": {0: torch.export.Dim("T", min=2, max=99)}}
+    with divisions_that_raise():
+        program = torch.export.export(Mean(), (torch.ones(9),), dynamic_shapes=shapes, strict=False)
+    assert str(next(iter(program.range_constraints.values()))) == "VR[2, 99]"
+
+
+CAUGHT = """
+class Net(nn.Module):
+    def forward(self, x):
+        try:
+            q, r = {division}
+        except ZeroDivisionError:
+            q, r = 7, 0
+        return x * q + r
+"""
+
+
+def test_both_sides_of_a_caught_division(write_module, export):
+    path = write_module(CAUGHT.format(division="50 // (x.shape[1] - 13), 50 % (x.shape[1] - 13)"))
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=2:5:20")
+    run = OnnxRuntimeRunner(result.model)
+    for length, expected in ((13, 7.0), (14, 50.0), (18, 10.0), (11, -25.0)):
+        [y] = run({"x": np.ones((1, length), np.float32)}).values()
+        np.testing.assert_array_equal(y, np.full((1, length), expected, np.float32))
+
+
+def test_what_is_caught_of_divmod_is_a_refusal_with_its_line(write_module, export):
+    path = write_module(CAUGHT.format(division="divmod(50, x.shape[1] - 13)"))
+    with pytest.raises(TrtconvError, match="depends on the size"):
+        export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=2:5:20")

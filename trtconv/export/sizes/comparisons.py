@@ -43,6 +43,38 @@ def comparisons_as_numbers() -> Iterator[None]:
 
 
 @contextmanager
+def divisions_that_raise() -> Iterator[None]:
+    """A division of the user's by a size asks whether that is zero, and raises as Python does, while the block lasts.
+
+    torch writes the quotient and asks nothing, so that what stands in `except ZeroDivisionError` would be lost at the
+    one size at which it is meant. A size that is never zero is known as such, and no condition is left of it.
+    """
+    import torch
+
+    def checked(method: Callable[[Any, Any], Any], reflected: bool) -> Callable[[Any, Any], Any]:
+        def divide(own: Any, other: Any) -> Any:
+            divisor = own if reflected else other
+            if is_moving(divisor) and is_user_code(sys._getframe(1)) and bool(divisor == 0):
+                raise ZeroDivisionError("division by zero")
+            return method(own, other)
+
+        return divide
+
+    def is_moving(number: Any) -> bool:
+        symbolic = isinstance(number, (torch.SymInt, torch.SymFloat))
+        return symbolic and not number.node.is_constant() and getattr(number.node, "hint", None) is not None
+
+    with ExitStack() as stack:
+        for kind in (torch.SymInt, torch.SymFloat):
+            for name in ("truediv", "floordiv", "mod"):
+                for method, reflected in ((f"__{name}__", False), (f"__r{name}__", True)):
+                    original = getattr(kind, method, None)
+                    if original is not None:
+                        stack.enter_context(mock.patch.object(kind, method, checked(original, reflected)))
+        yield
+
+
+@contextmanager
 def values_in_text() -> Iterator[None]:
     """A number that is read from a tensor is no text while torch.export traces: it is asked for, which torch refuses.
 

@@ -90,7 +90,11 @@ def _numbers(values: tuple[Any, ...]) -> list[Any]:
 
 
 def _divided(a: Any, b: Any) -> Any:
-    return (a // b, a % b) if _stays(a) or _stays(b) else divmod(a, b)
+    if not (_stays(a) or _stays(b)):
+        return divmod(a, b)
+    if is_symbolic(b) and b == 0:
+        raise ZeroDivisionError("integer modulo by zero")
+    return a // b, a % b
 
 
 def _rounded(value: Any, digits: Any = None) -> Any:

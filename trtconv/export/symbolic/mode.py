@@ -11,7 +11,7 @@ from typing import Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent.operators import KINDS, as_one_operator
-from trtconv.export.sizes.comparisons import comparisons_as_numbers, values_in_text
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise, values_in_text
 from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
     attention,
@@ -34,6 +34,7 @@ from trtconv.export.symbolic.arithmetic import (
     numerics,
     small_integers,
 )
+from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
@@ -238,6 +239,13 @@ def symbolic_functions() -> Iterator[None]:
                 bound.check(result)
             return result
 
-    with convolution.unchecked_output_size(), comparisons_as_numbers(), values_in_text(), SymbolicFunctions():
+    with (
+        convolution.unchecked_output_size(),
+        comparisons_as_numbers(),
+        divisions_that_raise(),
+        values_in_text(),
+        padded_encoders(),
+        SymbolicFunctions(),
+    ):
         yield
     errors.require_none()

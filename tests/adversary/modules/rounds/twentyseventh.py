@@ -111,3 +111,13 @@ class LooksUpATextOfAValue(nn.Module):
 
     def forward(self, x, lang):
         return self.gru(x * self.codes.get(f"{lang.item()}", 1.0))[0]
+
+
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(137),), refused="depends on the size")
+class CatchesADivision(_Grown):
+    def grown(self, x):
+        try:
+            rate = 40.0 / (137 - x.shape[1])
+        except ZeroDivisionError:
+            rate = 0.0
+        return x * rate

@@ -33,8 +33,9 @@ from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
-from trtconv.export.sizes.comparisons import comparisons_as_numbers
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise
 from trtconv.export.symbolic.builtins import symbolic_builtins
+from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def _run_symbolic(
             uncompiled(),
             symbolic_builtins(module, choices),
             comparisons_as_numbers(),
+            divisions_that_raise(),
+            padded_encoders(),
             sizes_in_text(text_keys),
             mode,
             torch.no_grad(),
