@@ -17,7 +17,6 @@ from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
-from trtconv.export.module.nested import nested_hint
 from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.recurrent.steps import OneLengthError
@@ -159,7 +158,7 @@ def _difference_error(
             details=details,
             where=paths.tables[0],
         )
-    line, hint = reading_line(job, wrong), _difference_hint(job, wrong)
+    line, hint = reading_line(job, wrong), _difference_hint(wrong)
     if line:
         hint = READS_A_VALUE
     rounding = next((a for a in attempts if _is_rounded_size(a)), None)
@@ -176,13 +175,13 @@ def _difference_error(
     return AccuracyError(message, hint=hint, details=details, where=line)
 
 
-def _difference_hint(job: ExportTask, wrong: ProofVerdict) -> str:
+def _difference_hint(wrong: ProofVerdict) -> str:
     """What to do where no line is to blame: the values of the failing point may be none that the user feeds."""
     at = wrong.at
     if wrong.failure is not None and wrong.failure.expected_at is not None and math.isnan(wrong.failure.expected_at):
         return GIVES_NAN
     if at is None or at.values == "random" or at.masks:
-        return nested_hint(job.runner.module) or "no file was written; see the lines above for what each exporter gave"
+        return "no file was written; see the lines above for what each exporter gave"
     return (
         f"{IN_WORDS.get(at.values, f'the inputs are all {at.values}')} there; if yours never are, say what they are "
         "with a value range (--input NAME:float32[...]=LOW:HIGH) or a function (--sample FILE.py:FUNCTION)"

@@ -45,19 +45,6 @@ def test_a_decision_that_no_input_reaches_is_noted_with_its_line(write_module, e
     assert "net.py:7" in note
 
 
-def test_an_encoder_with_nested_tensors_is_refused_for_padding_at_the_end(write_module, export):
-    path = write_module(
-        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0)\n"
-        "        self.body = nn.TransformerEncoder(layer, 1)\n\n"
-        "    def forward(self, x, m):\n        return self.body(x, src_key_padding_mask=m)\n"
-    )
-    with pytest.raises(AccuracyError) as caught:
-        export(f"{path}:Net", ["x:float32[N,T,4]", "m:bool[N,T]"], "N=1:2:4 T=6:8:16", exporter="dynamo")
-    assert "suffix" in str(caught.value)
-    assert "'body' returns zeros at padded positions" in (caught.value.hint or "")
-
-
 def test_small_numbers_keep_their_digits(write_module, export):
     path = write_module(HEAD + "        return torch.log1p(x.abs()), torch.expm1(x), F.logsigmoid(x)\n")
     result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)

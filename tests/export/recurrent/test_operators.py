@@ -101,8 +101,8 @@ class Net(nn.Module):
 def test_a_mask_of_a_spectrum_from_a_recurrence(write_module, export):
     """What denoisers are made of, which no recording has: complex numbers beside a recurrence."""
     path = write_module(SPECTRAL_MASK)
-    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=64:96:160%8")
-    x = np.random.default_rng(0).standard_normal((2, 136)).astype(np.float32)
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=64:72:96%8")
+    x = np.random.default_rng(0).standard_normal((2, 88)).astype(np.float32)
     space: dict = {"nn": nn, "torch": torch}
     torch.manual_seed(0)
     exec(SPECTRAL_MASK, space)

@@ -37,12 +37,8 @@ OLDEST_OPSET = 11
 
 @dataclass(frozen=True)
 class FixedModel:
-    """A model at fixed sizes, what became of its outputs, and its suppressions to be compared one by one.
+    """A model at fixed sizes, what became of its outputs, and its suppressions to be compared one by one."""
 
-    `decided` is the model before, without the conditions on there being rows: each suppression stands in its graph.
-    """
-
-    decided: onnx.ModelProto
     model: onnx.ModelProto
     record: FixedRows
     suppressions: tuple[Suppression, ...]
@@ -75,7 +71,7 @@ def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> FixedModel:
         walk.emit(name, walk.g.cast(capped, INT32))
     record = FixedRows(fixed, most)
     _write(copy, walk, record)
-    return FixedModel(model, copy, record, tuple(_suppressions(walk, outputs)))
+    return FixedModel(copy, record, tuple(_suppressions(walk, outputs)))
 
 
 def _suppressions(walk: Walk, outputs: list[str]) -> Iterator[Suppression]:

@@ -91,4 +91,4 @@ def test_a_recorded_size_that_no_whole_numbers_give_is_refused(export, write_mod
     arguments = {"mode": "nearest", "scale": 0.35, "recorded": True}
     write_module(NET)
     with pytest.raises(TrtconvError, match=r"is cut in FP64"):
-        export("net.py:Net", ["x:float32[N,2,T]"], "N=1:1:2 T=3:30:300", args=arguments)
+        export("net.py:Net", ["x:float32[N,2,T]"], "N=1:1:2 T=3:30:300", args=arguments, exporter="torchscript")
