@@ -11,7 +11,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 
-LONG = "N=1:1:4 T=16:50:300"
+LONG = "N=1:1:2 T=16:20:60"
 SHORT = "N=1:2:4 T=3:9:20"
 
 
@@ -28,41 +28,41 @@ class _Grown(nn.Module):
         return self.gru(self.grown(x))[0]
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(150), _ones(149)))
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(50), _ones(49)))
 class PairByComparison(_Grown):
     def grown(self, x):
-        return x * (1.0, 0.5)[x.shape[1] == 150]
+        return x * (1.0, 0.5)[x.shape[1] == 50]
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(64), _ones(128)))
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(24), _ones(48)))
 class PathsByRemainder(nn.Module):
     def __init__(self):
         super().__init__()
         self.paths = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
 
     def forward(self, x):
-        return self.paths[x.shape[1] % 64 == 0](x)
+        return self.paths[x.shape[1] % 24 == 0](x)
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(149),))
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(49),))
 class TurnsByComparison(_Grown):
     def grown(self, x):
-        for _ in range(x.shape[1] == 149):
+        for _ in range(x.shape[1] == 49):
             x = x + 1
-        for step in [2.0] * (x.shape[1] == 148):
+        for step in [2.0] * (x.shape[1] == 48):
             x = x + step
         return x
 
 
-@forward("x:float32[N,T,4]", dims=LONG, feeds=(_ones(149),))
+@forward("x:float32[N,T,4]", dims=LONG, feeds=(_ones(49),))
 def table_of_truths(self, x):
-    return x * {True: 2.0, False: 1.0}[x.shape[1] == 149]
+    return x * {True: 2.0, False: 1.0}[x.shape[1] == 49]
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(149),))
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(49),))
 class LargestOfSizes(_Grown):
     def grown(self, x):
-        return x * (1.0 + 2 * max(0, 1 - abs(x.shape[1] - 149)))
+        return x * (1.0 + 2 * max(0, 1 - abs(x.shape[1] - 49)))
 
 
 @attack("ids:int64[N,T]", dims="N=1:1:3 T=3:6:12", feeds=(lambda: {"ids": np.array([[7777, 1, 2]])},))
@@ -113,11 +113,11 @@ class LooksUpATextOfAValue(nn.Module):
         return self.gru(x * self.codes.get(f"{lang.item()}", 1.0))[0]
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(137),), refused="depends on the size")
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(37),), refused="depends on the size")
 class CatchesADivision(_Grown):
     def grown(self, x):
         try:
-            rate = 40.0 / (137 - x.shape[1])
+            rate = 40.0 / (37 - x.shape[1])
         except ZeroDivisionError:
             rate = 0.0
         return x * rate
