@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise import planes, scales
 from trtconv.proof.noise.coordinates import move_coordinates
-from trtconv.proof.noise.planes import move_planes, normalises_planes
 from trtconv.proof.noise.rounding import ULPS
-from trtconv.proof.noise.scales import move_scales, rounds_to_steps
 from trtconv.proof.original import Run
 
 if TYPE_CHECKING:
@@ -69,19 +67,21 @@ class GraphRunner:
     @cached_property
     def _resampled(self) -> tuple[Run, ...]:
         models = [move_coordinates(self._model, sign) for sign in (1, -1)]
-        if rounds_to_steps(self._model):
-            models += [_changed(self._model, partial(move_scales, seed=s, ulps=ULPS)) for s in range(scales.SEEDS)]
-        if normalises_planes(self._model):
-            models += [_changed(self._model, partial(move_planes, seed=s, ulps=ULPS)) for s in range(planes.SEEDS)]
+        if scales.rounds_to_steps(self._model):
+            models += [_changed(self._model, scales.move_scales, seed) for seed in range(scales.SEEDS)]
+        if planes.normalises_planes(self._model):
+            models += [_changed(self._model, planes.move_planes, seed) for seed in range(planes.SEEDS)]
         return tuple(
             OnnxRuntimeRunner(m.SerializeToString(), threads=1, exact=self._exact) for m in models if m is not None
         )
 
 
-def _changed(model: onnx.ModelProto, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+def _changed(
+    model: onnx.ModelProto, change: Callable[[onnx.ModelProto, int, float], object], seed: int
+) -> onnx.ModelProto:
     copy = type(model)()
     copy.CopyFrom(model)
-    change(copy)
+    change(copy, seed, ULPS)
     return copy
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,6 +55,29 @@ def values_read(node: onnx.NodeProto) -> tuple[str, ...]:
     for body in bodies_of(node):
         names |= dict.fromkeys(values_captured(body))
     return tuple(names)
+
+
+def nodes_before(name: str, makers: Mapping[str, onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes that a value is worked out by; `makers` are those of a graph by output."""
+    waiting, visited = [name], {name}
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is None:
+            continue
+        yield node
+        for read in set(values_read(node)) - visited:
+            visited.add(read)
+            waiting.append(read)
+
+
+def leading_to(nodes: Sequence[onnx.NodeProto], names: Iterable[str]) -> list[onnx.NodeProto]:
+    """Of nodes in their order those that any of these values needs."""
+    needed, needed_nodes = set(names), []
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            needed_nodes.append(node)
+            needed.update(values_read(node))
+    return needed_nodes[::-1]
 
 
 def values_captured(body: onnx.GraphProto) -> tuple[str, ...]:

@@ -42,18 +42,18 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
 def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
     """The note on a file that keeps numbers of the sizes at which it was recorded."""
     lines = [f"{quote_frame(frame, base)} ({number:.6g})" for frame, number in numbers.items()]
-    recorded = ", ".join(f"{name}={size}" for name, size in sizes)
-    return (
-        f"the module makes a number of a size: {list_first(lines, MOST_SHOWN)}; the file keeps what it was at "
-        f"{recorded}, and equals the module at the points compared"
-    )
+    return _note("makes a number of a size", lines, "what it was", sizes)
 
 
-def choices_in_words(lines: Sequence[Frame], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
+def choices_in_words(frames: Sequence[Frame], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
     """The note on a file that keeps which of several sizes was the smallest or largest when it was recorded."""
+    lines = [quote_frame(frame, base) for frame in frames]
+    return _note("takes the smallest or largest of sizes", lines, "which it was", sizes)
+
+
+def _note(does: str, lines: list[str], kept_fact: str, sizes: tuple[tuple[str, int], ...]) -> str:
     recorded = ", ".join(f"{name}={size}" for name, size in sizes)
-    shown = list_first([quote_frame(frame, base) for frame in lines], MOST_SHOWN)
     return (
-        f"the module takes the smallest or largest of sizes: {shown}; the file keeps which it was at "
-        f"{recorded}, and equals the module at the points compared"
+        f"the module {does}: {list_first(lines, MOST_SHOWN)}; the file keeps {kept_fact} at {recorded}, and equals the "
+        "module at the points compared"
     )

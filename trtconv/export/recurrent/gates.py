@@ -46,7 +46,7 @@ def _inexact_gates() -> Iterator[list[str]]:
     """Layers of torch.nn compute so in the block; the result has the name of each call."""
     import torch
 
-    from trtconv.export.recurrent.steps import is_recurrent
+    from trtconv.export.recurrent.steps import by_time, is_recurrent
 
     calls: list[str] = []
 
@@ -57,7 +57,12 @@ def _inexact_gates() -> Iterator[list[str]]:
             if not is_recurrent(function, args):
                 return function(*args)
             calls.append(name)
-            return _layers(name, *args[:5], both_ways=args[7], batch_first=args[8])
+            x, state, weights, biases, layers = args[:5]
+
+            def run(x: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
+                return _layers(name, x, states, weights, biases, layers, both_ways=args[7])
+
+            return by_time(run, x, state, args[8])
 
         return call
 
@@ -66,18 +71,11 @@ def _inexact_gates() -> Iterator[list[str]]:
 
 
 def _layers(
-    name: str, x: Any, state: Any, weights: Sequence[Any], biases: bool, layers: int, *, both_ways: bool,
-    batch_first: bool,
-) -> Any:  # fmt: skip
-    """All layers and directions, as torch's functions define them (torch.nn.LSTM and torch.nn.GRU)."""
+    name: str, x: Any, states: tuple[Any, ...], weights: Sequence[Any], biases: bool, layers: int, *, both_ways: bool
+) -> tuple[Any, ...]:
+    """All layers and directions, as torch's functions define them (torch.nn.LSTM and torch.nn.GRU); x is [T, N, C]."""
     import torch
 
-    states = tuple(state) if name == "lstm" else (state,)
-    plain = x.dim() == 2
-    if plain:
-        x, states = x[:, None], tuple(s[:, None] for s in states)
-    elif batch_first:
-        x = x.transpose(0, 1)
     ways = 2 if both_ways else 1
     parts = len(weights) // (layers * ways)
     last: list[list[Any]] = [[] for _ in states]
@@ -91,10 +89,7 @@ def _layers(
             for collected, end in zip(last, ends, strict=True):
                 collected.append(end)
         x = torch.cat(outputs, -1)
-    ends = [torch.stack(s) for s in last]
-    if plain:
-        return (x[:, 0], *(s[:, 0] for s in ends))
-    return (x.transpose(0, 1) if batch_first else x, *ends)
+    return (x, *(torch.stack(s) for s in last))
 
 
 def _direction(name: str, x: Any, states: list[Any], weights: Sequence[Any], biases: bool) -> tuple[Any, list[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from trtconv.export.recurrent.steps import OneLengthError, is_recurrent
+from trtconv.export.recurrent.steps import OneLengthError, by_time, is_recurrent
 
 KINDS = ("gru", "rnn_relu", "rnn_tanh")
 
@@ -57,8 +57,7 @@ def as_one_operator(func: Any, *args: Any) -> Any:
     if torch.jit.is_tracing() or not is_recurrent(func, args):
         return NotImplemented
     x, states, weights, biases, layers, dropout, training, both_ways, batch_first = args
-    plain = x.dim() == 2
-    length = x.shape[1 if batch_first and not plain else 0]
+    length = x.shape[1 if batch_first and x.dim() == 3 else 0]
     if not isinstance(length, torch.SymInt) or length.node.is_constant():
         return NotImplemented
     parts = len(weights) // (layers * (2 if both_ways else 1))
@@ -66,12 +65,8 @@ def as_one_operator(func: Any, *args: Any) -> Any:
         raise OneLengthError(
             f"torch.export writes the steps of a recurrent layer ({func.__name__}) one by one, for one length"
         )
-    states = tuple(states) if isinstance(states, (tuple, list)) else (states,)
-    if plain:
-        x, states = x[:, None], tuple(s[:, None] for s in states)
-    elif batch_first:
-        x = x.transpose(0, 1)
-    y, *last = whole_operators()[func.__name__](x, *states, list(weights), biases, layers, both_ways)
-    if plain:
-        return (y[:, 0], *(s[:, 0] for s in last))
-    return (y.transpose(0, 1) if batch_first else y, *last)
+
+    def run(x: Any, states: tuple[Any, ...]) -> Any:
+        return whole_operators()[func.__name__](x, *states, list(weights), biases, layers, both_ways)
+
+    return by_time(run, x, states, batch_first)

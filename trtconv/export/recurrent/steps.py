@@ -28,6 +28,19 @@ def is_recurrent(func: Any, args: Any) -> bool:
     return isinstance(args[3], bool)  # of a packed one the weights come fourth
 
 
+def by_time(run: Callable[[Any, tuple[Any, ...]], Any], x: Any, state: Any, batch_first: bool) -> tuple[Any, ...]:
+    """What `run` gives for x [T, N, C] and the states [layers * ways, N, H], in the form in which the call has them.
+
+    `run` gives the sequence and the last states; the call may have no batch, or the batch first.
+    """
+    states = tuple(state) if isinstance(state, (tuple, list)) else (state,)
+    if x.dim() == 2:
+        y, *last = run(x[:, None], tuple(s[:, None] for s in states))
+        return (y[:, 0], *(s[:, 0] for s in last))
+    y, *last = run(x.transpose(0, 1) if batch_first else x, states)
+    return (y.transpose(0, 1) if batch_first else y, *last)
+
+
 def empty_result(args: Any) -> Any:
     """What the call returns, of the same shapes and without values: a layer decides nothing by its sizes."""
     x, state = args[0], args[1]

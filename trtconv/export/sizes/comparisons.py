@@ -7,8 +7,9 @@ As an index it is a question like that of an `if`: torch records the answer, wit
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -53,16 +54,11 @@ def divisions_that_raise() -> Iterator[None]:
 
     def checked(method: Callable[[Any, Any], Any], reflected: bool) -> Callable[[Any, Any], Any]:
         def divide(own: Any, other: Any) -> Any:
-            divisor = own if reflected else other
-            if is_moving(divisor) and is_user_code(sys._getframe(1)) and bool(divisor == 0):
-                raise ZeroDivisionError("division by zero")
+            if is_user_code(sys._getframe(1)):
+                require_divisor(own if reflected else other)
             return method(own, other)
 
         return divide
-
-    def is_moving(number: Any) -> bool:
-        symbolic = isinstance(number, (torch.SymInt, torch.SymFloat))
-        return symbolic and not number.node.is_constant() and getattr(number.node, "hint", None) is not None
 
     with ExitStack() as stack:
         for kind in (torch.SymInt, torch.SymFloat):
@@ -74,6 +70,20 @@ def divisions_that_raise() -> Iterator[None]:
         yield
 
 
+def require_divisor(number: Any) -> None:
+    """Raise ZeroDivisionError for a symbolic size that is zero, asking torch; not of one that values decide."""
+    import torch
+
+    symbolic = isinstance(number, (torch.SymInt, torch.SymFloat))
+    if symbolic and not number.node.is_constant() and _has_hint(number) and bool(number == 0):
+        raise ZeroDivisionError("division by zero")
+
+
+def _has_hint(symbol: Any) -> bool:
+    """True for a size; a number that is read from a tensor has none."""
+    return getattr(symbol.node, "hint", None) is not None
+
+
 @contextmanager
 def values_in_text() -> Iterator[None]:
     """A number that is read from a tensor is no text while torch.export traces: it is asked for, which torch refuses.
@@ -83,25 +93,34 @@ def values_in_text() -> Iterator[None]:
     """
     import torch
 
+    def of_values(symbol: Any, frame: FrameType) -> bool:
+        return not symbol.node.is_constant() and not _has_hint(symbol)
+
+    with numbers_in_text({torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}, of_values):
+        yield
+
+
+@contextmanager
+def numbers_in_text(kinds: Mapping[type, type], chooses: Callable[[Any, FrameType], bool]) -> Iterator[None]:
+    """Symbols of these kinds that the user's code writes into a text are numbers there, where `chooses` says so."""
+
     def writing(write: Callable[..., str], number: type) -> Callable[..., str]:
         def text(symbol: Any, *specification: str) -> str:
-            value = symbol if is_known(symbol) else number(symbol)
-            return write(value, *specification) if value is symbol else format(value, *specification)
+            frame = sys._getframe(1)
+            if is_user_code(frame) and chooses(symbol, frame):
+                return format(number(symbol), *specification)
+            return str(write(symbol, *specification))
 
         return text
 
-    def is_known(symbol: Any) -> bool:
-        node = symbol.node
-        return node.is_constant() or getattr(node, "hint", None) is not None or not is_user_code(sys._getframe(2))
-
     with ExitStack() as stack:
-        for kind, number in ((torch.SymInt, int), (torch.SymFloat, float), (torch.SymBool, bool)):
+        for kind, number in kinds.items():
             for name in ("__repr__", "__str__", "__format__"):
                 method = writing(getattr(kind, name), number)
                 stack.enter_context(mock.patch.object(kind, name, method, create=True))
         yield
 
 
-def is_user_code(frame: Any) -> bool:
+def is_user_code(frame: FrameType) -> bool:
     """True for a frame of a file that is no library's."""
     return not is_library(frame.f_code.co_filename)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
+from trtconv.export.sizes.comparisons import require_divisor
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
 
 if TYPE_CHECKING:
@@ -69,13 +70,13 @@ def _stays(value: Any) -> bool:
     return is_symbolic(value)
 
 
-def _extreme(pick: Any, plain: Any, choices: list[Frame] | None) -> Any:
+def _extreme(pick: Any, plain: Any, choices: dict[Frame, None] | None) -> Any:
     def extreme(*values: Any, **options: Any) -> Any:
         if options or not (items := _numbers(values)) or not any(_stays(v) for v in items):
             return plain(*values, **options)
         if choices is not None:
             frame = sys._getframe(1)
-            choices.append((frame.f_code.co_filename, frame.f_lineno))
+            choices[frame.f_code.co_filename, frame.f_lineno] = None
         best = items[0]
         for item in items[1:]:
             best = pick(best, item)
@@ -92,8 +93,7 @@ def _numbers(values: tuple[Any, ...]) -> list[Any]:
 def _divided(a: Any, b: Any) -> Any:
     if not (_stays(a) or _stays(b)):
         return divmod(a, b)
-    if is_symbolic(b) and b == 0:
-        raise ZeroDivisionError("integer modulo by zero")
+    require_divisor(b)
     return a // b, a % b
 
 
@@ -159,7 +159,7 @@ def _symbolic_math() -> types.SimpleNamespace:
     return types.SimpleNamespace(**{**vars(math), **replaced})
 
 
-def replacements(choices: list[Frame] | None = None) -> dict[str, Any]:
+def replacements(choices: dict[Frame, None] | None = None) -> dict[str, Any]:
     """What is put in, by name; a line that takes the smallest or largest of sizes is put into `choices`."""
     return {
         "int": SymbolicInt,
@@ -173,7 +173,7 @@ def replacements(choices: list[Frame] | None = None) -> dict[str, Any]:
 
 
 @contextmanager
-def symbolic_builtins(module: nn.Module, choices: list[Frame] | None = None) -> Iterator[None]:
+def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = None) -> Iterator[None]:
     """For the time of the block the modules of the user's code see the replacements as globals."""
     spaces = user_namespaces(module)
     new, shim = replacements(choices), _symbolic_math()

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.bodies import replace_nodes
+
 if TYPE_CHECKING:
     import onnx
 
@@ -41,9 +43,7 @@ def move_planes(model: onnx.ModelProto, seed: int, ulps: float) -> None:
             nodes.append(helper.make_node("Mul", [node.input[0], factors], [moved]))
             node.input[0] = moved
         nodes.append(node)
-    copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
-    del model.graph.node[:]
-    model.graph.node.extend(copies)
+    replace_nodes(model.graph, nodes)
 
 
 def _is_norm(node: onnx.NodeProto) -> bool:

@@ -7,14 +7,17 @@ rows by itself, as it counts those that it was given; so the condition goes, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
 from onnx import helper, numpy_helper
 
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import leading_to, nodes_before, replace_nodes
+from trtconv.core.model.opset import opset_of
 from trtconv.rewrite.fixed_rows.walk import Walk
+from trtconv.rewrite.graph.branches import write_out
+from trtconv.rewrite.graph.concrete import run_node
 
 SMALL = 64
 PUT_TOGETHER = ("Concat", "Squeeze", "Unsqueeze")
@@ -38,28 +41,36 @@ class EmptyGuard:
         return all(r is not None and walk.descends(state.count, r.count) for r in rows)
 
 
-def decide_empty_guards(model: onnx.ModelProto, births: tuple[str, ...]) -> list[EmptyGuard]:
-    """Put the part for some rows where each such If stands, in place; `births` are the operators that decide rows."""
-    graph = model.graph
-    makers = {o: n for n in graph.node for o in n.output if o}
-    numbers = {t.name: t for t in graph.initializer}
-    numbers |= {n.output[0]: n.attribute[0].t for n in graph.node if _holds_tensor(n)}
-    guards, nodes = [], []
-    for node in graph.node:
-        guard = _guard(node, makers, numbers, births) if node.op_type == "If" else None
-        if guard is None:
+def without_empty_guards(model: onnx.ModelProto, births: tuple[str, ...]) -> tuple[onnx.ModelProto, list[EmptyGuard]]:
+    """A copy with the part for some rows where each such If stands; the model itself where there is none.
+
+    `births` are the operators that decide rows.
+    """
+    makers = {o: n for n in model.graph.node for o in n.output if o}
+    numbers = {t.name: t for t in model.graph.initializer}
+    numbers |= {n.output[0]: n.attribute[0].t for n in model.graph.node if _holds_tensor(n)}
+    decided = {
+        index: guard
+        for index, node in enumerate(model.graph.node)
+        if node.op_type == "If" and (guard := _guard(node, makers, numbers, births)) is not None
+    }
+    if not decided:
+        return model, []
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph, nodes = copy.graph, list[onnx.NodeProto]()
+    for index, node in enumerate(model.graph.node):
+        if index in decided:
+            first = len(graph.initializer)
+            part = write_out(graph, node, decided[index][1], f"rows{index}")
+            numbers |= {t.name: t for t in graph.initializer[first:]}
+            nodes += _plain(part, numbers, opset_of(model))
+        else:
             nodes.append(node)
-            continue
-        decided, body = guard
-        guards.append(decided)
-        nodes += _plain(body, numbers, model)
-        graph.initializer.extend(body.initializer)
-        outputs = zip(body.output, node.output, strict=True)
-        nodes += [helper.make_node("Identity", [inner.name], [outer]) for inner, outer in outputs]
-    if guards:
-        del graph.node[:]
-        graph.node.extend(_used(nodes, {*(o.name for o in graph.output), *(g.value for g in guards)}))
-    return guards
+    guards = [guard for guard, _ in decided.values()]
+    # What the conditions were computed by is of no use now.
+    replace_nodes(graph, leading_to(nodes, [*(o.name for o in graph.output), *(g.value for g in guards)]))
+    return copy, guards
 
 
 def _holds_tensor(node: onnx.NodeProto) -> bool:
@@ -67,46 +78,23 @@ def _holds_tensor(node: onnx.NodeProto) -> bool:
 
 
 def _plain(
-    body: onnx.GraphProto, numbers: Mapping[str, onnx.TensorProto], model: onnx.ModelProto
+    nodes: Iterable[onnx.NodeProto], numbers: Mapping[str, onnx.TensorProto], opset: int
 ) -> Iterator[onnx.NodeProto]:
-    """The nodes of a body, those that only put numbers of the graph together as constants: nobody folded them there."""
-    constants = {n: t for n, t in (*numbers.items(), *((t.name, t) for t in body.initializer)) if _is_small(t)}
-    for node in body.node:
-        if node.op_type in PUT_TOGETHER and all(i in constants for i in node.input if i):
-            tensor = _evaluated(node, constants, model)
-            node = helper.make_node("Constant", [], [node.output[0]], name=node.name, value=tensor)
+    """The nodes of a part, those that only put numbers together as constants: nobody folded them in a body."""
+    constants = {n: numpy_helper.to_array(t) for n, t in numbers.items() if _is_small(t)}
+    for node in nodes:
         if _holds_tensor(node):
-            constants[node.output[0]] = node.attribute[0].t
+            constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+        elif node.op_type in PUT_TOGETHER and all(i in constants for i in node.input if i):
+            [array] = run_node(node, [constants.get(i) for i in node.input], opset)
+            constants[node.output[0]] = array
+            value = numpy_helper.from_array(array)
+            node = helper.make_node("Constant", [], [node.output[0]], name=node.name, value=value)
         yield node
 
 
 def _is_small(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= SMALL)
-
-
-def _evaluated(
-    node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto], model: onnx.ModelProto
-) -> onnx.TensorProto:
-    from onnx.reference import ReferenceEvaluator
-
-    output = onnx.ValueInfoProto(name=node.output[0])
-    graph = helper.make_graph([node], "numbers", [], [output])
-    for name in dict.fromkeys(i for i in node.input if i):
-        tensor = graph.initializer.add()
-        tensor.CopyFrom(constants[name])
-        tensor.name = name
-    [array] = ReferenceEvaluator(helper.make_model(graph, opset_imports=model.opset_import)).run(None, {})
-    return numpy_helper.from_array(array, node.output[0])
-
-
-def _used(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
-    """The nodes that any of these names needs: what the conditions were computed by is of no use now."""
-    used = []
-    for node in reversed(nodes):
-        if names.intersection(node.output):
-            names.update(node.input, _captured(node))
-            used.append(node)
-    return used[::-1]
 
 
 def _guard(
@@ -124,14 +112,13 @@ def _guard(
     if test is None or test.op_type not in empty_branch or _integer(test.input[1], makers, numbers) != 0:
         return None
     counted = _counted(test.input[0], makers, numbers)
-    if counted is None or not _decided_by_values(counted[0], makers, births):
+    if counted is None or not any(n.op_type in births for n in nodes_before(counted[0], makers)):
         return None
     branches = {a.name: a.g for a in node.attribute if a.HasField("g")}
     empty = branches.pop(empty_branch[test.op_type])
     [body] = branches.values()
-    constants = {t.name: t for t in empty.initializer} | {
-        n.output[0]: n.attribute[0].t for n in empty.node if n.op_type == "Constant"
-    }
+    constants = {t.name: t for t in empty.initializer}
+    constants |= {n.output[0]: n.attribute[0].t for n in empty.node if _holds_tensor(n)}
     if any(o.name not in constants or 0 not in constants[o.name].dims for o in empty.output):
         return None
     return EmptyGuard(tuple(node.output), *counted), body
@@ -151,8 +138,6 @@ def _integer(name: str, makers: dict[str, onnx.NodeProto], numbers: dict[str, on
     while tensor is None and node is not None and node.op_type in PASSED:
         name = node.input[0]
         tensor, node = numbers.get(name), makers.get(name)
-    if tensor is None and node is not None and node.op_type == "Constant" and node.attribute[0].HasField("t"):
-        tensor = node.attribute[0].t
     if tensor is None:
         return None
     array = numpy_helper.to_array(tensor)
@@ -175,24 +160,3 @@ def _counted(
         return shape.input[0], None
     axis = _integer(node.input[1], makers, numbers)
     return None if axis is None or axis < 0 else (shape.input[0], axis)
-
-
-def _decided_by_values(name: str, makers: dict[str, onnx.NodeProto], births: tuple[str, ...]) -> bool:
-    """True where an operator that decides rows stands before a value."""
-    waiting, visited = [name], {name}
-    while waiting:
-        node = makers.get(waiting.pop())
-        if node is None:
-            continue
-        if node.op_type in births:
-            return True
-        sources = {*node.input, *_captured(node)} - visited
-        visited |= sources
-        waiting += sources
-    return False
-
-
-def _captured(node: onnx.NodeProto) -> Iterator[str]:
-    for body in bodies_of(node):
-        for inner in body.node:
-            yield from inner.input

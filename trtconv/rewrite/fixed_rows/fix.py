@@ -17,7 +17,7 @@ from trtconv.core.shape_space.fixed_rows import FixedOutput, FixedRows
 from trtconv.core.targets import Target
 from trtconv.rewrite.fixed_rows import births, moving, passing
 from trtconv.rewrite.fixed_rows.clusters import Suppression
-from trtconv.rewrite.fixed_rows.empty_guards import decide_empty_guards
+from trtconv.rewrite.fixed_rows.empty_guards import without_empty_guards
 from trtconv.rewrite.fixed_rows.row_count import RowCount, cannot
 from trtconv.rewrite.fixed_rows.selection import INT32, least, valid_mask
 from trtconv.rewrite.fixed_rows.walk import Walk
@@ -54,8 +54,7 @@ def fix_rows(model: onnx.ModelProto, target: Target, most: int) -> FixedModel:
             f"--nms topk: opset {opset_of(model)} has no ScatterElements",
             hint=f"convert the model to opset {OLDEST_OPSET} or newer",
         )
-    model = _copy(model)
-    guards = decide_empty_guards(model, births.BIRTHS)
+    model, guards = without_empty_guards(model, births.BIRTHS)
     # Once to see what becomes of each suppression, then with as many steps as are of use.
     limits = row_limits(walk_through(_copy(model), target, most, {}), most)
     copy = _copy(model)

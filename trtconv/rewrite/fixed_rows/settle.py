@@ -14,7 +14,7 @@ from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.fixed_rows.births import BIRTHS
 from trtconv.rewrite.fixed_rows.clusters import prove_suppressions
-from trtconv.rewrite.fixed_rows.empty_guards import decide_empty_guards
+from trtconv.rewrite.fixed_rows.empty_guards import without_empty_guards
 from trtconv.rewrite.fixed_rows.fix import FixedModel, fix_rows
 from trtconv.rewrite.fixed_rows.native_limits import with_native_limits
 from trtconv.rewrite.graph.facts import index_model
@@ -54,10 +54,8 @@ def _supported(op: str, target: Target) -> bool:
 
 def prove(before: onnx.ModelProto, fixed: FixedModel, target: Target) -> list[str]:
     """The fixed graph gives the first rows of what the graph gives, in its order, and counts them right."""
-    decided = onnx.ModelProto()
-    decided.CopyFrom(before)
     # A suppression in the part of an If stands in the graph then.
-    decide_empty_guards(decided, BIRTHS)
+    decided, _ = without_empty_guards(before, BIRTHS)
     cases = prove_suppressions(index_model(decided, target), fixed.model, fixed.suppressions)
     space, specs = model_space(before)
     with InitialGraph(before, space, specs, form=fixed.record) as original:

@@ -20,7 +20,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import LedgerEntry, Proof
-from trtconv.core.model.bodies import bodies_of, values_read
+from trtconv.core.model.bodies import leading_to, nodes_before, replace_nodes, values_read
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
@@ -29,6 +29,7 @@ from trtconv.proof.joint_sizes import count_sizes, covering_sizes
 from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_points
 from trtconv.proof.size_arithmetic import NotSizesError, truths
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
+from trtconv.rewrite.graph.branches import write_out
 
 NAME = "settled-ifs"
 WHY = "No TensorRT takes an If inside an If; one that asks the same of every size needs no If."
@@ -55,7 +56,7 @@ def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteR
             node = model.graph.node[index]
             before = (node_text(node),)
             branch = next(a.g for a in node.attribute if a.name == BRANCHES[answers[index]])
-            nodes = _written_out(model.graph, node, branch, f"if{inlined}")
+            nodes = write_out(model.graph, node, branch, f"if{inlined}")
             inlined += 1
             entry = LedgerEntry(
                 NAME,
@@ -69,10 +70,7 @@ def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteR
                 f"the condition is {str(answers[index]).lower()} at every size",
             )
             record.entries.append(entry)
-            rest = [*model.graph.node[:index], *nodes, *model.graph.node[index + 1 :]]
-            copies = [_copied(n) for n in rest]
-            del model.graph.node[:]
-            model.graph.node.extend(copies)
+            replace_nodes(model.graph, [*model.graph.node[:index], *nodes, *model.graph.node[index + 1 :]])
     if inlined:
         # Recorded types of what an If gave may be those of the other branch.
         del model.graph.value_info[:]
@@ -142,7 +140,7 @@ def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) 
         if node is None or node.op_type in BY_DATA or node.op_type == "If":
             return False
         if node.op_type in ("Shape", "Size"):
-            if _sized_by_data(node.input[0], makers):
+            if any(n.op_type in BY_DATA for n in nodes_before(node.input[0], makers)):
                 return False
             continue
         for read in set(values_read(node)) - visited:
@@ -151,89 +149,15 @@ def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) 
     return True
 
 
-def _sized_by_data(name: str, makers: dict[str, onnx.NodeProto]) -> bool:
-    waiting, visited = [name], {name}
-    while waiting:
-        node = makers.get(waiting.pop())
-        if node is None:
-            continue
-        if node.op_type in BY_DATA:
-            return True
-        for read in set(values_read(node)) - visited:
-            visited.add(read)
-            waiting.append(read)
-    return False
-
-
 def _leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     """The part of a model that makes these values, which are its outputs."""
-    graph, needed, nodes = model.graph, set(names), []
-    for node in reversed(graph.node):
-        if needed & set(node.output):
-            nodes.append(node)
-            needed.update(values_read(node))
+    graph = model.graph
+    nodes = leading_to(graph.node, names)
+    needed = {*names, *(v for n in nodes for v in values_read(n))}
     weights = [t for t in graph.initializer if t.name in needed]
-    part = helper.make_graph(nodes[::-1], graph.name, list(graph.input), [], weights)
+    part = helper.make_graph(nodes, graph.name, list(graph.input), [], weights)
     part.sparse_initializer.extend(graph.sparse_initializer)
     part.output.extend(onnx.ValueInfoProto(name=n) for n in names)
     cut = helper.make_model(part, opset_imports=list(model.opset_import), ir_version=model.ir_version)
     cut.functions.extend(model.functions)
     return cut
-
-
-def _written_out(
-    graph: onnx.GraphProto, node: onnx.NodeProto, branch: onnx.GraphProto, prefix: str
-) -> list[onnx.NodeProto]:
-    """The nodes of a branch under names of their own, the last ones under those of the If's outputs."""
-    names: dict[str, str] = {}
-    for tensor in branch.initializer:
-        names[tensor.name] = f"{prefix}/{tensor.name}"
-        weight = graph.initializer.add()
-        weight.CopyFrom(tensor)
-        weight.name = names[tensor.name]
-    inner_names = {o for n in branch.node for o in n.output if o}
-    names |= {o: f"{prefix}/{o}" for o in inner_names}
-    extra = []
-    for outer, inner in zip(node.output, branch.output, strict=True):
-        if inner.name in inner_names and names[inner.name].startswith(f"{prefix}/"):
-            names[inner.name] = outer
-        else:
-            source = names.get(inner.name, inner.name)
-            extra.append(helper.make_node("Identity", [source], [outer], name=f"{prefix}/{outer}/identity"))
-    nodes = [_renamed(n, names, prefix) for n in branch.node]
-    return [*nodes, *extra]
-
-
-def _renamed(node: onnx.NodeProto, names: dict[str, str], prefix: str) -> onnx.NodeProto:
-    copied = _copied(node)
-    copied.name = f"{prefix}/{node.name}" if node.name else ""
-    _rename(copied, names)
-    return copied
-
-
-def _rename(node: onnx.NodeProto, names: dict[str, str]) -> None:
-    node.input[:] = [names.get(i, i) for i in node.input]
-    node.output[:] = [names.get(o, o) for o in node.output]
-    for body in bodies_of(node):
-        # What a body defines itself hides the value around that has the same name.
-        inner = {n: new for n, new in names.items() if n not in _defined(body)}
-        for part in body.node:
-            _rename(part, inner)
-        for value in body.output:
-            value.name = inner.get(value.name, value.name)
-
-
-def _defined(body: onnx.GraphProto) -> set[str]:
-    return set(_defined_names(body))
-
-
-def _defined_names(body: onnx.GraphProto) -> Iterator[str]:
-    yield from (v.name for v in body.input)
-    yield from (t.name for t in body.initializer)
-    yield from (o for n in body.node for o in n.output)
-
-
-def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
-    copied = onnx.NodeProto()
-    copied.CopyFrom(node)
-    return copied

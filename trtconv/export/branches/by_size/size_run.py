@@ -8,12 +8,12 @@ a guard. The guards of a run are what has to hold for another size to take the s
 from __future__ import annotations
 
 import copy
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -33,7 +33,7 @@ from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
-from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise
+from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise, numbers_in_text
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
@@ -123,7 +123,7 @@ def _run_symbolic(
         tensors = [torch.empty([symbolic_size(env, d, dims) for d in s.dims], dtype=_dtype(s)) for s in specs]
     lookup, obstacle = None, ""
     text_keys: dict[Key, None] = {}
-    choices: list[Frame] = []
+    choices: dict[Frame, None] = {}
     try:
         with (
             uncompiled(),
@@ -155,7 +155,7 @@ def _run_symbolic(
         lookup,
         obstacle,
         tuple(text_keys),
-        tuple(dict.fromkeys(choices)),
+        tuple(choices),
     )
 
 
@@ -168,19 +168,11 @@ def sizes_in_text(keys: dict[Key, None]) -> Iterator[None]:
     """
     import torch
 
-    def writing(original: Any) -> Any:
-        def write(size: Any, *specification: str) -> str:
-            frame = sys._getframe(1)
-            if is_library(frame.f_code.co_filename):
-                return str(original(size, *specification))
-            keys.update(dict.fromkeys(table_keys(frame, text=True)))
-            return format(int(size), *specification)
+    def noted(size: Any, frame: FrameType) -> bool:
+        keys.update(dict.fromkeys(table_keys(frame, text=True)))
+        return True
 
-        return write
-
-    with ExitStack() as stack:
-        for name in ("__repr__", "__str__", "__format__"):
-            stack.enter_context(mock.patch.object(torch.SymInt, name, writing(getattr(torch.SymInt, name))))
+    with numbers_in_text({torch.SymInt: int}, noted):
         yield
 
 

@@ -5,7 +5,6 @@ Neither exporter has that write (the recording one leaves it out, without a word
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 # torch's own, in embedding_renorm_ (aten/src/ATen/native/Embedding.cpp).
@@ -27,26 +26,12 @@ def embedding(
 
     if func is not torch.nn.functional.embedding or max_norm is None:
         return NotImplemented
-    return rows_of(input, weight, max_norm, norm_type)
+    return bounded(torch.nn.functional.embedding(input, weight), max_norm, norm_type)
 
 
-def rows_of(ids: Any, weight: Any, max_norm: float | None, norm_type: float) -> Any:
-    """The rows of the ids, and with `max_norm` those over it scaled to it, as torch does before it reads them."""
+def bounded(rows: Any, max_norm: float, norm_type: float) -> Any:
+    """The rows [..., D], those of a norm over `max_norm` scaled to it, as torch does before it reads them."""
     import torch
 
-    rows = torch.nn.functional.embedding(ids, weight)
-    if max_norm is None:
-        return rows
-    norm = _norm(rows, float(norm_type))
+    norm = torch.linalg.vector_norm(rows, norm_type, -1, keepdim=True)
     return torch.where(norm > max_norm, rows * (max_norm / (norm + ADDED_TO_NORM)), rows)
-
-
-def _norm(rows: Any, order: float) -> Any:
-    if order == 2.0:
-        return (rows * rows).sum(-1, keepdim=True).sqrt()
-    magnitudes = rows.abs()
-    if math.isinf(order):
-        return magnitudes.amax(-1, keepdim=True)
-    if order == 1.0:
-        return magnitudes.sum(-1, keepdim=True)
-    return magnitudes.pow(order).sum(-1, keepdim=True).pow(1 / order)

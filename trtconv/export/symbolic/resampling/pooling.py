@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trtconv.export.symbolic.indexing.embeddings import rows_of
+from trtconv.export.symbolic.indexing.embeddings import bounded
 from trtconv.export.symbolic.resampling import windows
 from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, per_axis, same_size
 
@@ -167,8 +167,7 @@ def embedding_bag(
     if mode not in ("sum", "mean", "max"):
         return NotImplemented
     if max_norm is not None:
-        # Of the whole table, which bags by offsets read too.
-        weight = rows_of(torch.arange(weight.shape[0], device=ids.device), weight, max_norm, norm_type)
+        weight = bounded(weight, max_norm, norm_type)
     if ids.dim() == 1 and offsets is not None and mode != "max":
         return _bags_by_offsets(ids, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     if ids.dim() != 2 or offsets is not None:

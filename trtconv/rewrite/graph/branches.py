@@ -1,0 +1,68 @@
+"""Writing a branch of an If out in the graph around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+from onnx import helper
+
+from trtconv.core.model.bodies import bodies_of
+
+
+def write_out(
+    graph: onnx.GraphProto, node: onnx.NodeProto, branch: onnx.GraphProto, prefix: str
+) -> list[onnx.NodeProto]:
+    """The nodes of a branch under names of their own, the last ones under those of the If's outputs."""
+    names: dict[str, str] = {}
+    for tensor in branch.initializer:
+        names[tensor.name] = f"{prefix}/{tensor.name}"
+        weight = graph.initializer.add()
+        weight.CopyFrom(tensor)
+        weight.name = names[tensor.name]
+    inner_names = {o for n in branch.node for o in n.output if o}
+    names |= {o: f"{prefix}/{o}" for o in inner_names}
+    extra = []
+    for outer, inner in zip(node.output, branch.output, strict=True):
+        if inner.name in inner_names and names[inner.name].startswith(f"{prefix}/"):
+            names[inner.name] = outer
+        else:
+            source = names.get(inner.name, inner.name)
+            extra.append(helper.make_node("Identity", [source], [outer], name=f"{prefix}/{outer}/identity"))
+    nodes = [_renamed(n, names, prefix) for n in branch.node]
+    return [*nodes, *extra]
+
+
+def _renamed(node: onnx.NodeProto, names: dict[str, str], prefix: str) -> onnx.NodeProto:
+    copied = _copied(node)
+    copied.name = f"{prefix}/{node.name}" if node.name else ""
+    _rename(copied, names)
+    return copied
+
+
+def _rename(node: onnx.NodeProto, names: dict[str, str]) -> None:
+    node.input[:] = [names.get(i, i) for i in node.input]
+    node.output[:] = [names.get(o, o) for o in node.output]
+    for body in bodies_of(node):
+        # What a body defines itself hides the value around that has the same name.
+        inner = {n: new for n, new in names.items() if n not in _defined(body)}
+        for part in body.node:
+            _rename(part, inner)
+        for value in body.output:
+            value.name = inner.get(value.name, value.name)
+
+
+def _defined(body: onnx.GraphProto) -> set[str]:
+    return set(_defined_names(body))
+
+
+def _defined_names(body: onnx.GraphProto) -> Iterator[str]:
+    yield from (v.name for v in body.input)
+    yield from (t.name for t in body.initializer)
+    yield from (o for n in body.node for o in n.output)
+
+
+def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
+    copied = onnx.NodeProto()
+    copied.CopyFrom(node)
+    return copied
