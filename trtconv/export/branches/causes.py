@@ -27,11 +27,6 @@ SIZE_LEAVES_TORCH = Cause(
     "a size is handed to code that takes plain numbers only, and a file holds what it gave for one size",
     "compute it with + - * // % on x.shape or with tensor operations, or fix the size with --dynamic",
 )
-PACKED = Cause(
-    "a recurrent layer gets a packed sequence, whose number of rows no file can hold",
-    "give the layer the padded sequence and hide what is behind the lengths: its outputs with a mask, its last state "
-    "with y.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, y.shape[2]))",
-)
 
 
 def unnamed_cause(errors: Iterable[BaseException | None]) -> Cause | None:
@@ -39,8 +34,6 @@ def unnamed_cause(errors: Iterable[BaseException | None]) -> Cause | None:
     for error in errors:
         if UNHASHABLE in str(error):
             return SIZE_AS_KEY
-        if error is not None and _in_packed_layer(error):
-            return PACKED
         if error is not None and _of_a_size(error):
             return SIZE_LEAVES_TORCH
     return None
@@ -62,10 +55,3 @@ def _of_a_size(error: BaseException) -> bool:
     if is_own(file) or "torch" in PurePath(file).parts:
         return False
     return any(isinstance(v, (torch.SymInt, torch.SymFloat)) for v in frames[-1].f_locals.values())
-
-
-def _in_packed_layer(error: BaseException) -> bool:
-    """True for an error of the zeros that a recurrent layer makes for `batch_sizes[0]` rows, a value under tracing."""
-    frames = traceback.extract_tb(error.__traceback__)
-    layer = any(PurePath(f.filename).parts[-3:] == ("nn", "modules", "rnn.py") for f in frames)
-    return layer and "argument 'size' failed to unpack" in str(error) and "FakeTensor" in str(error)

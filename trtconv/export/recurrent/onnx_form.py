@@ -11,6 +11,7 @@ from trtconv.export.recurrent.operators import KINDS, whole_operators
 OPERATORS = {"gru": "GRU", "lstm": "LSTM", "rnn_relu": "RNN", "rnn_tanh": "RNN"}
 # Which of torch's gates stands where ONNX has its own: torch has r z n and i f g o, ONNX z r h and i o f c.
 GATES = {"gru": (1, 0, 2), "lstm": (0, 3, 1, 2), "rnn_relu": (0,), "rnn_tanh": (0,)}
+INT32 = 6  # of onnx.TensorProto, as sequence_lens has to be
 PUT_TOGETHER = ("Concat", "MatMul", "Slice", "Transpose", "Unsqueeze")
 
 
@@ -23,18 +24,29 @@ def translations() -> dict[Any, Callable[..., Any]]:
 
 
 def _of_one_state(kind: str) -> Callable[..., Any]:
-    def translate(x: Any, h: Any, weights: Sequence[Any], biases: bool, layers: int, both_ways: bool) -> Any:
-        return _layers(kind, x, (h,), weights, biases, layers, both_ways)
+    def translate(
+        x: Any, h: Any, lengths: Any, weights: Sequence[Any], biases: bool, layers: int, both_ways: bool
+    ) -> Any:
+        return _layers(kind, x, (h,), lengths, weights, biases, layers, both_ways)
 
     return translate
 
 
-def _lstm(x: Any, h: Any, c: Any, weights: Sequence[Any], biases: bool, layers: int, both_ways: bool) -> Any:
-    return _layers("lstm", x, (h, c), weights, biases, layers, both_ways)
+def _lstm(
+    x: Any, h: Any, c: Any, lengths: Any, weights: Sequence[Any], biases: bool, layers: int, both_ways: bool
+) -> Any:
+    return _layers("lstm", x, (h, c), lengths, weights, biases, layers, both_ways)
 
 
 def _layers(
-    kind: str, x: Any, states: Sequence[Any], weights: Sequence[Any], biases: bool, layers: int, both_ways: bool
+    kind: str,
+    x: Any,
+    states: Sequence[Any],
+    lengths: Any,
+    weights: Sequence[Any],
+    biases: bool,
+    layers: int,
+    both_ways: bool,
 ) -> tuple[Any, ...]:
     """One node for each layer; ONNX gives y as [T, ways, N, H]."""
     op = _opset()
@@ -46,6 +58,7 @@ def _layers(
     elif kind != "lstm":
         attributes["activations"] = [kind.removeprefix("rnn_").title()] * ways
     last: list[list[Any]] = [[] for _ in states]
+    lengths = lengths if lengths is None else op.Cast(lengths, to=INT32)
     for layer in range(layers):
         rows = [weights[i * parts : (i + 1) * parts] for i in range(layer * ways, (layer + 1) * ways)]
         kernel, recurrent = (_joined([_gates(row[k], hidden, order) for row in rows]) for k in (0, 1))
@@ -53,7 +66,7 @@ def _layers(
         if biases:
             bias = _joined([op.Concat(*(_gates(row[k], hidden, order) for k in (2, 3)), axis=0) for row in rows])
         first = [_slice(s, layer * ways, (layer + 1) * ways) if layers > 1 else s for s in states]
-        y, *ends = getattr(op, OPERATORS[kind])(x, kernel, recurrent, bias, None, *first, **attributes)
+        y, *ends = getattr(op, OPERATORS[kind])(x, kernel, recurrent, bias, lengths, *first, **attributes)
         for collected, end in zip(last, ends, strict=False):
             collected.append(end)
         if both_ways:

@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.operators import KINDS, as_one_operator
 from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise, values_in_text
 from trtconv.export.sizes.exact_floats import with_exact_floats
@@ -67,7 +68,8 @@ def handlers() -> dict[str, Handler]:
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
         "__setitem__": complex_parts.set_item(written_out.set_item(writes.set_item)),
-        "__getitem__": complex_parts.get_item(written_out.get_item),
+        "__getitem__": packed.get_item(complex_parts.get_item(written_out.get_item)),
+        **packed.handlers(),
         "diff": written_out.diff, **dict.fromkeys(("movedim", "moveaxis"), written_out.movedim),
         "layer_norm": written_out.layer_norm, "rms_norm": written_out.rms_norm,
         "nansum": written_out.nansum, "nanmean": written_out.nanmean, "bilinear": written_out.bilinear,
@@ -245,6 +247,7 @@ def symbolic_functions() -> Iterator[None]:
         divisions_that_raise(),
         values_in_text(),
         padded_encoders(),
+        packed.sequences_counted(),
         SymbolicFunctions(),
     ):
         yield

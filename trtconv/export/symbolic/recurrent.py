@@ -26,10 +26,13 @@ def lstm(
     """
     import torch
 
+    call = (x, states, weights, biases, layers, dropout, training, both_ways, batch_first)
+    if not isinstance(states, (list, tuple)):  # of a packed sequence, whose arguments stand elsewhere
+        return as_one_operator(func, *call)
     ways = 2 if both_ways else 1
     parts = len(weights) // (layers * ways) if isinstance(weights, (list, tuple)) else 0
-    if parts != (5 if biases else 3) or not isinstance(states, (list, tuple)) or (training and dropout):
-        return as_one_operator(func, x, states, weights, biases, layers, dropout, training, both_ways, batch_first)
+    if parts != (5 if biases else 3) or (training and dropout):
+        return as_one_operator(func, *call)
     hidden_states, cell_states = [], []
     for layer in range(layers):
         first = layer * ways
@@ -41,9 +44,9 @@ def lstm(
         plain = [w for row, kernel in zip(rows, wide, strict=True) for w in (kernel, row[1] @ row[-1], *row[2:-1])]
         cells = states[1][first : first + ways]
         none = torch.zeros_like(cells)
-        call = (inputs, (none, cells), plain, biases, 1, 0.0, False, both_ways, batch_first)
-        whole = as_one_operator(func, *call)
-        y, g, c = func(*call) if whole is NotImplemented else whole
+        single = (inputs, (none, cells), plain, biases, 1, 0.0, False, both_ways, batch_first)
+        whole = as_one_operator(func, *single)
+        y, g, c = func(*single) if whole is NotImplemented else whole
         halves = y.split(rows[0][-1].shape[1], -1)
         x = torch.cat([part @ row[-1].t() for part, row in zip(halves, rows, strict=True)], -1)
         hidden_states += [g[k : k + 1] @ row[-1].t() for k, row in enumerate(rows)]

@@ -32,6 +32,7 @@ from trtconv.export.branches.by_size.size_shortcuts import shortened
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
+from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.sizes.comparisons import comparisons_as_numbers, divisions_that_raise, numbers_in_text
 from trtconv.export.symbolic.builtins import symbolic_builtins
@@ -131,6 +132,7 @@ def _run_symbolic(
             comparisons_as_numbers(),
             divisions_that_raise(),
             padded_encoders(),
+            packed.sequences_counted(),
             sizes_in_text(text_keys),
             mode,
             torch.no_grad(),
@@ -188,15 +190,18 @@ def _watched(effort: Effort, shared: bool = True) -> Any:
     """
     from torch.overrides import TorchFunctionMode
 
-    creation = creation_handlers()
+    without_values = {**creation_handlers(), **packed.handlers_without_values()}
 
     class Watched(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if not effort.step():
                 raise OutOfTimeError
-            created = handled(creation, getattr(func, "__name__", ""), func, args, kwargs or {})
-            if created is not NotImplemented:
-                return created
+            result = handled(without_values, getattr(func, "__name__", ""), func, args, kwargs or {})
+            if result is not NotImplemented:
+                return result
+            sequences = packed.packed_call(func, args)
+            if sequences is not None:
+                return sequences.result(empty_result(sequences.args))
             short = shortened(func, args, kwargs or {}, shared)
             if short is not NotImplemented:
                 return short
